@@ -1,0 +1,1 @@
+"""Motion scores for generated video."""

@@ -1,0 +1,1 @@
+"""The five metrics as pure functions: arrays in, numbers and events out."""

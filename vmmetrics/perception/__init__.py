@@ -1,0 +1,1 @@
+"""What the models see of a clip, computed once and shared by the metrics."""

@@ -1,0 +1,172 @@
+"""The abilities that the metrics draw on: one small protocol each, and what it hands back.
+
+Every ability is given the :class:`~vmmetrics.perception.scene.Scene` of a clip, so that it can build on other
+abilities (the tracker on the flow, the segmenter on camera and poses) and none of them runs twice.
+All coordinates are pixels of ``scene.clip.frames``, x right and y down, pixel centres at integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from vmmetrics.perception.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Dense motion between consecutive frames, at a working resolution.
+
+    Attributes:
+        images: (T, h, w) uint8 grey frames at the working resolution.
+        forward: (T-1, h, w, 2) float32, working pixels: where a pixel of frame t is in frame t+1, minus itself.
+        backward: (T-1, h, w, 2) float32, working pixels: where a pixel of frame t+1 was in frame t, minus itself.
+        forward_valid: (T-1, h, w) bool, forward and backward agree there (not occluded, not lost).
+        backward_valid: (T-1, h, w) bool, likewise for ``backward``.
+        scale: (sx, sy): clip pixels per working pixel. Working x corresponds to clip x = (x + 0.5) * sx - 0.5.
+    """
+
+    images: NDArray[np.uint8]
+    forward: FloatArray
+    backward: FloatArray
+    forward_valid: BoolArray
+    backward_valid: BoolArray
+    scale: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """Global motion per frame pair.
+
+    Attributes:
+        homographies: (T-1, 3, 3) float64, clip pixels of frame t to clip pixels of frame t+1.
+        kinds: T-1 of ``"homography"``, ``"affine"``, ``"translation"``, ``"still"`` or ``"unknown"`` (identity; no
+            model could be trusted, a cut for example).
+        inliers: (T-1,) float64, share of the background that follows the model.
+    """
+
+    homographies: FloatArray
+    kinds: tuple[str, ...]
+    inliers: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class SceneObject:
+    """One object with an identity over the clip.
+
+    Attributes:
+        id: 1-based, its value in :attr:`Objects.labels`.
+        label: What it is as far as known (``"person"``, ``"object"``, a detector's phrase).
+        present: (T,) bool, seen in that frame.
+        occluded: (T,) bool, not seen but explained: hidden behind something.
+    """
+
+    id: int
+    label: str
+    present: BoolArray
+    occluded: BoolArray
+
+    @property
+    def first_frame(self) -> int:
+        """Index of the first frame in which the object is seen."""
+        return int(np.argmax(self.present))
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The moving objects (or detected subjects) of a clip.
+
+    Attributes:
+        labels: (T, h, w) uint8 map at a working resolution: 0 background, else the object's id.
+        objects: One entry per id.
+        scale: (sx, sy) clip pixels per map pixel, as in :class:`Flow`.
+    """
+
+    labels: NDArray[np.uint8]
+    objects: tuple[SceneObject, ...]
+    scale: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PointTracks:
+    """Points followed through a clip.
+
+    Attributes:
+        xy: (T, N, 2) float64 clip pixels; an estimate also where invisible.
+        visible: (T, N) bool.
+        query_frames: (N,) int, the frame each point was given in.
+    """
+
+    xy: FloatArray
+    visible: BoolArray
+    query_frames: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Poses:
+    """People with stable identity. P may be 0.
+
+    Attributes:
+        keypoints: (T, P, 17, 2) float64 clip pixels in COCO order, NaN where the person is absent.
+        scores: (T, P, 17) float64 in 0..1, probability that the keypoint is within 0.1 torso lengths; 0 where absent.
+        boxes: (T, P, 4) float64 x0, y0, x1, y1, NaN where absent.
+    """
+
+    keypoints: FloatArray
+    scores: FloatArray
+    boxes: FloatArray
+    notes: tuple[str, ...] = field(default=())
+
+
+class FlowEstimator(Protocol):
+    """Dense optical flow."""
+
+    def estimate(self, scene: Scene) -> Flow: ...
+
+
+class CameraEstimator(Protocol):
+    """Global (camera) motion."""
+
+    def estimate(self, scene: Scene) -> Camera: ...
+
+
+class Segmenter(Protocol):
+    """Objects with masks and identities over time."""
+
+    def segment(self, scene: Scene) -> Objects: ...
+
+
+class Tracker(Protocol):
+    """Follows query points through the whole clip, forwards and backwards."""
+
+    def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
+        """Track ``queries`` (N, 3): frame index, x, y in clip pixels."""
+        ...
+
+
+class PoseEstimator(Protocol):
+    """Human keypoints."""
+
+    def estimate(self, scene: Scene) -> Poses: ...
+
+
+class QualityModel(Protocol):
+    """Per-frame quality without a reference."""
+
+    def assess(self, scene: Scene) -> FloatArray:
+        """Return (T,) float64 in 0..1, 1 best."""
+        ...
+
+
+class PlausibilityModel(Protocol):
+    """Probabilities of the five commonsense levels."""
+
+    def classify(self, scene: Scene) -> FloatArray:
+        """Return (V, 5) float64, one row per view, Bad..Perfect, rows sum to 1."""
+        ...

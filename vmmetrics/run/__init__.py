@@ -1,0 +1,1 @@
+"""The run directory: records, resume, provenance, export, and the engine that drives it."""

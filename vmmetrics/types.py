@@ -1,0 +1,79 @@
+"""What the metrics hand back: a score or the reason why there is none, and the events that cost points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating]
+BoolArray = NDArray[np.bool_]
+Protocol = Literal["vmmetrics", "vmbench"]
+Box = tuple[float, float, float, float]
+
+METRICS = ("cas", "mss", "ois", "pas", "tcs")
+"""The five metrics, by the key they have in every record and table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing seen in a clip that cost points, or that would have and was excused.
+
+    Attributes:
+        metric: Key of the metric (``"tcs"``).
+        frames: Every frame index at fault, ascending. A change between two frames names the later one.
+        reason: What happened, in words (``"vanished without cause"``).
+        target: Part, joint or object concerned (``"left forearm"``, ``"object 2"``), or None for the frame.
+        box: Where, as (x0, y0, x1, y1) in pixels of the clip, or None.
+        magnitude: Size of the defect in the unit of ``threshold``, or None.
+        threshold: What the magnitude was held against, or None.
+        excuse: Why it cost nothing (``"left through the edge"``), or None where it did cost.
+    """
+
+    metric: str
+    frames: tuple[int, ...]
+    reason: str
+    target: str | None = None
+    box: Box | None = None
+    magnitude: float | None = None
+    threshold: float | None = None
+    excuse: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """A score, or the reason why there is none; never both, never NaN.
+
+    Attributes:
+        score: The score, or None where it is missing.
+        missing: Why there is no score, or None.
+        events: What cost points, and what was excused.
+        series: Per-frame values by name, each of length T (NaN where a frame has no value).
+    """
+
+    score: float | None
+    missing: str | None = None
+    events: tuple[Event, ...] = ()
+    series: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if (self.score is None) == (self.missing is None):
+            raise ValueError("Expected either a score or a reason why it is missing, and not both")
+        if self.score is not None and not np.isfinite(self.score):
+            raise ValueError(f"Expected a finite score but got {self.score}")
+
+
+@dataclass(frozen=True, slots=True)
+class AmplitudeResult(MetricResult):
+    """A :class:`MetricResult` of PAS, with the amplitude before the perceptual threshold.
+
+    Attributes:
+        amplitude: Mean subject displacement, camera motion taken out, in frame diagonals per second
+            (``vmmetrics``) or diagonals per clip (``vmbench``); None where there is no score.
+    """
+
+    amplitude: float | None = None
