@@ -1,1 +1,62 @@
-"""Motion scores for generated video."""
+"""vmmetrics: how good the motion in a generated clip is, why, and whether people would agree."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vmmetrics import functional
+    from vmmetrics.clip import Clip, Subject
+    from vmmetrics.errors import ClipError, SetupError, VMMetricsError
+    from vmmetrics.run.api import score
+    from vmmetrics.suite import ClipScores, Suite
+    from vmmetrics.types import METRICS, Event, MetricResult
+    from vmmetrics.video import read_clip
+
+__version__ = "0.1.0"
+
+# Resolved on first use, so that the import stays fast and pulls in no model.
+_HOMES = {
+    "Clip": "vmmetrics.clip",
+    "ClipError": "vmmetrics.errors",
+    "ClipScores": "vmmetrics.suite",
+    "Event": "vmmetrics.types",
+    "METRICS": "vmmetrics.types",
+    "MetricResult": "vmmetrics.types",
+    "SetupError": "vmmetrics.errors",
+    "Subject": "vmmetrics.clip",
+    "Suite": "vmmetrics.suite",
+    "VMMetricsError": "vmmetrics.errors",
+    "functional": "vmmetrics",
+    "read_clip": "vmmetrics.video",
+    "score": "vmmetrics.run.api",
+}
+
+__all__ = [
+    "METRICS",
+    "Clip",
+    "ClipError",
+    "ClipScores",
+    "Event",
+    "MetricResult",
+    "SetupError",
+    "Subject",
+    "Suite",
+    "VMMetricsError",
+    "functional",
+    "read_clip",
+    "score",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vmmetrics' has no attribute {name!r}")
+    if name == "functional":
+        return import_module("vmmetrics.functional")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from vmmetrics.clip import Clip
+from vmmetrics.errors import SetupError
 from vmmetrics.perception.protocols import (
     Camera,
     CameraEstimator,
@@ -97,6 +98,14 @@ class Scene:
     def quality(self) -> FloatArray:
         """(T,) per-frame quality."""
         return self.once("quality", lambda: self.models.quality.assess(self))
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """(V, 5) probabilities of the commonsense levels, one row per view."""
+        model = self.models.plausibility
+        if model is None:
+            raise SetupError("this preset has no plausibility model")
+        return self.once("probabilities", lambda: model.classify(self))
 
     def track(self, name: str, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3); ``name`` identifies this query set within the scene."""

@@ -1,0 +1,80 @@
+"""Presets: a named choice of models, built before the first clip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from vmmetrics.perception.scene import Models
+from vmmetrics.weights import load_manifest, weight_path
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Models ready to use, and what they are.
+
+    Attributes:
+        models: One model per ability.
+        description: Ability to model name, for the run's provenance.
+        weights: Weight name to SHA-256 of every file loaded.
+        published_models: Whether these are the models of the paper.
+    """
+
+    models: Models
+    description: Mapping[str, str]
+    weights: Mapping[str, str]
+    published_models: bool
+
+
+def _embedded(threads: int | None) -> Preset:
+    from vmmetrics.perception.embedded.camera import GlobalMotion
+    from vmmetrics.perception.embedded.flow import DISFlow
+    from vmmetrics.perception.embedded.pose import BlazePose
+    from vmmetrics.perception.embedded.quality import TemporalQuality
+    from vmmetrics.perception.embedded.segmenter import MotionSegmenter
+    from vmmetrics.perception.embedded.tracker import GridTracker
+
+    names = ("blazepose-detector", "blazepose-landmarks-full")
+    for name in names:
+        weight_path(name)  # verified now, before the first clip
+    models = Models(
+        flow=DISFlow(),
+        camera=GlobalMotion(),
+        segmenter=MotionSegmenter(),
+        tracker=GridTracker(),
+        pose=BlazePose(threads=threads),
+        quality=TemporalQuality(),
+    )
+    description = {
+        "flow": "DIS optical flow (OpenCV)",
+        "camera": "robust global motion",
+        "segmenter": "camera-compensated moving objects",
+        "tracker": "forward-backward LK on DIS flow",
+        "pose": "BlazePose full",
+        "quality": "motion-compensated frame quality",
+    }
+    return Preset(models, description, {n: load_manifest()[n].sha256 for n in names}, published_models=False)
+
+
+_PRESETS: dict[str, Callable[[int | None], Preset]] = {"embedded": _embedded}
+
+
+def preset_names() -> tuple[str, ...]:
+    """Return the presets that exist."""
+    return tuple(_PRESETS)
+
+
+def load_preset(name: str, threads: int | None = None) -> Preset:
+    """Build a preset's models.
+
+    Args:
+        name: One of :func:`preset_names`.
+        threads: Threads for the neural models; None leaves it to them.
+
+    Raises:
+        ValueError: No such preset.
+        SetupError: A weight file or package is missing.
+    """
+    if name not in _PRESETS:
+        raise ValueError(f"Expected preset to be one of {preset_names()} but got {name!r}")
+    return _PRESETS[name](threads)

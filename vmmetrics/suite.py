@@ -1,0 +1,184 @@
+"""A choice of models, definition and metrics, and the scores of one clip after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.metrics import cas, mss, ois, pas, tcs
+from vmmetrics.perception.presets import load_preset
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import METRICS, AmplitudeResult, MetricResult, Protocol
+from vmmetrics.video import read_clip
+
+Measure = Callable[[Scene, Protocol, Mapping[str, MetricResult]], MetricResult]
+
+
+def _measure_mss(scene: Scene, protocol: Protocol, earlier: Mapping[str, MetricResult]) -> MetricResult:
+    amplitude = earlier.get("pas")
+    return mss.measure(scene, protocol, amplitude.score if amplitude is not None else None)
+
+
+# PAS stands first because MSS chooses its threshold by it; the rest are independent of one another.
+_MEASURES: dict[str, Measure] = {
+    "pas": lambda scene, protocol, _: pas.measure(scene, protocol),
+    "mss": _measure_mss,
+    "ois": lambda scene, protocol, _: ois.measure(scene, protocol),
+    "tcs": lambda scene, protocol, _: tcs.measure(scene, protocol),
+    "cas": lambda scene, _, __: cas.measure(scene),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClipScores:
+    """What one clip got.
+
+    Attributes:
+        name: The clip's name.
+        results: A result per metric that ran, scored or missing.
+        errors: Why a metric failed, by metric; such a metric has no result.
+        seconds: Wall time, decoding included.
+        notes: What the reader had to assume or change.
+    """
+
+    name: str
+    results: dict[str, MetricResult]
+    errors: dict[str, str]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The scores that are there, by metric."""
+        return {k: r.score for k, r in self.results.items() if r.score is not None}
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why there is no score, by metric; a missing score is no failure."""
+        return {k: r.missing for k, r in self.results.items() if r.missing is not None}
+
+    @property
+    def amplitude(self) -> float | None:
+        """PAS's amplitude before its threshold, where PAS was scored."""
+        result = self.results.get("pas")
+        return result.amplitude if isinstance(result, AmplitudeResult) else None
+
+
+class Suite:
+    """Scores clips with one preset, protocol and set of metrics.
+
+    Args:
+        preset: Which models: ``"embedded"`` (needs no download).
+        protocol: Which definition: ``"vmmetrics"``, or ``"vmbench"`` for the released code's.
+        metrics: Keys of the metrics wanted.
+        threads: Threads for the neural models; None leaves it to them.
+
+    Raises:
+        ValueError: Unknown protocol or metric.
+        SetupError: The preset cannot run here; the text says what mends it.
+
+    Example:
+        >>> import numpy as np
+        >>> still = np.full((8, 64, 64, 3), 128, np.uint8)
+        >>> Suite(metrics=("pas",)).score_clip(still, fps=8).scores
+        {'pas': 0.0}
+    """
+
+    def __init__(
+        self,
+        preset: str = "embedded",
+        protocol: Protocol = "vmmetrics",
+        metrics: Sequence[str] = METRICS,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        if protocol not in get_args(Protocol):
+            raise ValueError(f"Expected protocol to be one of {get_args(Protocol)} but got {protocol!r}")
+        unknown = [m for m in metrics if m not in METRICS]
+        if unknown or not metrics:
+            raise ValueError(f"Expected metrics among {METRICS} but got {tuple(metrics)}")
+        self.preset = preset
+        self.protocol: Protocol = protocol
+        self.metrics = tuple(m for m in METRICS if m in metrics)
+        self._preset = load_preset(preset, threads)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what produces these scores, ready for JSON: models, weights, settings, comparability."""
+        return {
+            "preset": self.preset,
+            "protocol": self.protocol,
+            "metrics": list(self.metrics),
+            "models": dict(self._preset.description),
+            "weights": dict(self._preset.weights),
+            "comparable": self._preset.published_models and self.protocol == "vmbench",
+            "label": self.label,
+        }
+
+    @property
+    def label(self) -> str:
+        """One line to stand beside every score: preset, protocol, and what it may be compared with."""
+        text = f"preset {self.preset}, protocol {self.protocol}"
+        if self._preset.published_models and self.protocol == "vmbench":
+            return text
+        return f"{text}: not comparable with published VMBench numbers"
+
+    def scene(self, clip: Clip) -> Scene:
+        """Return the shared perception of a clip, for drawing or for metrics of one's own."""
+        return Scene(clip, self._preset.models)
+
+    def score_clip(
+        self,
+        clip: Any,
+        *,
+        fps: float | None = None,
+        prompt: str | None = None,
+        subject: Subject | str | None = None,
+        layout: str | None = None,
+        name: str | None = None,
+    ) -> ClipScores:
+        """Score one clip.
+
+        Args:
+            clip: A :class:`Clip`, a path, or frames as a numpy array or torch tensor.
+            fps: Frames per second of an array.
+            prompt: Text the clip was generated from.
+            subject: Who or what it is about.
+            layout: Axes of an array, ``"THWC"``, ``"TCHW"``, ``"CTHW"``; None guesses where that is safe.
+            name: What to call it.
+
+        Returns:
+            Scores, missing scores with reasons, and failures with reasons.
+
+        Raises:
+            ClipError: The clip cannot be read.
+        """
+        start = time.perf_counter()
+        if not isinstance(clip, Clip):
+            clip = read_clip(clip, fps=fps, layout=layout, name=name, prompt=prompt, subject=subject)
+        scene = self.scene(clip)
+        results: dict[str, MetricResult] = {}
+        errors: dict[str, str] = {}
+        for key in self._order():
+            try:
+                results[key] = _MEASURES[key](scene, self.protocol, results)
+            except (ClipError, SetupError) as error:
+                errors[key] = str(error)
+            except Exception as error:  # one metric's fault must not cost the clip its other scores
+                errors[key] = f"{type(error).__name__}: {error}"
+        return ClipScores(
+            name=clip.name,
+            results={k: results[k] for k in self.metrics if k in results},
+            errors={k: errors[k] for k in self.metrics if k in errors},
+            seconds=time.perf_counter() - start,
+            notes=clip.notes,
+        )
+
+    def _order(self) -> list[str]:
+        wanted = set(self.metrics)
+        if "mss" in wanted:
+            wanted.add("pas")
+        return [key for key in _MEASURES if key in wanted]
