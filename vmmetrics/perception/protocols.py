@@ -127,19 +127,25 @@ class Poses:
 class FlowEstimator(Protocol):
     """Dense optical flow."""
 
-    def estimate(self, scene: Scene) -> Flow: ...
+    def estimate(self, scene: Scene) -> Flow:
+        """Return the flow of every frame pair."""
+        ...
 
 
 class CameraEstimator(Protocol):
     """Global (camera) motion."""
 
-    def estimate(self, scene: Scene) -> Camera: ...
+    def estimate(self, scene: Scene) -> Camera:
+        """Return the camera motion of every frame pair."""
+        ...
 
 
 class Segmenter(Protocol):
     """Objects with masks and identities over time."""
 
-    def segment(self, scene: Scene) -> Objects: ...
+    def segment(self, scene: Scene) -> Objects:
+        """Return the objects of the clip."""
+        ...
 
 
 class Tracker(Protocol):
@@ -153,7 +159,9 @@ class Tracker(Protocol):
 class PoseEstimator(Protocol):
     """Human keypoints."""
 
-    def estimate(self, scene: Scene) -> Poses: ...
+    def estimate(self, scene: Scene) -> Poses:
+        """Return the people of the clip."""
+        ...
 
 
 class QualityModel(Protocol):

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import vmmetrics
+
+
+def test_import_pulls_in_nothing_heavy() -> None:
+    code = "import sys, json, vmmetrics; print(json.dumps(sorted(m.split('.')[0] for m in sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = set(json.loads(out))
+    assert not loaded & {"numpy", "cv2", "av", "scipy", "torch", "ai_edge_litert", "typer", "rich", "PIL"}
+
+
+def test_every_public_name_resolves() -> None:
+    for name in vmmetrics.__all__:
+        assert getattr(vmmetrics, name) is not None
+    assert set(vmmetrics.__all__) <= set(dir(vmmetrics))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'scores'"):
+        _ = vmmetrics.scores
