@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
@@ -159,7 +159,12 @@ class Suite:
         start = time.perf_counter()
         if not isinstance(clip, Clip):
             clip = read_clip(clip, fps=fps, layout=layout, name=name, prompt=prompt, subject=subject)
-        scene = self.scene(clip)
+        scores = self.score_scene(self.scene(clip))
+        return replace(scores, seconds=time.perf_counter() - start)
+
+    def score_scene(self, scene: Scene) -> ClipScores:
+        """Score a clip whose perception is at hand, adding to it only what is still missing."""
+        start = time.perf_counter()
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
         for key in self._order():
@@ -170,11 +175,11 @@ class Suite:
             except Exception as error:  # one metric's fault must not cost the clip its other scores
                 errors[key] = f"{type(error).__name__}: {error}"
         return ClipScores(
-            name=clip.name,
+            name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
-            notes=clip.notes,
+            notes=scene.clip.notes,
         )
 
     def _order(self) -> list[str]:
