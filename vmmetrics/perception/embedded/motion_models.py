@@ -1,0 +1,83 @@
+"""Planar motion models fitted to weighted point pairs: translation, affine, homography."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from vmmetrics.types import FloatArray
+
+Kind = Literal["translation", "affine", "homography"]
+PARAMETERS: dict[Kind, int] = {"translation": 2, "affine": 6, "homography": 8}
+
+
+def apply(model: FloatArray, points: FloatArray) -> FloatArray:
+    """Map ``points`` (..., 2) by the homography ``model`` (3, 3)."""
+    mapped = points @ model[:2, :2].T + model[:2, 2]
+    depth = points @ model[2, :2] + model[2, 2]
+    result: FloatArray = mapped / depth[..., None]
+    return result
+
+
+def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
+    """Turn a model between working pixels into one between clip pixels (pixel centres at integers).
+
+    ``scale`` is (sx, sy), clip pixels per working pixel, as in :class:`~vmmetrics.perception.protocols.Flow`.
+    """
+    sx, sy = scale
+    to_clip = np.array([[sx, 0.0, (sx - 1) / 2], [0.0, sy, (sy - 1) / 2], [0.0, 0.0, 1.0]])
+    rescaled: FloatArray = to_clip @ model @ np.linalg.inv(to_clip)
+    return rescaled / rescaled[2, 2]
+
+
+def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray) -> FloatArray:
+    """Least-squares model (3, 3) of ``kind`` taking ``points`` (N, 2) to ``targets`` (N, 2) with ``weights`` (N,).
+
+    The homography is fitted algebraically; between neighbouring frames its denominator is within a few per cent of
+    1, so that the algebraic error is the geometric one. A tiny ridge towards "no change" keeps parameters that the
+    points do not determine (all on a line, say) at the identity.
+    """
+    total = weights.sum()
+    if total <= 0:
+        return np.eye(3)
+    if kind == "translation":
+        model = np.eye(3)
+        model[:2, 2] = (weights[:, None] * (targets - points)).sum(0) / total
+        return model
+    centre = (weights[:, None] * points).sum(0) / total
+    size = np.sqrt((weights * np.square(points - centre).sum(-1)).sum() / total) + 1e-9
+    p, q = (points - centre) / size, (targets - centre) / size
+    x, y = p[:, 0], p[:, 1]
+    one, zero = np.ones_like(x), np.zeros_like(x)
+    rows_u, rows_v = [x, y, one, zero, zero, zero], [zero, zero, zero, x, y, one]
+    if kind == "homography":
+        rows_u += [-q[:, 0] * x, -q[:, 0] * y]
+        rows_v += [-q[:, 1] * x, -q[:, 1] * y]
+    design = np.concatenate([np.stack(rows_u, -1), np.stack(rows_v, -1)])
+    change = np.concatenate([q[:, 0] - x, q[:, 1] - y])
+    weighted = design * np.concatenate([weights, weights])[:, None]
+    normal = weighted.T @ design
+    ridge = 1e-7 * total * np.eye(normal.shape[0])
+    solved = np.linalg.solve(normal + ridge, weighted.T @ change)
+    model = np.eye(3)
+    model[:2] += solved[:6].reshape(2, 3)
+    if kind == "homography":
+        model[2, :2] = solved[6:]
+    normalise = np.array([[1 / size, 0, -centre[0] / size], [0, 1 / size, -centre[1] / size], [0, 0, 1]])
+    model = np.linalg.inv(normalise) @ model @ normalise
+    result: FloatArray = model / model[2, 2]
+    return result
+
+
+def affine_through(points: FloatArray, targets: FloatArray) -> FloatArray:
+    """Affine models (K, 3, 3) through K triplets (K, 3, 2); triplets that nearly lie on a line are left out."""
+    corners = np.concatenate([points, np.ones((*points.shape[:2], 1))], -1)
+    area = np.abs(np.linalg.det(corners))
+    extent = np.ptp(points, axis=1).max(-1)
+    # 0.1: a triangle at least a tenth as high as it is long; below that noise is magnified more than tenfold
+    usable = area > 0.1 * extent * extent + 1e-6
+    models = np.tile(np.eye(3), (int(usable.sum()), 1, 1))
+    if len(models):
+        models[:, :2] = np.swapaxes(np.linalg.solve(corners[usable], targets[usable]), 1, 2)
+    return models
