@@ -1,1 +1,45 @@
-"""The five metrics as pure functions: arrays in, numbers and events out."""
+"""The five metrics as pure functions: arrays in, numbers and events out.
+
+Every function takes numpy arrays, touches no model and no file, and knows two definitions under one switch:
+``protocol="vmmetrics"`` (the default: the paper's formula with the quirks of its released code mended) and
+``protocol="vmbench"`` (what that released code computes, decision for decision). ``docs/protocols.md`` lists
+every difference with its reason.
+"""
+
+from vmmetrics.functional.averaging import average
+from vmmetrics.functional.commonsense_adherence import commonsense_adherence_score
+from vmmetrics.functional.excuses import (
+    is_edge_emerge,
+    is_edge_vanish,
+    is_emerge_detection_error,
+    is_small_emerge,
+    is_small_vanish,
+    is_vanish_detection_error,
+)
+from vmmetrics.functional.motion_smoothness import (
+    SMOOTHNESS_THRESHOLDS,
+    SmoothnessThresholds,
+    motion_smoothness_score,
+)
+from vmmetrics.functional.object_history import ObjectHistory
+from vmmetrics.functional.object_integrity import object_integrity_score
+from vmmetrics.functional.perceptible_amplitude import perceptible_amplitude_score
+from vmmetrics.functional.temporal_coherence import temporal_coherence_score
+
+__all__ = [
+    "SMOOTHNESS_THRESHOLDS",
+    "ObjectHistory",
+    "SmoothnessThresholds",
+    "average",
+    "commonsense_adherence_score",
+    "is_edge_emerge",
+    "is_edge_vanish",
+    "is_emerge_detection_error",
+    "is_small_emerge",
+    "is_small_vanish",
+    "is_vanish_detection_error",
+    "motion_smoothness_score",
+    "object_integrity_score",
+    "perceptible_amplitude_score",
+    "temporal_coherence_score",
+]

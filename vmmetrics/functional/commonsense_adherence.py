@@ -1,0 +1,59 @@
+"""CAS: how far the motion obeys common sense, from the probabilities of five levels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vmmetrics.functional._checks import as_floats
+from vmmetrics.types import Event, MetricResult
+
+LEVELS = ("Bad", "Poor", "Fair", "Good", "Perfect")
+LEVEL_VALUES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+ROW_SUM_TOLERANCE = 1e-4
+"""How far a row may sum from 1: room for a float32 softmax, none for logits or percentages."""
+
+
+def commonsense_adherence_score(probs: ArrayLike) -> MetricResult:
+    """Commonsense adherence score: the expected level under the classifier's probabilities.
+
+    CAS = Σ_i p_i · v_i with p the mean over views and v = (0, 0.25, 0.5, 0.75, 1). Both protocols agree here.
+
+    Args:
+        probs: (V, 5) float, one row per view (temporal segment × crop) of the same clip, or (5,) for one view;
+            columns Bad, Poor, Fair, Good, Perfect; entries in 0..1, rows sum to 1.
+
+    Returns:
+        Score in 0..1, 1 best; one event naming the likeliest level unless that is Perfect. The event has no frames:
+        the classifier judges the clip as a whole.
+
+    Raises:
+        ValueError: If the shape, the range or a row sum is not as above, or a value is NaN.
+
+    References:
+        VMBench (arXiv 2503.10076), commonsense adherence score.
+
+    Example:
+        >>> commonsense_adherence_score([0.1, 0.1, 0.2, 0.2, 0.4]).score
+        0.675
+    """
+    array = np.asarray(probs)
+    rows = as_floats("probs", array[None] if array.ndim == 1 else array, "V, 5")
+    if len(rows) == 0:
+        raise ValueError("Expected probs of at least one view but got shape (0, 5)")
+    if rows.min() < 0 or rows.max() > 1:
+        raise ValueError(f"Expected probs in 0..1 but got values from {rows.min():.6g} to {rows.max():.6g}")
+    sums = rows.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
+        raise ValueError(f"Expected rows of probs to sum to 1 but got {sums[worst]:.6g} in row {worst}")
+
+    mean = rows.mean(axis=0)
+    score = min(float(mean @ LEVEL_VALUES), 1.0)  # a float32 row may sum to a hair above 1
+    level = int(np.argmax(mean))
+    events = (
+        ()
+        if LEVELS[level] == "Perfect"
+        else (Event(metric="cas", frames=(), reason=f"motion judged {LEVELS[level]}", magnitude=float(mean[level])),)
+    )
+    return MetricResult(score=score, events=events)

@@ -1,0 +1,224 @@
+"""Six reasons why an object may vanish or appear without fault, read off its point tracks.
+
+Each test looks at the frames strictly after (vanish) or before (emerge) the query frame, and answers yes as soon as
+one frame shows the reason; the two detection-error tests answer yes where *no* frame shows the object gone. They are
+the released code's, decision for decision; ``docs/protocols.md`` says where the default protocol departs from them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vmmetrics.functional._checks import as_bools, as_floats, as_frame_size, as_integer
+from vmmetrics.types import BoolArray, FloatArray
+
+# Values of the released code.
+EDGE_VANISH_INVISIBLE = 0.8
+EDGE_EMERGE_INVISIBLE = 0.85
+EDGE_OUTSIDE = 0.5
+SMALL_INSIDE = 0.8
+SMALL_VANISH_SIZE = 0.07
+SMALL_EMERGE_SIZE = 0.03
+GONE_VANISH_INVISIBLE = 1.0
+GONE_EMERGE_INVISIBLE = 0.8
+SIZE_QUANTILES = (0.1, 0.9)
+
+
+def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]) -> bool:
+    """Whether the object left through the edge of the frame.
+
+    Args:
+        tracks: (T, N, 2) float, x and y in pixels, an estimate also where invisible.
+        visibility: (T, N) bool.
+        query_frame: Only frames after this one are looked at.
+        frame_size: (width, height) in pixels.
+
+    Returns:
+        True if in some frame at least 80 % of the points are invisible and at least 50 % outside the frame
+        (x < 0, x > width, y < 0 or y > height).
+
+    Raises:
+        ValueError: If shapes, dtypes or the frame size are not as above, or a track is NaN.
+
+    Example:
+        >>> tracks = np.array([[[5.0, 50.0]], [[-3.0, 50.0]]])  # one point, gone to the left
+        >>> is_edge_vanish(tracks, np.array([[True], [False]]), 0, (100, 100))
+        True
+    """
+    xy, visible, size = _checked(tracks, visibility, query_frame, frame_size)
+    after = np.arange(len(xy)) > query_frame
+    return _left_through_edge(xy[after], visible[after], size, EDGE_VANISH_INVISIBLE)
+
+
+def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]) -> bool:
+    """Whether the object came in through the edge: :func:`is_edge_vanish` before the query frame, at 85 % invisible.
+
+    Args:
+        tracks: (T, N, 2) float, x and y in pixels.
+        visibility: (T, N) bool.
+        query_frame: Only frames before this one are looked at.
+        frame_size: (width, height) in pixels.
+
+    Returns:
+        True if in some frame at least 85 % of the points are invisible and at least 50 % outside the frame.
+
+    Raises:
+        ValueError: As :func:`is_edge_vanish`.
+
+    Example:
+        >>> tracks = np.array([[[-3.0, 50.0]], [[5.0, 50.0]]])
+        >>> is_edge_emerge(tracks, np.array([[False], [True]]), 1, (100, 100))
+        True
+    """
+    xy, visible, size = _checked(tracks, visibility, query_frame, frame_size)
+    before = np.arange(len(xy)) < query_frame
+    return _left_through_edge(xy[before], visible[before], size, EDGE_EMERGE_INVISIBLE)
+
+
+def is_small_vanish(
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+) -> bool:
+    """Whether the object became too small to see.
+
+    Args:
+        tracks: (T, N, 2) float, x and y in pixels.
+        visibility: (T, N) bool; checked, and not used: a point too small to see has a position all the same.
+        query_frame: Only frames after this one are looked at.
+        frame_size: (width, height) in pixels.
+
+    Returns:
+        True if in some frame at least 80 % of the points, and two or more, are strictly inside the frame and the box
+        of their 10 % to 90 % quantiles spans less than 0.07 of the frame in both directions.
+
+    Raises:
+        ValueError: As :func:`is_edge_vanish`.
+
+    Example:
+        >>> tracks = np.array([[[10.0, 10.0], [60.0, 60.0]], [[30.0, 30.0], [31.0, 31.0]]])
+        >>> is_small_vanish(tracks, np.ones((2, 2), bool), 0, (100, 100))
+        True
+    """
+    xy, _, size = _checked(tracks, visibility, query_frame, frame_size)
+    return _is_ever_small(xy[np.arange(len(xy)) > query_frame], size, SMALL_VANISH_SIZE)
+
+
+def is_small_emerge(
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+) -> bool:
+    """Whether the object grew from too small to see: :func:`is_small_vanish` before the query frame, at 0.03.
+
+    Args:
+        tracks: (T, N, 2) float, x and y in pixels.
+        visibility: (T, N) bool; checked, and not used.
+        query_frame: Only frames before this one are looked at.
+        frame_size: (width, height) in pixels.
+
+    Returns:
+        True if in some frame the object spans less than 0.03 of the frame in both directions.
+
+    Raises:
+        ValueError: As :func:`is_edge_vanish`.
+
+    Example:
+        >>> tracks = np.array([[[30.0, 30.0], [31.0, 31.0]], [[10.0, 10.0], [60.0, 60.0]]])
+        >>> is_small_emerge(tracks, np.ones((2, 2), bool), 1, (100, 100))
+        True
+    """
+    xy, _, size = _checked(tracks, visibility, query_frame, frame_size)
+    return _is_ever_small(xy[np.arange(len(xy)) < query_frame], size, SMALL_EMERGE_SIZE)
+
+
+def is_vanish_detection_error(
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+) -> bool:
+    """Whether the object was lost by the detector alone: it is never wholly invisible after the query frame.
+
+    Args:
+        tracks: (T, N, 2) float, x and y in pixels; checked, and not used.
+        visibility: (T, N) bool.
+        query_frame: Only frames after this one are looked at.
+        frame_size: (width, height) in pixels; checked, and not used.
+
+    Returns:
+        True if no frame has all points invisible; also where there are no points or no frames to look at.
+
+    Raises:
+        ValueError: As :func:`is_edge_vanish`.
+
+    Example:
+        >>> tracks = np.zeros((2, 2, 2))
+        >>> is_vanish_detection_error(tracks, np.array([[True, True], [True, False]]), 0, (100, 100))
+        True
+    """
+    _, visible, _ = _checked(tracks, visibility, query_frame, frame_size)
+    after = np.arange(len(visible)) > query_frame
+    return not (_invisible_share(visible[after]) >= GONE_VANISH_INVISIBLE).any()
+
+
+def is_emerge_detection_error(
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+) -> bool:
+    """Whether the object was there before the detector saw it: no earlier frame has 80 % of its points invisible.
+
+    Args:
+        tracks: (T, N, 2) float, x and y in pixels; checked, and not used.
+        visibility: (T, N) bool.
+        query_frame: Only frames before this one are looked at.
+        frame_size: (width, height) in pixels; checked, and not used.
+
+    Returns:
+        True if no frame has at least 80 % of the points invisible; also where there are no points or no frames.
+
+    Raises:
+        ValueError: As :func:`is_edge_vanish`.
+
+    Example:
+        >>> tracks = np.zeros((2, 2, 2))
+        >>> is_emerge_detection_error(tracks, np.array([[False, False], [True, True]]), 1, (100, 100))
+        False
+    """
+    _, visible, _ = _checked(tracks, visibility, query_frame, frame_size)
+    before = np.arange(len(visible)) < query_frame
+    return not (_invisible_share(visible[before]) >= GONE_EMERGE_INVISIBLE).any()
+
+
+def is_outside(xy: FloatArray, frame_size: tuple[float, float]) -> BoolArray:
+    """(..., 2) positions to (...) bool: beyond an edge of the frame."""
+    outside: BoolArray = np.any((xy < 0) | (xy > np.asarray(frame_size)), axis=-1)
+    return outside
+
+
+def relative_extent(xy: FloatArray, frame_size: tuple[float, float]) -> float:
+    """Larger side of the 10 % to 90 % quantile box of (N, 2) points, N ≥ 1, relative to the frame's."""
+    low, high = np.quantile(xy, SIZE_QUANTILES, axis=0)
+    return float(((high - low) / np.asarray(frame_size)).max())
+
+
+def _checked(
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+) -> tuple[FloatArray, BoolArray, tuple[float, float]]:
+    xy = as_floats("tracks", tracks, "T, N, 2")
+    visible = as_bools("visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
+    as_integer("query_frame", query_frame)
+    return xy, visible, as_frame_size(frame_size)
+
+
+def _invisible_share(visible: BoolArray) -> FloatArray:
+    """(T, N) to (T,); −1, which no test accepts, where there are no points."""
+    if visible.shape[1] == 0:
+        return np.full(len(visible), -1.0)
+    share: FloatArray = np.mean(~visible, axis=1)
+    return share
+
+
+def _left_through_edge(xy: FloatArray, visible: BoolArray, size: tuple[float, float], invisible: float) -> bool:
+    gone = _invisible_share(visible) >= invisible
+    return bool((is_outside(xy[gone], size).mean(axis=1) >= EDGE_OUTSIDE).any())
+
+
+def _is_ever_small(xy: FloatArray, size: tuple[float, float], limit: float) -> bool:
+    inside: BoolArray = np.all((xy > 0) & (xy < np.asarray(size)), axis=-1)
+    counts = inside.sum(axis=1)
+    enough = (counts >= 2) & (counts / max(xy.shape[1], 1) >= SMALL_INSIDE)
+    return any(relative_extent(xy[t][inside[t]], size) < limit for t in np.flatnonzero(enough).tolist())

@@ -1,0 +1,152 @@
+"""MSS: the share of frames whose quality does not break off from their neighbour's."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vmmetrics.functional._checks import as_floats, check_protocol
+from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothnessThresholds:
+    """How large a change of quality is allowed at a given amplitude of motion: fast motion blurs by right.
+
+    A table belongs to a pair of protocol and quality model: amplitudes are in the protocol's unit, thresholds in the
+    model's.
+
+    Attributes:
+        amplitude_bounds: Ascending amplitudes that separate the rows; a bound belongs to the row above it.
+        thresholds: One threshold per row, one more than there are bounds.
+        unknown_amplitude: Threshold where the amplitude is missing.
+    """
+
+    amplitude_bounds: tuple[float, ...]
+    thresholds: tuple[float, ...]
+    unknown_amplitude: float
+
+    def at(self, amplitude: float | None) -> float:
+        """Return the threshold at ``amplitude``, None where it is missing.
+
+        Raises:
+            ValueError: If ``amplitude`` is negative or not finite.
+        """
+        if amplitude is None:
+            return self.unknown_amplitude
+        if not np.isfinite(amplitude) or amplitude < 0:
+            raise ValueError(f"Expected amplitude to be None or at least 0 but got {amplitude}")
+        return self.thresholds[bisect.bisect_right(self.amplitude_bounds, amplitude)]
+
+
+# VMBench's amplitudes are diagonals per clip; its 49-frame clips at 8 fps last 48 / 8 = 6 s from first to last frame.
+_VMBENCH_CLIP_SECONDS = 6.0
+_Q_ALIGN_BOUNDS = (0.1, 0.3, 0.5)
+_Q_ALIGN_THRESHOLDS = (0.01, 0.015, 0.025, 0.03)
+
+SMOOTHNESS_THRESHOLDS: Mapping[str, SmoothnessThresholds] = MappingProxyType(
+    {
+        "vmbench": SmoothnessThresholds(_Q_ALIGN_BOUNDS, _Q_ALIGN_THRESHOLDS, unknown_amplitude=0.01),
+        "vmmetrics": SmoothnessThresholds(
+            tuple(bound / _VMBENCH_CLIP_SECONDS for bound in _Q_ALIGN_BOUNDS),
+            _Q_ALIGN_THRESHOLDS,
+            unknown_amplitude=0.01,
+        ),
+    }
+)
+"""The table used per protocol where no ``threshold`` is given; both are for Q-Align's video quality."""
+
+
+def motion_smoothness_score(
+    quality: ArrayLike,
+    amplitude: float | None = None,
+    *,
+    threshold: float | None = None,
+    protocol: Protocol = "vmmetrics",
+) -> MetricResult:
+    """Motion smoothness score: one minus the share of frames whose quality breaks off.
+
+    ``vmmetrics`` (the paper): MSS = 1 − (1/T) Σ_{t≥1} 1(Q(t−1) − Q(t) > τ). A drop flags the frame it leads to.
+    ``vmbench`` (the released code): a change in either direction flags both frames of the pair.
+
+    Args:
+        quality: (T,) float in 0..1, 1 best, one value per frame.
+        amplitude: Amplitude of the clip's motion, the ``.amplitude`` of PAS under the same protocol (diagonals per
+            second under ``vmmetrics``, per clip under ``vmbench``); None where it is missing.
+        threshold: τ, in the unit of ``quality``; None takes it from :data:`SMOOTHNESS_THRESHOLDS` at ``amplitude``.
+            Another quality model than Q-Align needs its own.
+        protocol: ``"vmmetrics"`` or ``"vmbench"``.
+
+    Returns:
+        Score in 0..1, 1 best; missing for one frame under ``vmmetrics`` (``vmbench`` gives 1). One event per flagged
+        frame. Series: ``quality`` and ``change`` (Q(t) − Q(t−1), NaN at frame 0).
+
+    Raises:
+        ValueError: If ``quality`` is empty, not (T,), NaN or outside 0..1; if ``amplitude`` or ``threshold`` is
+            negative or not finite; if ``protocol`` is unknown.
+
+    References:
+        VMBench (arXiv 2503.10076), motion smoothness score; released code's quirk Q16 in ``docs/protocols.md``.
+
+    Example:
+        >>> quality = [0.80, 0.80, 0.70, 0.80, 0.80]
+        >>> motion_smoothness_score(quality, threshold=0.05).score
+        0.8
+        >>> motion_smoothness_score(quality, threshold=0.05, protocol="vmbench").score
+        0.4
+    """
+    check_protocol(protocol)
+    values = as_floats("quality", quality, "T")
+    if len(values) == 0:
+        raise ValueError("Expected quality of at least one frame but got shape (0,)")
+    if values.min() < 0 or values.max() > 1:
+        raise ValueError(f"Expected quality in 0..1 but got values from {values.min():.6g} to {values.max():.6g}")
+    allowed = SMOOTHNESS_THRESHOLDS[protocol].at(amplitude)
+    if threshold is not None:
+        if not np.isfinite(threshold) or threshold < 0:
+            raise ValueError(f"Expected threshold to be None or at least 0 but got {threshold}")
+        allowed = float(threshold)
+
+    change = np.diff(values)
+    if protocol == "vmbench":
+        flagged = _flag_both_frames(np.abs(change) > allowed)
+    elif len(values) == 1:
+        return MetricResult(score=None, missing="one frame: no change of quality to judge")
+    else:
+        flagged = np.concatenate([[False], -change > allowed])
+    series = {"quality": values, "change": np.concatenate([[np.nan], change])}
+    return MetricResult(
+        score=1 - int(flagged.sum()) / len(values),
+        events=_events(flagged, change, allowed),
+        series=MappingProxyType(series),
+    )
+
+
+def _flag_both_frames(breaks: BoolArray) -> BoolArray:
+    """(T−1,) breaks between frames to (T,) frames on either side of one."""
+    flagged: BoolArray = np.concatenate([breaks, [False]]) | np.concatenate([[False], breaks])
+    return flagged
+
+
+def _events(flagged: BoolArray, change: FloatArray, allowed: float) -> tuple[Event, ...]:
+    events = []
+    for frame in np.flatnonzero(flagged).tolist():
+        into = change[frame - 1] if frame > 0 else 0.0
+        out_of = change[frame] if frame < len(change) else 0.0
+        # the break that flagged the frame: the one into it, or under vmbench also the one out of it
+        blamed = into if abs(into) > allowed else out_of
+        events.append(
+            Event(
+                metric="mss",
+                frames=(frame,),
+                reason="quality drops" if blamed < 0 else "quality jumps up",
+                magnitude=abs(float(blamed)),
+                threshold=allowed,
+            )
+        )
+    return tuple(events)

@@ -1,0 +1,182 @@
+"""PAS: how much of the subject's own motion a viewer can perceive."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vmmetrics.functional._checks import as_bools, as_floats, as_frame_size, check_protocol
+from vmmetrics.functional.camera_motion import estimate_camera, project
+from vmmetrics.types import AmplitudeResult, BoolArray, Event, FloatArray, Protocol
+
+STILL_CAMERA_THRESHOLD = 0.15
+"""τ in diagonals per second where the camera stands: an amplitude from there on counts in full."""
+MOVING_CAMERA_THRESHOLD = 0.25
+"""τ where the camera moves fast: the eye follows the picture and takes less note of what moves in it."""
+CAMERA_HALF_SPEED = 0.1
+"""Camera speed, in diagonals per second, at which τ is half way between the two."""
+
+
+def perceptible_amplitude_score(
+    subject_tracks: ArrayLike | None,
+    background_tracks: ArrayLike | None,
+    frame_size: tuple[float, float],
+    *,
+    subject_visibility: ArrayLike | None = None,
+    background_visibility: ArrayLike | None = None,
+    camera: ArrayLike | None = None,
+    fps: float | None = None,
+    protocol: Protocol = "vmmetrics",
+) -> AmplitudeResult:
+    """Perceptible amplitude score: the subject's motion against the least that is perceived in full.
+
+    ``vmmetrics`` (the paper): PAS = (1/T') Σ_t min(A_t / τ, 1) with A_t the mean of
+    |x(t+1) − H_t x(t)| · fps / diagonal over the points visible in frames t and t+1, over the T' frame pairs that have
+    such points. τ rises with the speed c of the camera from :data:`STILL_CAMERA_THRESHOLD` towards
+    :data:`MOVING_CAMERA_THRESHOLD`, half way at c = :data:`CAMERA_HALF_SPEED`.
+    ``vmbench`` (the released code): mean over points of Σ_t |x(t+1) − x(t)| / diagonal, the background's subtracted
+    where the subject's is larger; visibility, camera and fps are not used; unbounded.
+
+    Args:
+        subject_tracks: (T, N, 2) float, x and y in pixels of points on the subject; None or N = 0 where there is none.
+        background_tracks: (T, M, 2) float, likewise for the background.
+        frame_size: (width, height) in pixels.
+        subject_visibility: (T, N) bool; None for all visible.
+        background_visibility: (T, M) bool; None for all visible.
+        camera: (T−1, 3, 3) float homographies, pixels of frame t to pixels of frame t+1. None: estimated from the
+            background tracks, and taken to stand still where there are none either.
+        fps: Frames per second; needed under ``vmmetrics``, whose amplitude is per second.
+        protocol: ``"vmmetrics"`` or ``"vmbench"``.
+
+    Returns:
+        ``.score`` in 0..1 (``vmbench``: 0 and up) and ``.amplitude`` in diagonals per second (``vmbench``: equal to
+        the score, diagonals per clip). No subject: 0.0 with an event under ``vmmetrics``, the background's amplitude
+        under ``vmbench``. Missing under ``vmmetrics`` for one frame (no motion to see) and where no point is visible
+        in two consecutive frames. Series under ``vmmetrics``: ``amplitude`` and ``threshold``, value t belonging
+        to the step from frame t to t+1, NaN where no point is visible in both and at the last frame.
+
+    Raises:
+        ValueError: If shapes or dtypes are not as above, T differs or is 0, a value is NaN, a homography is singular,
+            ``frame_size`` or ``fps`` is not positive, ``fps`` is None under ``vmmetrics``, ``protocol`` is unknown, or
+            under ``vmbench`` neither set has a point (the released code gives NaN).
+
+    References:
+        VMBench (arXiv 2503.10076), perceptible amplitude score; quirks Q3 to Q7 in ``docs/protocols.md``.
+
+    Example:
+        One point that moves 10 px a frame at 8 fps, in a frame with a diagonal of 500 px:
+
+        >>> track = np.array([[[10.0 * t, 0.0]] for t in range(5)])
+        >>> result = perceptible_amplitude_score(track, None, (300, 400), fps=8)
+        >>> round(result.amplitude, 6), result.score
+        (0.16, 1.0)
+        >>> round(perceptible_amplitude_score(track, None, (300, 400), protocol="vmbench").score, 6)
+        0.08
+    """
+    check_protocol(protocol)
+    size = as_frame_size(frame_size)
+    subject, subject_visible = _checked("subject", subject_tracks, subject_visibility)
+    background, background_visible = _checked("background", background_tracks, background_visibility)
+    lengths = {len(tracks) for tracks in (subject, background) if tracks is not None}
+    if len(lengths) > 1:
+        raise ValueError(f"Expected subject_tracks and background_tracks of one length T but got {sorted(lengths)}")
+    if fps is not None and not (np.isfinite(fps) and fps > 0):
+        raise ValueError(f"Expected fps to be positive but got {fps}")
+    homographies = None if camera is None else _checked_camera(camera, lengths)
+    diagonal = float(np.hypot(*size))
+    if protocol == "vmbench":
+        return _score_vmbench(subject, background, size)
+
+    if lengths == {1}:
+        return AmplitudeResult(score=None, missing="one frame: no motion to see")
+    if subject is None or subject_visible is None or subject.shape[1] == 0:
+        return AmplitudeResult(score=0.0, amplitude=0.0, events=(Event("pas", (), "nothing moves"),))
+    if fps is None:
+        raise ValueError("Expected fps, since the amplitude is per second under protocol 'vmmetrics', but got None")
+
+    both = subject_visible[:-1] & subject_visible[1:]
+    known = np.ones(len(both), dtype=bool)
+    if homographies is None and background is not None and background_visible is not None and background.shape[1]:
+        homographies, known = estimate_camera(background, background_visible)
+    elif homographies is None:
+        homographies = np.tile(np.eye(3), (len(both), 1, 1))
+    measured = both.any(axis=1) & known
+    if not measured.any():
+        return AmplitudeResult(score=None, missing="no subject point is visible in two consecutive frames")
+
+    own_motion = np.linalg.norm(subject[1:] - project(homographies, subject[:-1]), axis=2)
+    amplitude = np.full(len(both), np.nan)
+    count = both.sum(axis=1)
+    amplitude[measured] = (own_motion * both).sum(axis=1)[measured] / count[measured] * fps / diagonal
+    threshold = perceptual_threshold(camera_speed(homographies, size) * fps / diagonal)
+    score = float(np.minimum(amplitude / threshold, 1)[measured].mean())
+    series = {"amplitude": np.append(amplitude, np.nan), "threshold": np.append(threshold, np.nan)}
+    events = () if score > 0 else (Event("pas", tuple(range(len(subject))), "nothing moves"),)
+    return AmplitudeResult(
+        score=score,
+        amplitude=float(amplitude[measured].mean()),
+        events=events,
+        series=MappingProxyType(series),
+    )
+
+
+def perceptual_threshold(speed: FloatArray) -> FloatArray:
+    """τ in diagonals per second at a camera speed in diagonals per second: smooth, so that no clip sits on a border."""
+    moving = speed / (speed + CAMERA_HALF_SPEED)
+    return STILL_CAMERA_THRESHOLD + (MOVING_CAMERA_THRESHOLD - STILL_CAMERA_THRESHOLD) * moving
+
+
+def camera_speed(homographies: FloatArray, frame_size: tuple[float, float]) -> FloatArray:
+    """(T−1,) mean displacement, in pixels per frame, of a 5 × 5 grid over the frame."""
+    width, height = frame_size
+    grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
+    speed: FloatArray = np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1)
+    return speed
+
+
+def _score_vmbench(
+    subject: FloatArray | None, background: FloatArray | None, frame_size: tuple[float, float]
+) -> AmplitudeResult:
+    of_subject, of_background = _path_length(subject, frame_size), _path_length(background, frame_size)
+    if of_subject is None and of_background is None:
+        raise ValueError("Expected a subject or background track under protocol 'vmbench' but got none (released: NaN)")
+    if of_subject is None or of_background is None:
+        score = of_subject or of_background or 0.0
+    else:
+        score = of_subject - of_background if of_subject > of_background else of_subject
+    events = () if score > 0 else (Event("pas", (), "nothing moves"),)
+    return AmplitudeResult(score=score, amplitude=score, events=events)
+
+
+def _path_length(tracks: FloatArray | None, frame_size: tuple[float, float]) -> float | None:
+    """Mean length of the points' paths in diagonals, in the released code's float32; None without a point."""
+    if tracks is None or tracks.shape[1] == 0:
+        return None
+    diagonal = np.sqrt(np.float32(frame_size[0] ** 2 + frame_size[1] ** 2))
+    steps = np.linalg.norm(np.diff(tracks.astype(np.float32), axis=0), axis=2) / diagonal
+    return float(np.float32(steps.sum(axis=0, dtype=np.float64).mean()))
+
+
+def _checked(
+    name: str, tracks: ArrayLike | None, visibility: ArrayLike | None
+) -> tuple[FloatArray | None, BoolArray | None]:
+    if tracks is None:
+        if visibility is not None:
+            raise ValueError(f"Expected {name}_visibility to be None, as {name}_tracks is, but got an array")
+        return None, None
+    xy = as_floats(f"{name}_tracks", tracks, "T, N, 2")
+    if len(xy) == 0:
+        raise ValueError(f"Expected {name}_tracks of at least one frame but got shape {xy.shape}")
+    if visibility is None:
+        return xy, np.ones(xy.shape[:2], dtype=bool)
+    return xy, as_bools(f"{name}_visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
+
+
+def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:
+    length = next(iter(lengths)) - 1 if lengths else "T−1"
+    homographies = as_floats("camera", camera, f"{length}, 3, 3")
+    if (np.abs(np.linalg.det(homographies)) < 1e-12).any():
+        raise ValueError("Expected camera to hold invertible homographies but got a singular one")
+    return homographies
