@@ -1,6 +1,7 @@
 """Rendered clips with known truth."""
 from benchmarks.scenes.render import render
 from benchmarks.scenes.spec import CameraSpec, GlitchSpec, MotionSpec, ObjectSpec, PresenceSpec, SceneSpec, TimingSpec
+from benchmarks.scenes.suites import SUITES, suite
 from benchmarks.scenes.truth import EventTruth, ObjectTruth, SyntheticClip
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "SceneSpec",
     "SyntheticClip",
     "TimingSpec",
+    "SUITES",
     "render",
+    "suite",
 ]

@@ -15,7 +15,7 @@ BLUR_SIGMA = {"weak": 1.2, "medium": 2.2, "strong": 4.0}  # pixels at 480 lines
 NOISE_SIGMA = {"weak": 8.0, "medium": 16.0, "strong": 32.0}  # grey levels
 JPEG_QUALITY = {"weak": 14, "medium": 7, "strong": 3}
 GHOST_WEIGHT = {"weak": 0.25, "medium": 0.35, "strong": 0.5}
-WARP_PIXELS = {"weak": 5.0, "medium": 9.0, "strong": 16.0}  # at 480 lines
+WARP_PIXELS = {"weak": 2.5, "medium": 5.0, "strong": 10.0}  # at 480 lines
 
 
 def spoil(frames: Frames, glitch: GlitchSpec, rng: np.random.Generator) -> None:
