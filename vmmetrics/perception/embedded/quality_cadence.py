@@ -1,0 +1,124 @@
+"""Frames that break the rhythm of the motion: a repeated frame amid motion, a jump after a freeze.
+
+A repeated frame is told from an object that stops by what goes on around it: the same motion before and after, in the
+same direction, at a pace that does not run out towards it, and a picture that hardly changes where it should.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from vmmetrics.perception.embedded.quality_features import cell_means
+from vmmetrics.perception.protocols import Flow
+from vmmetrics.types import BoolArray, FloatArray
+
+MOVING = 0.4
+"""Working pixels per frame (0.1 % of the diagonal) from which a cell counts as moving: slower, a repeat is not seen."""
+MOVING_SHARE = 0.01
+"""At least this share of the cells must move for a rhythm to be there: one cell in a hundred is a hand."""
+STILL = 0.2
+"""A repeated frame moves less than this share of the motion around it; flow noise stays below it, a slow frame above."""
+UNCHANGED = 0.35
+"""... and its picture changes by less than this share of the change around it."""
+SAME_WAY = 0.5
+"""Cosine between the motion before and after: below, something turned, and may have stood for a frame by right."""
+JUMP = 0.5
+"""A jump exceeds the motion around it by at least this share of what the freeze held back."""
+CADENCE_SHARE = 0.8
+"""Animation on twos or threes: so many of the pictures are held equally long, two frames or more."""
+
+
+def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Return what happens from each frame to the next, per cell.
+
+    Returns:
+        The motion (T-1, rows, columns, 2) in working pixels, and the change of the picture (T-1, rows, columns) in
+        grey levels.
+    """
+    motion = np.zeros((len(flow.forward), *shape, 2), np.float32)
+    change = np.zeros((len(flow.forward), *shape), np.float32)
+    for t, field in enumerate(flow.forward):
+        motion[t, ..., 0], motion[t, ..., 1] = cell_means(field[..., 0], shape), cell_means(field[..., 1], shape)
+        change[t] = cell_means(cv2.absdiff(flow.images[t], flow.images[t + 1]).astype(np.float32), shape)
+    return motion, change
+
+
+def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
+    """Return (T,) in working pixels: by how much a frame breaks the rhythm of the motion; 0 where it does not."""
+    motion, change = steps(flow, shape)
+    found = np.zeros(len(flow.images))
+    held = np.zeros(len(flow.images), np.bool_)
+    start = 1
+    while start < len(motion):
+        run = _freeze(motion, change, start)
+        if run == 0:
+            start += 1
+            continue
+        first, after = start + 1, start + run + 1  # frames: step t leads to frame t + 1
+        held[first:after] = True
+        missed, jumped = _rhythm(motion, change, start, run)
+        if jumped and run > 1:
+            found[after] = missed
+        else:
+            found[first:after] = missed
+        start += run
+    return np.zeros_like(found) if _is_cadence(held) else found
+
+
+def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
+    """Return how many steps from ``start`` on repeat the frame before them, amid motion that goes on; 0 for none."""
+    speed = np.linalg.norm(motion[start - 1], axis=-1)
+    moving = speed > MOVING
+    if moving.mean() < MOVING_SHARE:
+        return 0
+    run = 0
+    while start + run < len(motion) and _is_still(motion, change, start - 1, start + run, moving):
+        run += 1
+    if run == 0 or start + run == len(motion):  # a clip that ends still has stopped
+        return 0
+    resumed = start + run
+    moving &= np.linalg.norm(motion[resumed], axis=-1) > MOVING
+    if moving.mean() < MOVING_SHARE:
+        return 0
+    before, after = motion[start - 1][moving], motion[resumed][moving]
+    cosine = (before * after).sum() / (np.linalg.norm(before, axis=-1) * np.linalg.norm(after, axis=-1)).sum()
+    still_for_both = all(_is_still(motion, change, resumed, start + i, moving) for i in range(run))
+    runs_out = start > 1 and _pace(motion, start - 1, moving) < 0.6 * _pace(motion, start - 2, moving)
+    return run if cosine > SAME_WAY and still_for_both and not runs_out else 0
+
+
+def _pace(motion: FloatArray, step: int, cells: BoolArray) -> float:
+    """Mean speed of ``cells`` in a step."""
+    return float(np.linalg.norm(motion[step][cells], axis=-1).mean())
+
+
+def _is_still(motion: FloatArray, change: FloatArray, reference: int, step: int, moving: BoolArray) -> bool:
+    """Whether hardly anything happens in ``step`` where something did in the step ``reference``."""
+    halted = _pace(motion, step, moving) < STILL * _pace(motion, reference, moving)
+    return halted and bool(change[step][moving].mean() < UNCHANGED * change[reference][moving].mean())
+
+
+def _rhythm(motion: FloatArray, change: FloatArray, start: int, run: int) -> tuple[float, bool]:
+    """Return the motion missed in each step of a freeze (working pixels), and whether it is made good by a jump."""
+    resumed = start + run
+    cells = np.linalg.norm(motion[start - 1], axis=-1) > MOVING
+    cells &= np.linalg.norm(motion[resumed], axis=-1) > MOVING
+    usual = _pace(motion, start - 1, cells)
+    usual_change = change[start - 1][cells].mean()
+    if resumed + 1 < len(motion):
+        usual = min(usual, _pace(motion, resumed + 1, cells)) or usual
+        usual_change = max(usual_change, change[resumed + 1][cells].mean())
+    leap = _pace(motion, resumed, cells)
+    jumped = leap > (1 + JUMP * run) * usual or change[resumed][cells].mean() > (1 + JUMP) * usual_change
+    return _pace(motion, start - 1, cells), bool(jumped)
+
+
+def _is_cadence(held: BoolArray) -> bool:
+    """Whether pictures are held for the same number of frames, two or more, as a rule: a style, not a fault."""
+    new = np.flatnonzero(~held)
+    if held.mean() < 1 / 3 or len(new) < 4:
+        return False
+    lengths = np.diff(new)
+    most = int(np.bincount(lengths).argmax())
+    return bool(most > 1 and np.mean(lengths == most) >= CADENCE_SHARE)
