@@ -1,0 +1,268 @@
+"""The two BlazePose networks: people detector and landmark regressor, from pixels to numbers.
+
+The files come from mediapipe 0.10.21 (Apache-2.0); the constants below (anchors, ranges, region of interest) are facts of
+how those networks were trained, as stated in MediaPipe's public graph configurations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.types import FloatArray
+
+Image = NDArray[np.uint8]
+
+DETECTOR_SIDE = 224
+LANDMARK_SIDE = 256
+MASK_SIDE = 128
+"""Half the network's mask: what is asked of it (is a limb covered) needs no more, and a long clip keeps many."""
+ANCHOR_LAYOUT = ((8, 2), (16, 2), (32, 6))
+"""(stride, anchors per cell): the five SSD layers, the three of stride 32 interleaved; 2254 anchors."""
+SCORE_CLIP = 100.0
+NMS_IOU = 0.3
+REGION_SCALE = 1.25
+"""Region of interest relative to the circle that the two alignment points span."""
+HEATMAP_WINDOW = 4
+"""Half width of the heatmap window around a regressed landmark (9 × 9 cells of 64 × 64)."""
+HEATMAP_TRUST = 0.5
+"""A heatmap that peaks below this is not confident enough to move the landmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A rotated square in an image: centre and side in pixels, rotation in radians (0: upright)."""
+
+    x: float
+    y: float
+    side: float
+    rotation: float
+
+    @classmethod
+    def from_alignment(cls, centre: FloatArray, top: FloatArray) -> Region:
+        """Region around the mid-hip ``centre`` whose circle passes through the alignment point ``top``."""
+        dx, dy = top - centre
+        radius = float(np.hypot(dx, dy))
+        rotation = np.pi / 2 - np.arctan2(-dy, dx)
+        rotation = float(rotation - 2 * np.pi * np.floor((rotation + np.pi) / (2 * np.pi)))
+        return cls(float(centre[0]), float(centre[1]), 2 * radius * REGION_SCALE, rotation)
+
+    def to_image(self, size: int) -> FloatArray:
+        """(2, 3) affine from pixel centres of a ``size`` × ``size`` crop to pixel centres of the image."""
+        scale = self.side / size
+        cos, sin = scale * np.cos(self.rotation), scale * np.sin(self.rotation)
+        linear = np.array([[cos, -sin], [sin, cos]])
+        middle = np.full(2, (size - 1) / 2)
+        return np.column_stack([linear, np.array([self.x, self.y]) - linear @ middle])
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """People found in one image, most confident first.
+
+    Attributes:
+        scores: (N,) in 0..1.
+        boxes: (N, 4) x0, y0, x1, y1 pixels; the face, by MediaPipe's convention.
+        points: (N, 4, 2) pixels: mid-hip, full-body alignment, mid-shoulder, upper-body alignment.
+    """
+
+    scores: FloatArray
+    boxes: FloatArray
+    points: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Landmarks:
+    """What the landmark network says about one region.
+
+    Attributes:
+        xy: (39, 2) pixels of the image; 33 and 34 are the alignment points of the next region.
+        visibility: (39,) probability that the landmark is in the picture and not hidden.
+        presence: (39,) probability that the landmark is in the region.
+        peak: (39,) highest heatmap value around the landmark, in 0..1.
+        flag: Probability that there is a person in the region.
+        mask: (128, 128) uint8 over the region, 255 × probability of "person".
+        region: Where it looked.
+    """
+
+    xy: FloatArray
+    visibility: FloatArray
+    presence: FloatArray
+    peak: FloatArray
+    flag: float
+    mask: NDArray[np.uint8]
+    region: Region
+
+    @property
+    def next_region(self) -> Region:
+        """Region for the next frame."""
+        return Region.from_alignment(self.xy[33], self.xy[34])
+
+
+class Pyramid:
+    """A frame and its halvings, so that a small crop of a large region does not alias."""
+
+    def __init__(self, frame: Image) -> None:
+        self.levels: list[Image] = [frame]
+
+    def crop(self, region: Region, size: int) -> Image:
+        """Return the (size, size, 3) crop of ``region``; black outside the image."""
+        # A region of twice the crop is the most that bilinear sampling reads without skipping pixels.
+        level = max(0, int(np.floor(np.log2(max(region.side, 1.0) / size))))
+        while len(self.levels) <= level:
+            last = self.levels[-1]
+            half = (max(1, last.shape[1] // 2), max(1, last.shape[0] // 2))
+            self.levels.append(cv2.resize(last, half, interpolation=cv2.INTER_AREA))
+        image = self.levels[level]
+        shrink = np.array([image.shape[1], image.shape[0]]) / [self.levels[0].shape[1], self.levels[0].shape[0]]
+        affine = region.to_image(size)
+        affine[:, 2] += 0.5
+        affine *= shrink[:, None]
+        affine[:, 2] -= 0.5
+        flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        return cv2.warpAffine(image, affine, (size, size), flags=flags, borderMode=cv2.BORDER_CONSTANT)
+
+
+class BlazePoseNetworks:
+    """The two networks, loaded on first use.
+
+    Args:
+        detector: Path of the detector's ``.tflite``.
+        landmarks: Path of the landmark network's ``.tflite``.
+        threads: Threads per network; the results do not depend on it.
+    """
+
+    def __init__(self, detector: Path, landmarks: Path, threads: int = 2) -> None:
+        self._paths = (detector, landmarks)
+        self._threads = threads
+
+    def _load(self, path: Path) -> Any:
+        from ai_edge_litert.interpreter import Interpreter
+
+        interpreter = Interpreter(str(path), num_threads=self._threads)
+        interpreter.allocate_tensors()
+        return interpreter
+
+    @cached_property
+    def _detector(self) -> Any:
+        return self._load(self._paths[0])
+
+    @cached_property
+    def _landmarker(self) -> Any:
+        return self._load(self._paths[1])
+
+    @cached_property
+    def _anchors(self) -> FloatArray:
+        return anchor_centres()
+
+    def detect(self, frame: Pyramid, region: Region, threshold: float) -> Detections:
+        """Find people in the (unrotated or rotated) square ``region`` of ``frame``."""
+        crop = frame.crop(region, DETECTOR_SIDE)
+        boxes, logits = _infer(self._detector, crop.astype(np.float32) / np.float32(127.5) - np.float32(1))
+        scores = _sigmoid(np.clip(logits[0, :, 0].astype(np.float64), -SCORE_CLIP, SCORE_CLIP))
+        keep = np.flatnonzero(scores >= threshold)
+        raw = boxes[0, keep].astype(np.float64) / DETECTOR_SIDE
+        centres = self._anchors[keep]
+        points = raw[:, 4:].reshape(-1, 4, 2) + centres[:, None]
+        middle, half = raw[:, :2] + centres, raw[:, 2:4] / 2
+        merged = weighted_nms(scores[keep], np.hstack([middle - half, middle + half]), points)
+        affine = region.to_image(DETECTOR_SIDE)
+
+        def place(xy: FloatArray) -> FloatArray:
+            return (xy * DETECTOR_SIDE - 0.5) @ affine[:, :2].T + affine[:, 2]
+
+        corners = place(merged.boxes.reshape(-1, 2, 2)).reshape(-1, 4)
+        return Detections(merged.scores, corners, place(merged.points))
+
+    def landmarks(self, frame: Pyramid, region: Region) -> Landmarks:
+        """Find the landmarks of the person in ``region`` of ``frame``."""
+        crop = frame.crop(region, LANDMARK_SIDE)
+        values, flag, mask, heatmap, _ = _infer(self._landmarker, crop.astype(np.float32) / np.float32(255))
+        table = values.reshape(39, 5).astype(np.float64)
+        xy, peak = refine(table[:, :2] / LANDMARK_SIDE, heatmap[0])
+        affine = region.to_image(LANDMARK_SIDE)
+        placed = (xy * LANDMARK_SIDE - 0.5) @ affine[:, :2].T + affine[:, 2]
+        visibility, presence = _sigmoid(table[:, 3]), _sigmoid(table[:, 4])
+        small = cv2.resize(mask[0, :, :, 0], (MASK_SIDE, MASK_SIDE), interpolation=cv2.INTER_AREA)
+        person = np.rint(255 * _sigmoid(small)).astype(np.uint8)
+        return Landmarks(placed, visibility, presence, peak, float(flag[0, 0]), person, region)
+
+
+def anchor_centres() -> FloatArray:
+    """(2254, 2) anchor centres x, y in 0..1, in the detector's output order."""
+    rows = []
+    for stride, repeats in ANCHOR_LAYOUT:
+        cells = DETECTOR_SIDE // stride
+        middle = (np.arange(cells) + 0.5) / cells
+        y, x = np.meshgrid(middle, middle, indexing="ij")
+        rows.append(np.repeat(np.stack([x, y], -1).reshape(-1, 2), repeats, axis=0))
+    return np.concatenate(rows)
+
+
+def weighted_nms(scores: FloatArray, boxes: FloatArray, points: FloatArray) -> Detections:
+    """Merge overlapping detections (IoU > 0.3) into their score-weighted mean, under the best score."""
+    order = np.argsort(-scores, kind="stable")
+    kept: list[tuple[float, FloatArray, FloatArray]] = []
+    while order.size:
+        group = box_iou(boxes[order[0]], boxes[order]) > NMS_IOU
+        group[0] = True
+        members = order[group]
+        weight = scores[members] / scores[members].sum()
+        kept.append((scores[order[0]], weight @ boxes[members], np.tensordot(weight, points[members], axes=(0, 0))))
+        order = order[~group]
+    if not kept:
+        return Detections(np.zeros(0), np.zeros((0, 4)), np.zeros((0, 4, 2)))
+    best, merged, moved = zip(*kept, strict=True)
+    return Detections(np.array(best), np.array(merged), np.array(moved))
+
+
+def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:
+    """Intersection over union of one box (4,) with others (N, 4)."""
+    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    shared = np.prod(np.clip(high - low, 0, None), axis=1)
+    area = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
+    union = np.asarray(area - shared)
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+
+
+def refine(xy: FloatArray, heatmap: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Move regressed landmarks to the centre of mass of their heatmap nearby.
+
+    Args:
+        xy: (39, 2) in 0..1 of the crop.
+        heatmap: (64, 64, 39) logits.
+
+    Returns:
+        Refined (39, 2) in 0..1, and (39,) the highest heatmap value in the window (0 outside the crop).
+    """
+    cells = heatmap.shape[0]
+    refined, peak = xy.copy(), np.zeros(len(xy))
+    for index, (x, y) in enumerate(np.floor(xy * cells).astype(int)):
+        if not (0 <= x < cells and 0 <= y < cells):
+            continue
+        x0, x1 = max(0, x - HEATMAP_WINDOW), min(cells, x + HEATMAP_WINDOW + 1)
+        y0, y1 = max(0, y - HEATMAP_WINDOW), min(cells, y + HEATMAP_WINDOW + 1)
+        weight = _sigmoid(heatmap[y0:y1, x0:x1, index].astype(np.float64))
+        peak[index] = weight.max()
+        if peak[index] >= HEATMAP_TRUST:
+            total = weight.sum()
+            refined[index, 0] = (weight.sum(0) @ np.arange(x0, x1) / total) / cells
+            refined[index, 1] = (weight.sum(1) @ np.arange(y0, y1) / total) / cells
+    return refined, peak
+
+
+def _infer(network: Any, crop: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    network.set_tensor(network.get_input_details()[0]["index"], crop[None])
+    network.invoke()
+    return [network.get_tensor(output["index"]) for output in network.get_output_details()]
+
+
+def _sigmoid(value: FloatArray) -> FloatArray:
+    halves: FloatArray = 0.5 * (1.0 + np.tanh(0.5 * value))
+    return halves

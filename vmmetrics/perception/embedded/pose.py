@@ -1,0 +1,67 @@
+"""People and their keypoints, from BlazePose full: :class:`~vmmetrics.perception.protocols.PoseEstimator`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vmmetrics.perception.embedded.blazepose import BlazePoseNetworks, Landmarks, Pyramid
+from vmmetrics.perception.embedded.pose_tracking import PeopleTracker, SearchSettings, Track
+from vmmetrics.perception.protocols import Poses
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import FloatArray
+from vmmetrics.weights import weight_path
+
+COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
+"""BlazePose landmark of each COCO keypoint: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
+DEFAULT_THREADS = 2
+
+
+class BlazePose:
+    """BlazePose full on every frame, with people searched in overlapping tiles and followed through the clip.
+
+    Args:
+        threads: Threads per network, None for two; the results do not depend on it.
+        settings: How hard to look for people.
+    """
+
+    def __init__(self, threads: int | None = None, settings: SearchSettings | None = None) -> None:
+        self._networks = BlazePoseNetworks(
+            weight_path("blazepose-detector"),
+            weight_path("blazepose-landmarks-full"),
+            DEFAULT_THREADS if threads is None else threads,
+        )
+        self._settings = settings or SearchSettings()
+
+    def people(self, scene: Scene) -> list[Track]:
+        """Return the people of the clip with everything the landmark network says about them."""
+        frames = [Pyramid(frame) for frame in scene.clip.frames]
+        return PeopleTracker(self._networks, frames, scene.clip.fps, self._settings).run()
+
+    def estimate(self, scene: Scene) -> Poses:
+        """Return the people of the clip, the one seen best and longest first."""
+        return assemble(self.people(scene), len(scene.clip), (scene.clip.width, scene.clip.height))
+
+
+def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, int]) -> Poses:
+    """Turn tracks into arrays over frames and persons; ``frame_size`` is (width, height)."""
+    shape = (num_frames, len(people))
+    keypoints = np.full((*shape, len(COCO), 2), np.nan)
+    scores = np.zeros((*shape, len(COCO)))
+    boxes = np.full((*shape, 4), np.nan)
+    last = np.array(frame_size) - 1.0
+    for person, track in enumerate(people):
+        for frame, pose in track.poses.items():
+            xy = pose.xy[list(COCO)]
+            keypoints[frame, person] = xy
+            outside = ((xy < 0) | (xy > last)).any(axis=1)
+            scores[frame, person] = np.where(outside, 0.0, keypoint_scores(pose))
+            boxes[frame, person] = (*np.clip(xy.min(axis=0), 0, last), *np.clip(xy.max(axis=0), 0, last))
+    return Poses(keypoints, scores, boxes)
+
+
+def keypoint_scores(pose: Landmarks) -> FloatArray:
+    """(17,) probability that each COCO keypoint is within 0.1 torso lengths of where it should be."""
+    index = list(COCO)
+    return np.asarray(np.clip(pose.flag * pose.visibility[index] * np.sqrt(pose.peak[index]), 0.0, 1.0))
