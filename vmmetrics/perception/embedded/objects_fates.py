@@ -1,0 +1,94 @@
+"""What became of an object that is not seen any more: gone through the edge, hidden, or vanished.
+
+Judged forwards in time; how an object came is how it went, on the reversed evidence.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, mapped, warp
+from vmmetrics.perception.embedded.objects_matching import find_again, same_levels
+from vmmetrics.types import BoolArray, FloatArray
+
+Fate = Literal["left", "hidden", "vanished"]
+
+RECENT_SECONDS = 0.6
+"""Time over which an object's usual size and motion are taken."""
+SUDDEN_SHARE = 0.45
+"""An object of which this share (of its recent largest) was seen to the last has not gone step by step."""
+CHANGED_SHARE = 0.5
+"""Share of its place that must show something else afterwards."""
+INSIDE_SHARE = 0.4
+"""Share of an object that its motion would have left in the frame; below it the object has left."""
+GLANCE = 3
+"""Frames after the last sight that are looked at."""
+
+
+def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int) -> Fate:
+    """Judge why an object seen in frame ``last`` is not seen in the next.
+
+    Args:
+        evidence: Of the clip, in the direction of time in which the object goes.
+        labels: (T, h, w).
+        identity: The object's label.
+        last: Last frame in which it is seen; not the last of the clip.
+
+    Returns:
+        ``"left"`` through the edge, ``"hidden"`` (step by step, or not known to be gone), or ``"vanished"``.
+    """
+    recent = max(3, round(RECENT_SECONDS * evidence.fps))
+    frames = range(max(0, last - recent + 1), last + 1)
+    areas = np.array([np.count_nonzero(labels[t] == identity) for t in frames])
+    # The last frame or two may already show half of a fade: the sight before counts.
+    steady = areas[max(0, len(areas) - 3) :].max()
+    mask = labels[last] == identity
+    velocity = _velocity(evidence, labels, identity, list(frames))
+    if _leaves(evidence, mask, last, velocity):
+        return "left"
+    if steady < SUDDEN_SHARE * np.quantile(areas, 0.8):
+        return "hidden"
+    before = last - int(np.argmax(areas[::-1] >= 0.8 * steady))
+    return "vanished" if _is_replaced(evidence, labels[before] == identity, before, last, velocity) else "hidden"
+
+
+def _velocity(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: list[int]
+) -> FloatArray:
+    """Median motion against the camera over the last frames, grid pixels a frame."""
+    each = [
+        np.median(evidence.velocity[t][labels[t] == identity], axis=0) for t in frames[-6:] if (labels[t] == identity).any()
+    ]
+    return np.median(each, axis=0) if each else np.zeros(2)
+
+
+def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray) -> bool:
+    """Whether the object, at the edge, would be mostly outside within a few frames."""
+    height, width = mask.shape
+    rim = np.ones_like(mask)
+    rim[2:-2, 2:-2] = False
+    if np.count_nonzero(mask & rim) < 0.25 * np.sqrt(np.count_nonzero(mask)):
+        return False
+    rows, columns = np.nonzero(mask)
+    points = np.stack([columns, rows], -1).astype(np.float64)
+    stop = min(last + GLANCE, len(evidence) - 1)
+    points = cv2.perspectiveTransform((points + velocity * (stop - last))[None], evidence.camera_between(last, stop))[0]
+    inside = (points[:, 0] > 0) & (points[:, 0] < width - 1) & (points[:, 1] > 0) & (points[:, 1] < height - 1)
+    return bool(inside.mean() < INSIDE_SHARE)
+
+
+def _is_replaced(evidence: Evidence, mask: BoolArray, before: int, last: int, velocity: FloatArray) -> bool:
+    """Whether the object is nowhere near in the next frames and its place shows something else."""
+    limit = same_levels(evidence)
+    for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
+        if find_again(evidence, mask, before, t, velocity) is not None:
+            return False
+        there = mapped(evidence.camera_between(before, t), evidence.grid)
+        changed = colour_gap(evidence.colour[before], np.asarray(warp(evidence.colour[t], there))) > limit
+        if t == min(last + GLANCE, len(evidence) - 1) and changed[mask].mean() < CHANGED_SHARE:
+            return False
+    return True
