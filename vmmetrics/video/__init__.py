@@ -1,1 +1,6 @@
 """Clips in: files, folders of frames, arrays; and the prompts that belong to them."""
+
+from vmmetrics.video.discover import CLIP_SUFFIXES, Source, discover
+from vmmetrics.video.reader import ASSUME_FPS, read_batch, read_clip
+
+__all__ = ["ASSUME_FPS", "CLIP_SUFFIXES", "Source", "discover", "read_batch", "read_clip"]

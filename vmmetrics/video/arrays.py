@@ -1,0 +1,228 @@
+"""Arrays and tensors as clips: any axis order, 8-bit or float, grey or with alpha, on any device."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.video.budget import FrameStore, make_plan
+from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.pixels import composite, picture_to_rgb
+from vmmetrics.video.timing import assumed, regular
+
+OVERSHOOT = 0.01
+"""How far floats may lie outside 0..1 or -1..1 and be clipped: decoders of latent models overshoot by about this."""
+
+_MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed
+
+_TENSOR_KEYS = ("frames", "video", "clip")  # what a saved dictionary may call its tensor
+
+
+def to_numpy(source: Any) -> NDArray[Any]:
+    """Bring an array, a tensor on any device, or a sequence of frames to numpy without importing torch.
+
+    Raises:
+        ClipError: It is none of these, or ragged.
+    """
+    if isinstance(source, np.ndarray):
+        array = source
+    elif isinstance(source, (list, tuple)):
+        array = _stack(source)
+    elif hasattr(source, "detach") and hasattr(source, "cpu"):
+        tensor = source.detach().cpu()
+        torch = sys.modules.get("torch")
+        if torch is not None and tensor.dtype == torch.bfloat16:
+            tensor = tensor.float()  # numpy has no bfloat16
+        array = tensor.numpy()
+    elif hasattr(source, "__dlpack__") or hasattr(source, "__array__"):
+        array = np.asarray(source) if hasattr(source, "__array__") else np.from_dlpack(source)
+    else:
+        raise ClipError(f"Expected a path, an array or a tensor but got {type(source).__name__}")
+    if array.dtype.name == "bfloat16":  # from JAX, through ml_dtypes
+        array = array.astype(np.float32)
+    if array.dtype == object:
+        raise ClipError("Expected frames of one size but the array is ragged or holds Python objects")
+    return array
+
+
+def _stack(frames: Sequence[Any]) -> NDArray[Any]:
+    if not frames:
+        raise ClipError("Expected at least one frame but got an empty sequence")
+    if all(isinstance(frame, Image.Image) for frame in frames):
+        arrays = [picture_to_rgb(frame)[0] for frame in frames]
+    else:
+        arrays = [to_numpy(frame) for frame in frames]
+    shapes = {array.shape for array in arrays}
+    if len(shapes) > 1:
+        raise ClipError(f"Expected frames of one size but got {', '.join(map(str, sorted(shapes)))}")
+    return np.stack(arrays)
+
+
+def guess_layout(shape: tuple[int, ...]) -> str:
+    """Name the axes of ``shape`` where only one reading makes sense.
+
+    >>> guess_layout((16, 3, 64, 64))
+    'TCHW'
+
+    Raises:
+        ClipError: No reading makes sense, or several do.
+    """
+    if len(shape) == 3:
+        return "THW"
+    if len(shape) == 5:
+        return "B" + guess_layout(shape[1:])
+    if len(shape) != 4:
+        raise ClipError(f"Expected an array with 3, 4 or 5 axes but got shape {shape}; a clip is (T, H, W, 3)")
+    for channels in ((3,), (1, 4)):  # colour is so much likelier that it decides
+        fits = [
+            layout
+            for layout in ("THWC", "TCHW", "CTHW")
+            if shape[layout.index("C")] in channels
+            and min(shape[layout.index("H")], shape[layout.index("W")]) >= _MIN_GUESSED_SIDE
+        ]
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            raise ClipError(f"Shape {shape} can be read as {' or '.join(fits)}; say which with layout=")
+    raise ClipError(f"Shape {shape} has no axis of 1, 3 or 4 channels; say what the axes are with layout=")
+
+
+def _check_layout(layout: str, shape: tuple[int, ...]) -> str:
+    layout = layout.upper()
+    allowed = {"".join(p) for axes in ("THW", "THWC") for p in itertools.permutations(axes)}
+    if layout.removeprefix("B") not in allowed:
+        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {layout!r}")
+    if len(layout) != len(shape):
+        raise ClipError(f"Layout {layout} has {len(layout)} axes but the array has shape {shape}")
+    if "C" in layout and shape[layout.index("C")] not in (1, 3, 4):
+        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {layout} has {shape[layout.index('C')]}")
+    return layout
+
+
+def _batched(array: NDArray[Any], layout: str | None) -> tuple[NDArray[Any], str]:
+    """View ``array`` as (B, T, H, W, C) and return the layout it had."""
+    if 0 in array.shape:
+        raise ClipError(f"Expected at least one frame of one pixel but got shape {array.shape}")
+    named = _check_layout(layout, array.shape) if layout else guess_layout(array.shape)
+    if layout is None:
+        _check_layout(named, array.shape)
+    if "C" not in named:
+        array, named_full = array[..., None], named + "C"
+    else:
+        named_full = named
+    if not named_full.startswith("B"):
+        array, named_full = array[None], "B" + named_full
+    return array.transpose([named_full.index(axis) for axis in "BTHWC"]), named
+
+
+def _value_range(array: NDArray[Any]) -> str:
+    """Tell ``"uint8"``, ``"0..1"`` or ``"-1..1"``.
+
+    Raises:
+        ClipError: Another type, values that are not finite, or values out of range.
+    """
+    if array.dtype == np.uint8:
+        return "uint8"
+    if not np.issubdtype(array.dtype, np.floating):
+        raise ClipError(f"Expected uint8 or float values but got {array.dtype}")
+    low, high = np.inf, -np.inf
+    for clip in array:  # a frame at a time: no temporary the size of the whole
+        for frame in clip:
+            least, most = float(frame.min()), float(frame.max())
+            if not (np.isfinite(least) and np.isfinite(most)):
+                raise ClipError("Expected finite values but the array holds NaN or infinity")
+            low, high = min(low, least), max(high, most)
+    if high > 1 + OVERSHOOT or low < -1 - OVERSHOOT:
+        hint = "; values of 0..255 belong in uint8" if low >= 0 and high <= 255 else ""
+        raise ClipError(f"Expected floats in 0..1 or -1..1 but got {low:g}..{high:g}{hint}")
+    return "-1..1" if low < -OVERSHOOT else "0..1"
+
+
+def _to_uint8(frame: NDArray[Any], values: str) -> NDArray[np.uint8]:
+    """One (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
+    if values != "uint8":
+        unit = frame.astype(np.float32)
+        if values == "-1..1":
+            unit += 1
+            unit /= 2
+        frame = np.rint(np.clip(unit, 0, 1) * 255).astype(np.uint8)
+    if frame.shape[-1] == 1:
+        return np.repeat(frame, 3, axis=-1)
+    return composite(frame) if frame.shape[-1] == 4 else frame
+
+
+def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded]:
+    """Read a batch of clips out of one array; a batch axis of its own is optional.
+
+    Raises:
+        ClipError: Axes or values that cannot be told, not finite, or out of range.
+    """
+    batch, named = _batched(to_numpy(source), layout)
+    values = _value_range(batch)
+    count, height, width, channels = batch.shape[1:]
+    notes = [] if layout else [f"axes taken as {named}"]
+    if values != "uint8":
+        notes.append(f"floats taken as {values}")
+    if channels == 4:
+        notes.append("transparent pixels put on white")
+    plan = make_plan(count, width, height, limits.max_memory)
+    if plan.note:
+        notes.append(plan.note)
+    timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
+    clips = []
+    for frames in batch:
+        store = FrameStore(plan)
+        for frame in frames:
+            store.add(_to_uint8(frame, values))
+        clips.append(Decoded(store.frames, timing, plan.full, tuple(notes)))
+    return clips
+
+
+def load_npy(path: Path) -> NDArray[Any]:
+    """Map a ``.npy`` file; nothing is unpickled and nothing is read before the header has been checked.
+
+    Raises:
+        ClipError: Not a ``.npy`` file, cut short, or of Python objects.
+    """
+    try:
+        loaded: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
+        raise ClipError(f"The .npy file cannot be read: {error}") from error
+    return loaded
+
+
+def load_pt(path: Path) -> Any:
+    """Load the tensor of a ``.pt`` file without running any code in it (``weights_only=True``).
+
+    A dictionary is taken where it holds one tensor, or one called frames, video or clip.
+
+    Raises:
+        SetupError: torch is not installed.
+        ClipError: Anything but a tensor, or a file that asks for code to be run.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise SetupError("Reading .pt files takes torch, which is not installed: pip install torch") from error
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for damage and for refused pickles
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ClipError(f"The .pt file cannot be loaded as plain tensors: {first_line}") from error
+    if isinstance(loaded, dict):
+        tensors = {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
+        named = [tensors[key] for key in _TENSOR_KEYS if key in tensors] or list(tensors.values())
+        if not named or (len(tensors) > 1 and not any(key in tensors for key in _TENSOR_KEYS)):
+            raise ClipError(f"Expected one tensor of frames but the .pt file holds {sorted(map(str, loaded))}")
+        return named[0]
+    if not isinstance(loaded, torch.Tensor):
+        raise ClipError(f"Expected a tensor but the .pt file holds a {type(loaded).__name__}")
+    return loaded

@@ -1,0 +1,42 @@
+"""What each reader hands to :func:`vmmetrics.video.reader.read_clip`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.video.timing import Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Frames out of one source, before they are named.
+
+    Attributes:
+        frames: (T, H, W, 3) uint8 RGB.
+        timing: Their times.
+        size: (width, height) as stored in the source.
+        notes: What was assumed or changed, times apart.
+    """
+
+    frames: NDArray[np.uint8]
+    timing: Timing
+    size: tuple[int, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the caller allows and assumes.
+
+    Attributes:
+        max_memory: Bytes of RGB frames a clip may take.
+        assume_fps: Frame rate where the source states none.
+        fps: Frame rate that overrides what the source states, or None.
+    """
+
+    max_memory: int
+    assume_fps: float
+    fps: float | None = None

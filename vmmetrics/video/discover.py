@@ -1,0 +1,158 @@
+"""Which clips lie under the paths a user gives, and what to call them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vmmetrics.errors import SetupError
+from vmmetrics.video.folders import frame_files, natural_key
+
+CLIP_SUFFIXES = frozenset(
+    {".mp4", ".m4v", ".webm", ".mov", ".avi", ".mkv", ".mpg", ".mpeg", ".ts", ".m2ts", ".flv", ".wmv", ".ogv", ".3gp"}
+    | {".gif", ".apng", ".webp", ".npy", ".pt"}
+)
+"""Files in a folder that are taken for clips, whole or not; everything else in it is left alone."""
+
+_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A clip that has been found and not yet read.
+
+    Attributes:
+        path: Where it is: a file, or a folder of frames.
+        name: Posix path relative to the root given; unique within one discovery.
+        model: Which model made it, where clips lie in one folder per model; else None.
+        root: Folder that the clip must stay inside, or None for a file the user named.
+    """
+
+    path: Path
+    name: str
+    model: str | None = None
+    root: Path | None = None
+
+
+def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
+    """Find the clips in files and folders, folders searched through.
+
+    A folder of numbered pictures is one clip. Hidden files and links to folders are passed over; a link to a file
+    that lies elsewhere is listed, and refused when read. A file named outright is always a clip.
+
+    Args:
+        paths: Files and folders. With one folder, names are relative to it; where names from several would be equal,
+            the folder's own name comes first.
+
+    Returns:
+        The clips in natural order of their names, per path given; each path once.
+
+    Raises:
+        SetupError: A path does not exist.
+    """
+    groups: list[list[Source]] = []
+    for given in paths:
+        path = Path(given)
+        if path.is_dir():
+            groups.append(_in_folder(path))
+        elif path.exists() or path.is_symlink():
+            groups.append([Source(path, _printable(path.name))])
+        else:
+            raise SetupError(f"No such file or folder: {path}")
+    folders = [group for group in groups if group and group[0].root is not None]
+    if len(folders) > 1 and not any(source.model for group in folders for source in group):
+        groups = [_as_model(group) for group in groups]
+    return _unique(groups)
+
+
+def _in_folder(root: Path) -> list[Source]:
+    found = sorted(_walk(root), key=lambda p: natural_key(p.relative_to(root).as_posix()))
+    if not found and frame_files(root):
+        found = [root]  # pictures without numbers, but named outright
+    if found == [root]:
+        return [Source(root, _printable(root.resolve().name), None, root)]
+    parts = [path.relative_to(root).parts for path in found]
+    per_model = all(len(part) > 1 for part in parts)
+    return [
+        Source(path, _printable(path.relative_to(root).as_posix()), _printable(part[0]) if per_model else None, root)
+        for path, part in zip(found, parts, strict=True)
+    ]
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Clips under ``folder``, in no particular order."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        yield folder  # so that its reading fails with the reason
+        return
+    visible = [entry for entry in entries if not entry.name.startswith(".")]
+    folders = [entry for entry in visible if entry.is_dir()]
+    stills = {entry for entry in visible if entry.suffix.lower() == ".webp" and _is_still_webp(entry)}
+    clips = [e for e in visible if e.suffix.lower() in CLIP_SUFFIXES and e not in folders and e not in stills]
+    if not clips and _is_frame_folder(folder):
+        yield folder
+        return
+    yield from clips
+    if folder.suffix.lower() in CLIP_SUFFIXES and not clips and not folders:
+        yield folder  # a folder that is named like a clip and holds none: the user will want to know
+    for entry in folders:
+        if not entry.is_symlink():
+            yield from _walk(entry)
+
+
+def _is_frame_folder(folder: Path) -> bool:
+    """Whether most pictures in ``folder`` differ in nothing but one number."""
+    stems = [path.stem for path in frame_files(folder)]
+    patterns = Counter(_NUMBER.sub("#", stem) for stem in stems if _NUMBER.search(stem))
+    return bool(patterns) and max(patterns.values()) * 2 > len(stems)
+
+
+def _is_still_webp(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(21)
+    except OSError:
+        return False
+    if len(head) < 21 or head[:4] != b"RIFF" or head[8:12] != b"WEBP":
+        return False
+    return head[12:16] != b"VP8X" or not head[20] & 0x02  # the animation flag, RFC 9649 section 2.7
+
+
+def _as_model(group: list[Source]) -> list[Source]:
+    if not group or group[0].root is None or group[0].path == group[0].root:
+        return group
+    return [replace(source, model=_printable(group[0].root.resolve().name)) for source in group]
+
+
+def _unique(groups: list[list[Source]]) -> list[Source]:
+    """Drop paths given twice and make equal names differ."""
+    seen: set[Path] = set()
+    sources: list[Source] = []
+    for source in (source for group in groups for source in group):
+        place = Path(os.path.abspath(source.path))  # noqa: PTH100 - links must not be followed here
+        if place not in seen:
+            seen.add(place)
+            sources.append(source)
+    for rename in (_with_folder, _with_place):
+        taken = Counter(source.name for source in sources)
+        sources = [rename(source) if taken[source.name] > 1 else source for source in sources]
+    return sources
+
+
+def _with_folder(source: Source) -> Source:
+    folder = (source.root or source.path.parent).resolve().name
+    return replace(source, name=f"{_printable(folder)}/{source.name}")
+
+
+def _with_place(source: Source) -> Source:
+    return replace(source, name=_printable(source.path.absolute().as_posix()))
+
+
+def _printable(name: str) -> str:
+    """``name`` with bytes that are no UTF-8 escaped, so that it can be written to a record."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")

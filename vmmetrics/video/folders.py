@@ -1,0 +1,82 @@
+"""A clip stored as a folder of pictures, one per frame."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from vmmetrics.errors import ClipError
+from vmmetrics.video.budget import FrameStore, check_size, make_plan
+from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.pixels import picture_to_rgb
+from vmmetrics.video.timing import assumed, regular
+
+FRAME_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+"""Pictures that can be frames."""
+
+_FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP", "PPM")
+
+
+def natural_key(name: str) -> tuple[tuple[int, str | int], ...]:
+    """Sort key under which ``frame2`` comes before ``frame10``.
+
+    >>> sorted(["f10.png", "f2.png", "f1.png"], key=natural_key)
+    ['f1.png', 'f2.png', 'f10.png']
+    """
+    parts = re.split(r"([0-9]+)", name.lower())
+    return tuple((1, int(part)) if part.isdigit() else (0, part) for part in parts)
+
+
+def frame_files(folder: Path) -> list[Path]:
+    """The pictures directly in ``folder``, hidden ones apart, in natural order."""
+    files = [p for p in folder.iterdir() if p.suffix.lower() in FRAME_SUFFIXES and not p.name.startswith(".")]
+    return sorted((p for p in files if not p.is_dir()), key=lambda p: (natural_key(p.name), p.name))
+
+
+def read_folder(folder: Path, limits: Limits) -> Decoded:
+    """Read the pictures of a folder as frames, in natural order of their names.
+
+    Raises:
+        ClipError: No pictures, one that is damaged or lies outside the folder, or sizes that differ.
+    """
+    files = frame_files(folder)
+    if not files:
+        raise ClipError("The folder holds no pictures that could be frames")
+    home = folder.resolve()
+    others = [p.name for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
+    notes = [f"{len(others)} other files in the folder ignored"] if others else []
+    store: FrameStore | None = None
+    size, transparent = (0, 0), False
+    for file in files:
+        if not file.resolve().is_relative_to(home):
+            raise ClipError(f"Frame {file.name} is a link that leads out of the folder")
+        try:
+            with Image.open(file, formats=_FORMATS) as stored:
+                check_size(*stored.size)
+                upright = ImageOps.exif_transpose(stored)
+                if store is None:
+                    size = upright.size
+                    plan = make_plan(len(files), *size, limits.max_memory)
+                    store = FrameStore(plan)
+                if upright.size != size:
+                    raise ClipError(
+                        f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
+                        f"{file.name} is {upright.size[0]}x{upright.size[1]}"
+                    )
+                rgb, see_through = picture_to_rgb(upright)
+        except ClipError:
+            raise
+        except Exception as error:  # Pillow's decoders raise whatever the damage provokes
+            raise ClipError(f"Frame {file.name} cannot be read: {error}") from error
+        transparent |= see_through
+        store.add(rgb)
+    assert store is not None  # noqa: S101 - files is not empty
+    if plan.note:
+        notes.append(plan.note)
+    if transparent:
+        notes.append("transparent pixels put on white")
+    count = len(store)
+    timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
+    return Decoded(store.frames, timing, size, tuple(notes))

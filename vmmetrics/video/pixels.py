@@ -1,0 +1,165 @@
+"""From whatever pixels a decoder hands out to upright 8-bit RGB: alpha, depth, palettes, colour matrix and range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+if TYPE_CHECKING:
+    import av
+
+BACKGROUND = 255
+"""Grey level behind transparent pixels: white, as on the pages where transparent clips are mostly shown."""
+
+# Matrix coefficients of ITU-T H.273, table 4.
+_RGB_MATRIX, _BT709, _UNSPECIFIED, _BT601 = 0, 1, 2, 5
+_KNOWN_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
+_LIMITED, _FULL = 1, 2
+_HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
+
+# Studio range: 219 steps of luma above 16 (ITU-R BT.601-7, 2.5.3).
+_EXPAND_LIMITED = np.clip(np.rint((np.arange(256) - 16) * 255 / 219), 0, 255).astype(np.uint8)
+
+
+def composite(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Put (H, W, 4) uint8 with straight alpha on :data:`BACKGROUND`; returns (H, W, 3) uint8."""
+    colour = rgba[..., :3].astype(np.uint16)
+    alpha = rgba[..., 3:].astype(np.uint16)
+    return ((colour * alpha + BACKGROUND * (255 - alpha) + 127) // 255).astype(np.uint8)
+
+
+def picture_to_rgb(picture: Image.Image) -> tuple[NDArray[np.uint8], bool]:
+    """Convert a loaded Pillow picture of any mode.
+
+    Returns:
+        (H, W, 3) uint8 RGB, and whether any pixel was transparent.
+    """
+    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
+        # 16-bit grey (Pillow opens some as 32-bit integers): the high byte, as for 16-bit RGB.
+        grey = np.clip(np.asarray(picture).astype(np.float64) / 257.0, 0, 255)
+        return np.repeat(np.rint(grey).astype(np.uint8)[..., None], 3, axis=-1), False
+    if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
+        rgba = np.asarray(picture.convert("RGBA"))
+        if rgba[..., 3].min() < 255:
+            return composite(rgba), True
+        return np.ascontiguousarray(rgba[..., :3]), False
+    return np.asarray(picture.convert("RGB")), False
+
+
+@dataclass(frozen=True, slots=True)
+class Colour:
+    """How the YUV of a stream is to be read.
+
+    Attributes:
+        matrix: H.273 matrix number that swscale knows, or 0 for RGB.
+        full_range: Whether black is 0 rather than 16.
+        alpha: Whether the pixel format has an alpha channel.
+        grey: Whether the pixel format has luma alone.
+        notes: What had to be assumed.
+    """
+
+    matrix: int
+    full_range: bool
+    alpha: bool
+    grey: bool
+    notes: tuple[str, ...]
+
+
+def colour_of(frame: av.VideoFrame) -> Colour:
+    """Work out matrix and range from the tags, or by convention where they are silent.
+
+    Untagged YUV is BT.709 from 720 lines or 1280 columns on and BT.601 below, limited range, which is what players do.
+    Untagged grey is full range, which is what FFmpeg writes.
+    """
+    layout = frame.format
+    name = layout.name
+    alpha = name == "pal8" or any(component.is_alpha for component in layout.components)
+    grey = name.startswith(("gray", "ya", "mono"))
+    notes = []
+    transfer = _HDR_TRANSFERS.get(int(frame.color_trc or 0))
+    if transfer:
+        notes.append(f"high dynamic range ({transfer}) taken as it is, without tone mapping")
+    if layout.is_rgb or name == "pal8":
+        return Colour(_RGB_MATRIX, True, alpha, False, tuple(notes))
+    tagged = int(frame.colorspace)
+    fallback = _BT709 if frame.height >= 720 or frame.width >= 1280 else _BT601
+    if tagged not in _KNOWN_MATRICES and tagged not in (_UNSPECIFIED, _RGB_MATRIX):
+        notes.append(f"colour matrix {tagged} is not supported; BT.{709 if fallback == _BT709 else 601} assumed")
+    stated = int(frame.color_range)
+    full = stated == _FULL or name.startswith("yuvj") or (grey and stated != _LIMITED)
+    return Colour(_KNOWN_MATRICES.get(tagged, fallback), full, alpha, grey, tuple(notes))
+
+
+class FrameConverter:
+    """Converts the decoded frames of one stream to RGB, with the colours stated explicitly to swscale.
+
+    Left to its defaults swscale rounds down and takes chroma at half resolution; both are switched off here.
+    """
+
+    def __init__(self) -> None:
+        from av.video.reformatter import Interpolation, VideoReformatter
+
+        self._reformatter = VideoReformatter()
+        # SWS_ACCURATE_RND and SWS_FULL_CHR_H_INT by value: PyAV before 16 does not name them.
+        self._way = int(Interpolation.BICUBIC) | 0x40000 | 0x2000
+
+    def convert(self, frame: av.VideoFrame, colour: Colour) -> tuple[NDArray[np.uint8], bool]:
+        """Return (H, W, 3) uint8 RGB, and whether any pixel was transparent."""
+        matrix = colour.matrix or _BT601  # swscale wants one for RGB input too, and does not use it
+        picture = self._reformatter.reformat(
+            frame,
+            format="rgba" if colour.alpha else "rgb24",
+            src_colorspace=matrix,
+            dst_colorspace=matrix,
+            src_color_range=_FULL if colour.full_range else _LIMITED,
+            dst_color_range=_FULL,
+            interpolation=self._way,
+        )
+        rgb = np.asarray(picture.to_ndarray(), np.uint8)
+        if colour.grey and not colour.full_range:
+            # swscale takes every grey format as full range, whatever it is told.
+            rgb[..., :3] = _EXPAND_LIMITED[rgb[..., :3]]
+        if not colour.alpha:
+            return rgb, False
+        if rgb[..., 3].min() == 255:
+            return np.ascontiguousarray(rgb[..., :3]), False
+        return composite(rgb), True
+
+
+@dataclass(frozen=True, slots=True)
+class Orientation:
+    """How stored frames are turned to stand upright: transposed first, then flipped."""
+
+    transpose: bool = False
+    flip_x: bool = False
+    flip_y: bool = False
+
+    @classmethod
+    def from_display_matrix(cls, matrix: NDArray[np.int32]) -> Orientation:
+        """Read FFmpeg's 3x3 display matrix, to the nearest 90 degrees.
+
+        Stored (p, q) shows at x = a p + c q, y = b p + d q.
+        """
+        a, b, c, d = (int(matrix[i, j]) for i in (0, 1) for j in (0, 1))
+        if abs(a) >= abs(b):
+            return cls(False, a < 0, d < 0)
+        return cls(True, c < 0, b < 0)
+
+    @property
+    def note(self) -> str | None:
+        """What was done, or None."""
+        if self == Orientation():
+            return None
+        turned = (self.transpose and self.flip_x != self.flip_y) or (not self.transpose and self.flip_x and self.flip_y)
+        return "turned upright as the file states" if turned else "mirrored as the file states"
+
+    def apply(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the upright frame as a contiguous array."""
+        if self.transpose:
+            rgb = rgb.swapaxes(0, 1)
+        rgb = rgb[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
+        return np.ascontiguousarray(rgb)

@@ -1,0 +1,145 @@
+"""The one door for clips: whatever holds frames goes in, a :class:`~vmmetrics.clip.Clip` comes out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError
+from vmmetrics.video.animations import read_animation, sniff
+from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
+from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
+from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.files import read_video
+from vmmetrics.video.folders import FRAME_SUFFIXES, read_folder
+from vmmetrics.video.subject import find_subject, subject_of_phrase
+from vmmetrics.video.timing import check_fps
+
+ASSUME_FPS = 8.0
+"""Frames per second where a source states none: what most early text-to-video models wrote."""
+
+
+def read_clip(
+    source: Any,
+    *,
+    fps: float | None = None,
+    assume_fps: float = ASSUME_FPS,
+    layout: str | None = None,
+    max_memory: int | None = None,
+    name: str | None = None,
+    prompt: str | None = None,
+    subject: Subject | str | None = None,
+    root: str | os.PathLike[str] | None = None,
+) -> Clip:
+    """Read one clip.
+
+    Args:
+        source: Path of a video, GIF, APNG, WebP, ``.npy`` or ``.pt`` file or of a folder of frames; or a numpy array,
+            torch tensor (any device), DLPack object, or sequence of frames.
+        fps: Frames per second, whatever the source states.
+        assume_fps: Frames per second where the source states none.
+        layout: Axes of an array: T, H, W, C and B in any order, C and B optional (``"TCHW"``). Guessed where None.
+        max_memory: Bytes the RGB frames may take; a clip that exceeds them is downscaled. Default 512 MiB.
+        name: What to call it. Default: the file name, or ``"clip"``.
+        prompt: Text it was generated from.
+        subject: Who or what it is about. Default: found in the prompt by rule.
+        root: Folder that the file must lie in, links followed.
+
+    Returns:
+        The clip, every frame decoded.
+
+    Raises:
+        ClipError: The source cannot be read; the text says why.
+        SetupError: Something must be installed to read this kind of source.
+    """
+    limits = _limits(fps, assume_fps, max_memory)
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        decoded = _read_path(path, layout, limits, None if root is None else Path(root))
+        name = name or path.name
+    else:
+        decoded = _single(read_arrays(source, layout, limits))
+    return _clip(decoded, name or "clip", prompt, subject)
+
+
+def read_batch(
+    source: Any,
+    *,
+    fps: float | None = None,
+    assume_fps: float = ASSUME_FPS,
+    layout: str | None = None,
+    max_memory: int | None = None,
+    name: str = "clip",
+) -> list[Clip]:
+    """Read every clip of an array with a batch axis; ``max_memory`` holds for each of them.
+
+    Clips are called ``name[0]``, ``name[1]``, ...; other arguments and errors as for :func:`read_clip`.
+    """
+    clips = read_arrays(source, layout, _limits(fps, assume_fps, max_memory))
+    return [_clip(decoded, f"{name}[{number}]", None, None) for number, decoded in enumerate(clips)]
+
+
+def _limits(fps: float | None, assume_fps: float, max_memory: int | None) -> Limits:
+    memory = DEFAULT_MAX_MEMORY if max_memory is None else max_memory
+    if memory < 1:
+        raise ClipError(f"Expected max_memory of at least one byte but got {memory}")
+    return Limits(memory, check_fps(assume_fps), None if fps is None else check_fps(fps))
+
+
+def _single(clips: list[Decoded]) -> Decoded:
+    if len(clips) != 1:
+        raise ClipError(f"Expected one clip but the batch holds {len(clips)}; read_batch reads them all")
+    return clips[0]
+
+
+def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
+    try:
+        if root is not None and not path.resolve().is_relative_to(root.resolve()):
+            raise ClipError(f"{path.name} leads out of the folder given, {root}")
+        if path.is_dir():
+            return read_folder(path, limits)
+        if not path.exists():
+            kind = "link leads nowhere" if path.is_symlink() else "file does not exist"
+            raise ClipError(f"The {kind}: {path}")
+        if not path.is_file():
+            raise ClipError("Expected a regular file or a folder")
+        if path.stat().st_size == 0:
+            raise ClipError("The file is empty")
+        return _read_file(path, layout, limits)
+    except (OSError, RuntimeError, ValueError) as error:  # unreadable, loops of links, NUL in the name
+        raise ClipError(f"The file cannot be opened: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _read_file(path: Path, layout: str | None, limits: Limits) -> Decoded:
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return _single(read_arrays(load_npy(path), layout, limits))
+    if suffix in (".pt", ".pth"):
+        return _single(read_arrays(load_pt(path), layout, limits))
+    with path.open("rb") as file:
+        head = file.read(16)
+    kind = sniff(head)  # content decides, not the name: GIFs called .mp4 are common
+    if kind is not None:
+        return read_animation(path, kind, limits)
+    if suffix in FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff"):
+        raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
+    return read_video(path, limits)
+
+
+def _clip(decoded: Decoded, name: str, prompt: str | None, subject: Subject | str | None) -> Clip:
+    if isinstance(subject, str):
+        subject = subject_of_phrase(subject, "option")
+    if subject is None and prompt:
+        subject = find_subject(prompt)
+    return Clip(
+        frames=decoded.frames,
+        timestamps=decoded.timing.timestamps,
+        fps=decoded.timing.fps,
+        name=name,
+        prompt=prompt,
+        subject=subject,
+        size=decoded.size,
+        notes=(*decoded.timing.notes, *decoded.notes),
+    )

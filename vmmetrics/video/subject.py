@@ -1,0 +1,197 @@
+"""Who or what a prompt is about: spaCy where it is installed with a model, a rule for noun phrases otherwise."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from typing import Any
+
+from vmmetrics.clip import Subject
+from vmmetrics.video import words
+
+_SPACY_MODEL = "en_core_web_sm"
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")
+_SENTENCE_ENDS = frozenset(".;:!?")
+_MAX_PHRASE = 8  # words; a longer run without a verb or preposition is a list of tags, not a noun phrase
+
+
+def find_subject(prompt: str) -> Subject | None:
+    """Find the subject of a prompt.
+
+    >>> find_subject("In a park, two small dogs run after a ball")
+    Subject(noun='dogs', phrase='two small dogs', source='rule')
+    """
+    parser = _spacy_parser()
+    if parser is not None:
+        found = _by_spacy(parser, prompt)
+        if found is not None:
+            return found
+    return subject_of_phrase(prompt, "rule")
+
+
+def subject_of_phrase(text: str, source: str) -> Subject | None:
+    """Find the first noun phrase of ``text`` and its head by rule; None where there is none.
+
+    The phrase runs from its determiner over modifiers to the word before a verb, preposition, conjunction or comma.
+    Before it, what only sets the scene is skipped: "a video of", "in the park,", "there is", "the camera follows".
+    Groups count as what they are groups of: "a flock of birds" is about birds.
+    """
+    tokens = _TOKEN.findall(text.strip())
+    tokens = _skip_opening(tokens)
+    for start in range(len(tokens)):
+        phrase = _noun_phrase(tokens[start:])
+        if phrase:
+            return _subject(phrase, source)
+    return None
+
+
+def _subject(phrase: list[str], source: str) -> Subject:
+    lowered = [token.lower() for token in phrase]
+    head = lowered[-1]
+    for suffix in ("'s", "’s"):
+        head = head.removesuffix(suffix)
+    return Subject(words.PRONOUNS.get(head, head), " ".join(lowered), source)
+
+
+def _skip_opening(tokens: list[str]) -> list[str]:
+    """Drop what comes before the subject, as often as something is recognised."""
+    while tokens:
+        rest = _after_opening([token.lower() for token in tokens])
+        if rest == 0:
+            break
+        tokens = tokens[rest:]
+    return tokens
+
+
+def _after_opening(lowered: list[str]) -> int:
+    """How many leading tokens only set the scene."""
+    first = lowered[0]
+    if first in ",.;:!?" or first in words.ADVERBS or (first.endswith("ly") and first not in words.LY_NOUNS):
+        return 1
+    if first == "there" and lowered[1:2] and lowered[1] in words.AUXILIARIES:
+        return 2
+    if first in words.PREPOSITIONS or first in words.SUBORDINATORS:
+        return _after_prepositional(lowered)
+    return _after_shot(lowered)
+
+
+def _after_prepositional(lowered: list[str]) -> int:
+    """Length of a leading "in the park," or "in the park" + noun phrase."""
+    sentence_end = next((i for i, word in enumerate(lowered) if word in _SENTENCE_ENDS), len(lowered))
+    if "," in lowered[:sentence_end]:
+        return lowered.index(",") + 1
+    determiners = [
+        i for i in range(3, sentence_end)
+        if lowered[i] in words.DETERMINERS and lowered[i - 1] not in words.PREPOSITIONS
+    ]  # fmt: skip
+    return determiners[0] if determiners else 1
+
+
+def _after_shot(lowered: list[str]) -> int:
+    """Length of a leading "a slow-motion close-up of" or "the camera pans over"."""
+    for i, token in enumerate(lowered[:_MAX_PHRASE]):
+        if token in words.SHOTS:
+            for j in range(i + 1, min(len(lowered), i + 5)):
+                if lowered[j] in words.SHOT_LINKS:
+                    return j + 1
+                if lowered[j] in words.DETERMINERS:
+                    return j if j > i + 1 else 0
+            return 0
+        if token not in words.DETERMINERS and token not in words.ADJECTIVES and token not in words.SHOT_MODIFIERS:
+            return 0
+    return 0
+
+
+def _noun_phrase(tokens: list[str]) -> list[str]:
+    """The noun phrase that starts at the first token, or nothing."""
+    phrase: list[str] = []
+    singular = nouns = False
+    for position, token in enumerate(tokens):
+        word = token.lower()
+        following = tokens[position + 1].lower() if position + 1 < len(tokens) else ""
+        if not phrase and word in words.DETERMINERS:
+            singular = word in words.SINGULAR_DETERMINERS
+            phrase = [token]
+        elif word in words.DETERMINERS and not nouns:
+            phrase.append(token)
+        elif word == "of" and nouns and phrase[-1].lower() in words.GROUPS:
+            inner = _noun_phrase(tokens[position + 1 :])
+            return inner or phrase
+        elif word == "," and not nouns and phrase:
+            continue  # "a small, brown dog"
+        elif word == "and" and phrase and not nouns:
+            phrase.append(token)  # "a black and white cat"
+        elif word in words.PRONOUNS and not phrase:
+            return [token]
+        elif _ends_phrase(word, nouns, singular, following):
+            break
+        else:
+            phrase.append(token)
+            nouns |= not _modifies(word)
+        if len(phrase) >= _MAX_PHRASE:
+            break
+    while phrase and phrase[-1].lower() in ("and", *words.DETERMINERS):
+        phrase.pop()
+    return phrase if any(token.lower() not in words.DETERMINERS for token in phrase) else []
+
+
+def _modifies(word: str) -> bool:
+    """Whether ``word`` before a noun only describes it."""
+    if word in words.ADJECTIVES:
+        return True
+    if word.endswith("ing"):
+        return word not in words.ING_NOUNS
+    return word.endswith("ed") and word not in words.ED_NOUNS
+
+
+def _ends_phrase(word: str, nouns: bool, singular: bool, following: str) -> bool:
+    """Whether ``word`` cannot belong to the phrase any more."""
+    if word in words.BOUNDARIES or word in words.PREPOSITIONS or word in words.AUXILIARIES or word in ",.;:!?":
+        return True
+    if not nouns:
+        return False
+    if word in words.ADVERBS or (word.endswith("ly") and word not in words.LY_NOUNS):
+        return True
+    if (word.endswith("ing") and word not in words.ING_NOUNS) or (word.endswith("ed") and word not in words.ED_NOUNS):
+        # "a boy running" ends; "a boy band playing" has ended its phrase by then
+        return True
+    if _is_verb(word):
+        # "a dance teacher": a verb form that a noun follows directly is a noun itself
+        return singular is False or word.endswith("s") or word in words.PAST_FORMS or following in words.AFTER_VERB
+    # After "a" the head is singular, so a further word in -s is its verb.
+    return singular and word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in words.S_NOUNS
+
+
+def _is_verb(word: str) -> bool:
+    if word in words.VERBS or word in words.PAST_FORMS:
+        return True
+    stems = [word.removesuffix("s"), word.removesuffix("es")]
+    if word.endswith("ies"):
+        stems.append(word[:-3] + "y")
+    return word.endswith("s") and any(stem in words.VERBS for stem in stems)
+
+
+@functools.cache
+def _spacy_parser() -> Any:
+    """The spaCy pipeline, or None where spaCy or its small English model is missing."""
+    if importlib.util.find_spec("spacy") is None or importlib.util.find_spec(_SPACY_MODEL) is None:
+        return None
+    import spacy
+
+    return spacy.load(_SPACY_MODEL, disable=["ner"])
+
+
+def _by_spacy(parser: Any, prompt: str) -> Subject | None:
+    """The grammatical subject of the first sentence, else its first noun chunk that is no shot or camera."""
+    chunks = [
+        chunk
+        for chunk in parser(prompt).noun_chunks
+        if chunk.root.lower_ not in words.SHOTS and chunk.root.lower_ not in words.GROUPS
+    ]
+    if not chunks:
+        return None
+    subjects = [chunk for chunk in chunks if chunk.root.dep_ in ("nsubj", "nsubjpass", "ROOT")]
+    chunk = (subjects or chunks)[0]
+    noun = words.PRONOUNS.get(chunk.root.lower_, chunk.root.lower_)
+    return Subject(noun, chunk.text.lower(), "spacy")

@@ -1,0 +1,127 @@
+"""Frame times: real ones kept, missing ones assumed and said so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.errors import ClipError
+
+UNSTATED_DELAY_MS = 10.0
+"""Delays up to this are taken as "none stated": writers put 0 or 1 hundredth where they know no rate, and no
+browser plays them as written."""
+
+MAX_FPS = 1000.0
+"""Frame rates above this are taken for damage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times of the frames of a clip.
+
+    Attributes:
+        timestamps: (T,) float64 seconds from the first frame, strictly increasing.
+        fps: Mean frames per second.
+        notes: What had to be assumed or mended.
+    """
+
+    timestamps: NDArray[np.float64]
+    fps: float
+    notes: tuple[str, ...] = ()
+
+
+def check_fps(fps: float) -> float:
+    """Return ``fps`` where it can be a frame rate.
+
+    Raises:
+        ClipError: It is not in 0..:data:`MAX_FPS`.
+    """
+    if not (np.isfinite(fps) and 0 < fps <= MAX_FPS):
+        raise ClipError(f"Expected a frame rate above 0 and up to {MAX_FPS:g} but got {fps}")
+    return float(fps)
+
+
+def regular(count: int, fps: float, *notes: str) -> Timing:
+    """Times of ``count`` frames at a constant rate."""
+    rate = check_fps(fps)
+    return Timing(np.arange(count, dtype=np.float64) / rate, rate, notes)
+
+
+def assumed(count: int, fps: float) -> Timing:
+    """Times where the source states none."""
+    return regular(count, fps, f"states no frame rate; {fps:g} frames per second assumed")
+
+
+def from_times(times: Sequence[float | None], rate: float | None, assume_fps: float) -> Timing:
+    """Times as a container states them.
+
+    Args:
+        times: Presentation time per frame in seconds, None where the file has none.
+        rate: Frame rate the container states, or None.
+        assume_fps: Rate taken where there are neither times nor a rate.
+    """
+    count = len(times)
+    usable_rate = rate if rate is not None and 0 < rate <= MAX_FPS else None
+    known = [time for time in times if time is not None]
+    if len(known) < count or (count == 1 and usable_rate is not None):
+        if usable_rate is None:
+            return assumed(count, assume_fps)
+        notes = () if count == 1 else (f"{count - len(known)} frames have no time; the stated rate is used",)
+        return regular(count, usable_rate, *notes)
+    if count == 1:
+        return assumed(count, assume_fps)
+    stamps = np.array(known, np.float64)
+    stamps -= stamps[0]
+    return _increasing(stamps, usable_rate, assume_fps)
+
+
+def _increasing(stamps: NDArray[np.float64], rate: float | None, assume_fps: float) -> Timing:
+    """Keep times that increase; where some do not, spread those frames between their neighbours."""
+    good = np.concatenate([[True], stamps[1:] > np.maximum.accumulate(stamps)[:-1]])
+    count = len(stamps)
+    if good.all():
+        return _with_mean_rate(stamps)
+    if good.sum() < 2:
+        return (
+            regular(count, rate, "all frames have one time; the stated rate is used")
+            if rate
+            else assumed(count, assume_fps)
+        )
+    steps = np.diff(stamps[good])
+    index = np.arange(count)
+    step = float(np.median(steps / np.diff(index[good])))
+    anchors, values = index[good], stamps[good]
+    if anchors[-1] < count - 1:
+        anchors = np.append(anchors, count - 1)
+        values = np.append(values, values[-1] + step * (count - 1 - anchors[-2]))
+    mended = np.interp(index, anchors, values)
+    return _with_mean_rate(mended, f"{int((~good).sum())} frames have a time that does not increase; spread evenly")
+
+
+def _with_mean_rate(stamps: NDArray[np.float64], *notes: str) -> Timing:
+    fps = (len(stamps) - 1) / float(stamps[-1])
+    return Timing(stamps, check_fps(fps), notes)
+
+
+def from_delays(delays_ms: Sequence[float], assume_fps: float) -> Timing:
+    """Times from how long each frame of an animation is shown.
+
+    Delays up to :data:`UNSTATED_DELAY_MS` count as not stated: with none stated ``assume_fps`` is used, else the
+    median of those that are.
+    """
+    delays = np.asarray(delays_ms, np.float64)
+    stated = delays > UNSTATED_DELAY_MS
+    if not stated.any():
+        return assumed(len(delays), assume_fps)
+    notes = []
+    # The last frame's delay moves nothing, so its absence need not be reported.
+    if not stated[:-1].all():
+        typical = float(np.median(delays[stated]))
+        notes.append(f"{int((~stated[:-1]).sum())} frames state no delay; {typical:g} ms taken for them")
+    filled = np.where(stated, delays, np.median(delays[stated])) / 1000.0
+    if len(delays) == 1:
+        return Timing(np.zeros(1), check_fps(1.0 / float(filled[0])))
+    return _with_mean_rate(np.concatenate([[0.0], np.cumsum(filled[:-1])]), *notes)
