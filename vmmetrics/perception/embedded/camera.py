@@ -28,7 +28,7 @@ TEXTURE = 5e-4
 """Corner strength (smaller eigenvalue of the 7 px structure tensor, OpenCV's scaling) at which a point has half
 weight: about what sensor noise of 4 grey levels alone reaches."""
 
-BORDER_WEIGHT = 2.5
+BORDER_WEIGHT = 3.0
 """Weight of the cells along the left, top and right border (1 elsewhere; subjects often stand on the lower one)."""
 
 
@@ -42,9 +42,13 @@ class _Sample:
     noise: FloatArray
 
     def agreement(self, model: FloatArray, strictness: float = 1.0) -> FloatArray:
-        """(n,) in 0..1: how well each point follows ``model`` (Geman-McClure)."""
+        """(n,) in 0..1: how well each point follows ``model``.
+
+        The square of Geman-McClure's kernel, which is also the weight that his loss gives in least squares. Its short
+        tail keeps a compromise between two motions from beating either.
+        """
         gap = np.square(apply(model, self.points) - self.targets).sum(-1)
-        agreement: FloatArray = 1.0 / (1.0 + gap * (strictness / self.noise) ** 2)
+        agreement: FloatArray = (1.0 + gap * (strictness / self.noise) ** 2) ** -2.0
         return agreement
 
 
@@ -65,8 +69,8 @@ class GlobalMotion:
 
     step: int = 8
     hypotheses: int = 192
-    noise: float = 0.25
-    noise_share: float = 0.02
+    noise: float = 0.2
+    noise_share: float = 0.01
     still: float = 0.06
     memory: int = 6
     min_valid: float = 0.3
@@ -129,24 +133,27 @@ class GlobalMotion:
         shifts[:, :2, 2] = (sample.targets - sample.points)[drawn[: len(shifts), 0]]
         models = np.concatenate([models, shifts])
         some = rng.choice(len(sample.points), size=min(500, len(sample.points)), replace=False)
-        points, weights = sample.points[some], sample.weights[some].copy()
-        mapped = np.einsum("kij,nj->kni", models[:, :2, :2], points) + models[:, None, :2, 2]
-        gap = np.square(mapped - sample.targets[some]).sum(-1)
-        agreement = 1.0 / (1.0 + gap / np.square(sample.noise[some]))
-        found = [np.eye(3)]
+        few = _Sample(sample.points[some], sample.targets[some], sample.weights[some], sample.noise[some])
+        plane = np.concatenate([few.points.T, np.ones((1, len(some)))])
+        mapped = models[:, :2].reshape(-1, 3) @ plane
+        gap = np.square(mapped.reshape(-1, 2, len(some)) - few.targets.T).sum(1)
+        agreement = (1.0 + gap / np.square(2 * few.noise)) ** -2.0  # lenient: three noisy points each
+        found: list[FloatArray] = [np.eye(3)]
+        weights = few.weights
         for _ in range(3):
             best = int(np.argmax(agreement @ weights))
-            model = self._refine("affine", sample, models[best], sample.weights)
+            model = self._refine("affine", few, models[best], few.weights, (0.3, 0.5, 0.7, 1.0))
             found.append(model)
-            weights *= 1.0 - sample.agreement(model, strictness=0.5)[some]
+            weights = weights * (1.0 - few.agreement(model, strictness=0.5))
         return found
 
-    def _refine(self, kind: Kind, sample: _Sample, start: FloatArray, weights: FloatArray) -> FloatArray:
-        """Iteratively reweighted least squares from ``start``, ever stricter."""
+    def _refine(
+        self, kind: Kind, sample: _Sample, start: FloatArray, weights: FloatArray, strictness: tuple[float, ...]
+    ) -> FloatArray:
+        """Iteratively reweighted least squares from ``start``, one step per ``strictness``."""
         model = start
-        for strictness in (0.5, 0.7, 1.0, 1.0, 1.5, 1.5, 2.0, 2.0):
-            # The square of the agreement is the weight that Geman-McClure's loss gives.
-            model = fit(kind, sample.points, sample.targets, weights * sample.agreement(model, strictness) ** 2)
+        for strict in strictness:
+            model = fit(kind, sample.points, sample.targets, weights * sample.agreement(model, strict))
         return model
 
     def _best(self, sample: _Sample, models: list[FloatArray], weights: FloatArray) -> FloatArray:
@@ -166,8 +173,8 @@ class GlobalMotion:
             around = slice(max(0, t - self.memory), t + self.memory + 1)
             count = known[around].sum(0)
             prior[t] = np.where(known[around], followed[around], 0.0).sum(0) / np.maximum(count, 1)
-        # 0.1 keeps a place that was covered until now from being ignored for good.
-        return 0.1 + prior
+        # 0.05 keeps a place that was covered until now from being ignored for good.
+        return 0.05 + np.square(prior)
 
     def _decide(
         self, sample: _Sample, candidates: list[FloatArray], weights: FloatArray
@@ -175,10 +182,10 @@ class GlobalMotion:
         """Choose the background's motion and its simplest sufficient model."""
         weights = weights / weights.sum()
         coarse = self._best(sample, candidates, weights)
-        share = float(weights @ (sample.agreement(coarse) > 0.2))
+        share = float(weights @ (sample.agreement(coarse, 0.3) > 0.25))
         if share < self.min_inliers:
             return np.eye(3), "unknown", share
-        followers = weights * sample.agreement(coarse, 0.5) ** 2
+        followers = weights * sample.agreement(coarse, 0.5)
         count = float(followers.sum() ** 2 / np.square(followers).sum())
         kinds: tuple[Kind, ...] = ("translation", "affine", "homography")
         if count < 12:
@@ -187,7 +194,7 @@ class GlobalMotion:
             kinds = kinds[:2]
         best: tuple[float, Kind, FloatArray] | None = None
         for kind in kinds:
-            model = self._refine(kind, sample, coarse, weights)
+            model = self._refine(kind, sample, coarse, weights, (0.5, 0.7, 1.0, 1.0, 1.0))
             gap = np.square(apply(model, sample.points) - sample.targets).sum(-1)
             rss = float(followers @ np.minimum(gap, 9 * sample.noise**2) / followers.sum())
             # Bayesian information; flow at neighbouring points shares its error, so a quarter of them count.

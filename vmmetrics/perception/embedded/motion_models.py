@@ -9,6 +9,9 @@ import numpy as np
 from vmmetrics.types import FloatArray
 
 Kind = Literal["translation", "affine", "homography"]
+RIDGE = 1e-7
+"""Pull towards "no change", as a share of the total weight; matters only for parameters no point determines."""
+
 PARAMETERS: dict[Kind, int] = {"translation": 2, "affine": 6, "homography": 8}
 
 
@@ -35,8 +38,8 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
     """Least-squares model (3, 3) of ``kind`` taking ``points`` (N, 2) to ``targets`` (N, 2) with ``weights`` (N,).
 
     The homography is fitted algebraically; between neighbouring frames its denominator is within a few per cent of
-    1, so that the algebraic error is the geometric one. A tiny ridge towards "no change" keeps parameters that the
-    points do not determine (all on a line, say) at the identity.
+    1, so that the algebraic error is the geometric one. Parameters that the points do not determine (all on a line,
+    say) stay at the identity.
     """
     total = weights.sum()
     if total <= 0:
@@ -48,21 +51,22 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
     centre = (weights[:, None] * points).sum(0) / total
     size = np.sqrt((weights * np.square(points - centre).sum(-1)).sum() / total) + 1e-9
     p, q = (points - centre) / size, (targets - centre) / size
-    x, y = p[:, 0], p[:, 1]
-    one, zero = np.ones_like(x), np.zeros_like(x)
-    rows_u, rows_v = [x, y, one, zero, zero, zero], [zero, zero, zero, x, y, one]
-    if kind == "homography":
-        rows_u += [-q[:, 0] * x, -q[:, 0] * y]
-        rows_v += [-q[:, 1] * x, -q[:, 1] * y]
-    design = np.concatenate([np.stack(rows_u, -1), np.stack(rows_v, -1)])
-    change = np.concatenate([q[:, 0] - x, q[:, 1] - y])
-    weighted = design * np.concatenate([weights, weights])[:, None]
-    normal = weighted.T @ design
-    ridge = 1e-7 * total * np.eye(normal.shape[0])
-    solved = np.linalg.solve(normal + ridge, weighted.T @ change)
     model = np.eye(3)
-    model[:2] += solved[:6].reshape(2, 3)
-    if kind == "homography":
+    plane = np.column_stack([p, np.ones(len(p))])
+    if kind == "affine":
+        weighted = plane * weights[:, None]
+        normal = weighted.T @ plane + RIDGE * total * np.eye(3)
+        model[:2] += np.linalg.solve(normal, weighted.T @ (q - p)).T
+    else:
+        # Unknowns: the six changes of the affine part, then the two of the denominator.
+        zero = np.zeros_like(plane)
+        design = np.concatenate(
+            [np.hstack([plane, zero, -q[:, :1] * p]), np.hstack([zero, plane, -q[:, 1:] * p])]
+        )
+        weighted = design * np.concatenate([weights, weights])[:, None]
+        normal = weighted.T @ design + RIDGE * total * np.eye(8)
+        solved = np.linalg.solve(normal, weighted.T @ (q - p).T.ravel())
+        model[:2] += solved[:6].reshape(2, 3)
         model[2, :2] = solved[6:]
     normalise = np.array([[1 / size, 0, -centre[0] / size], [0, 1 / size, -centre[1] / size], [0, 0, 1]])
     model = np.linalg.inv(normalise) @ model @ normalise
