@@ -1,6 +1,7 @@
 """Clips in: files, folders of frames, arrays; and the prompts that belong to them."""
 
 from vmmetrics.video.discover import CLIP_SUFFIXES, Source, discover
+from vmmetrics.video.prompts import PromptOf, Prompts
 from vmmetrics.video.reader import ASSUME_FPS, read_batch, read_clip
 
-__all__ = ["ASSUME_FPS", "CLIP_SUFFIXES", "Source", "discover", "read_batch", "read_clip"]
+__all__ = ["ASSUME_FPS", "CLIP_SUFFIXES", "PromptOf", "Prompts", "Source", "discover", "read_batch", "read_clip"]

@@ -105,7 +105,7 @@ class FrameConverter:
 
         self._reformatter = VideoReformatter()
         # SWS_ACCURATE_RND and SWS_FULL_CHR_H_INT by value: PyAV before 16 does not name them.
-        self._way = int(Interpolation.BICUBIC) | 0x40000 | 0x2000
+        self._way = int(Interpolation.BILINEAR) | 0x40000 | 0x2000
 
     def convert(self, frame: av.VideoFrame, colour: Colour) -> tuple[NDArray[np.uint8], bool]:
         """Return (H, W, 3) uint8 RGB, and whether any pixel was transparent."""

@@ -12,6 +12,7 @@ from vmmetrics.video import words
 
 _SPACY_MODEL = "en_core_web_sm"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")
+_AFTER_GERUND = words.DETERMINERS | words.PREPOSITIONS | words.ADVERBS
 _SENTENCE_ENDS = frozenset(".;:!?")
 _MAX_PHRASE = 8  # words; a longer run without a verb or preposition is a list of tags, not a noun phrase
 
@@ -73,6 +74,8 @@ def _after_opening(lowered: list[str]) -> int:
         return 2
     if first in words.PREPOSITIONS or first in words.SUBORDINATORS:
         return _after_prepositional(lowered)
+    if first.endswith("ing") and first not in words.ING_NOUNS and lowered[1:2] and lowered[1] in _AFTER_GERUND:
+        return 1  # "riding a bicycle"
     return _after_shot(lowered)
 
 
@@ -124,7 +127,7 @@ def _noun_phrase(tokens: list[str]) -> list[str]:
             phrase.append(token)  # "a black and white cat"
         elif word in words.PRONOUNS and not phrase:
             return [token]
-        elif _ends_phrase(word, nouns, singular, following):
+        elif _ends_phrase(word, [p.lower() for p in phrase], nouns, singular, following):
             break
         else:
             phrase.append(token)
@@ -145,20 +148,26 @@ def _modifies(word: str) -> bool:
     return word.endswith("ed") and word not in words.ED_NOUNS
 
 
-def _ends_phrase(word: str, nouns: bool, singular: bool, following: str) -> bool:
-    """Whether ``word`` cannot belong to the phrase any more."""
+def _ends_phrase(word: str, before: list[str], nouns: bool, singular: bool, following: str) -> bool:
+    """Whether ``word`` cannot belong any more to the phrase that ``before`` begins."""
     if word in words.BOUNDARIES or word in words.PREPOSITIONS or word in words.AUXILIARIES or word in ",.;:!?":
         return True
+    last = before[-1] if before else ""
     if not nouns:
-        return False
+        # "a sleeping baby smiles": what may describe or name names, if a verb in -s follows
+        return last in words.NOUNLIKE_ADJECTIVES and word.endswith("s") and _is_verb(word)
     if word in words.ADVERBS or (word.endswith("ly") and word not in words.LY_NOUNS):
         return True
     if (word.endswith("ing") and word not in words.ING_NOUNS) or (word.endswith("ed") and word not in words.ED_NOUNS):
-        # "a boy running" ends; "a boy band playing" has ended its phrase by then
         return True
+    if word in words.ADJECTIVES and following in words.PREPOSITIONS:
+        return True  # "an island full of"
     if _is_verb(word):
-        # "a dance teacher": a verb form that a noun follows directly is a noun itself
-        return singular is False or word.endswith("s") or word in words.PAST_FORMS or following in words.AFTER_VERB
+        if not singular and word.endswith("s") and (following in words.VERBS or following in words.AUXILIARIES):
+            return False  # "ocean waves crash"
+        # "a dance teacher": a bare verb form that a noun follows is a noun itself, unless a plural came before
+        plural = last.endswith("s") and last not in words.S_NOUNS and not singular
+        return word.endswith("s") or plural or word in words.PAST_FORMS or following in words.AFTER_VERB
     # After "a" the head is singular, so a further word in -s is its verb.
     return singular and word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in words.S_NOUNS
 

@@ -25,7 +25,8 @@ AUXILIARIES = _set(
     "is are was were be been being am has have had does do did can could will would shall should may might must 's"
 )
 ADVERBS = _set(
-    "then now slowly quickly suddenly just also back away together still again alone forward backward here always never"
+    "then now slowly quickly suddenly just also back away together still again alone forward backward here "
+    "always never clockwise counterclockwise counter-clockwise nearby"
 )
 LY_NOUNS = _set(
     "fly butterfly dragonfly firefly family belly jelly lily bully ally assembly monopoly curly woolly lovely "
@@ -42,10 +43,11 @@ SHOTS = _set(
     "anime sequence hyperlapse snapshot"
 )
 SHOT_MODIFIERS = _set(
-    "close up slow motion aerial drone wide angle medium tracking handheld low high first-person third-person "
-    "pov cinematic realistic photorealistic hd 4k 8k stop-motion slow-motion fpv bird's-eye bird’s-eye bird's "
-    "bird’s eye establishing panning zoom macro top-down overhead underwater 3d 2d black-and-white animated "
-    "hyper-realistic side front rear full body extreme steady static fast time lapse vertical ultra"
+    "close up first third person slow motion aerial drone wide angle medium tracking handheld low high "
+    "first-person third-person pov cinematic realistic photorealistic hd 4k 8k stop-motion slow-motion fpv "
+    "bird's-eye bird’s-eye bird's bird’s eye establishing panning zoom macro top-down overhead underwater 3d 2d "
+    "black-and-white animated hyper-realistic side front rear full body extreme steady static fast time lapse "
+    "vertical ultra"
 )
 SHOT_LINKS = _set(
     "of showing shows featuring features depicting depicts where capturing captures following follows over "
@@ -81,33 +83,41 @@ S_NOUNS = _set(
     "trousers pants shorts sports sunglasses headphones athletics physics ballerina's molasses swiss paris "
     "sales arms news cheerios"
 )
+NOUNLIKE_ADJECTIVES = _set(
+    "glass metal stone plastic gold silver light baby adult giant male female square round human blonde blond "
+    "brunette elder"
+)
+NOUNLIKE_ADJECTIVES = _set(
+    "glass metal stone plastic gold silver light baby adult giant male female square round human blonde blond "
+    "brunette elder"
+)
 VERBS = _set(
     "walk run jump sit stand dance swim fly ride drive play eat drink sing cook cut hold throw catch kick hit "
     "push pull climb crawl roll turn spin rotate move look watch smile laugh cry talk speak read write draw "
     "paint work sleep wake lie fall rise float sail row dive surf ski skate slide skateboard snowboard cycle "
     "bike race chase follow lead carry lift drop pour stir mix bake chop slice peel wash clean brush comb wear "
-    "put take give show open close shut break build make grow bloom blossom burn melt freeze boil explode crash "
-    "fight box wrestle punch hug kiss wave clap point nod shake stretch bend twist squat kneel stroll wander "
-    "march hop skip leap gallop trot graze hunt pounce bark meow howl roar chirp peck flap soar glide hover "
-    "land take-off emerge appear disappear vanish enter leave exit arrive approach pass cross travel flow drip "
-    "splash swirl drift sway swing bounce juggle dribble shoot score serve toss pitch bowl bat practice "
-    "practise perform train exercise lunge pedal paddle row fish gather pick plant dig rake sweep mop fold iron "
-    "sew knit weave type call text film photograph record stare gaze glance peek peer hide seek search find "
-    "explore discover examine inspect touch tap pet feed groom stroke scratch lick bite chew sniff yawn blink "
-    "wink breathe blow whistle sneeze cough shiver tremble struggle rest relax lean recline lounge wait stop "
-    "start begin continue keep try learn teach help meet greet celebrate cheer compete win lose enjoy love want "
-    "prepare arrange decorate assemble repair fix use operate navigate steer hike jog sprint dash rush speed "
-    "zoom hurry stumble trip slip tumble flip somersault cartwheel twirl pirouette pose bow salute pray "
-    "meditate chat argue discuss debate whisper shout scream yell sell buy shop pay collapse crumble shatter "
-    "erupt shine glow sparkle twinkle flicker flash fade change transform morph merge expand shrink inflate "
-    "deflate unfold unwrap spread scatter rain snow storm pan zoom orbit circle lap crowd fill cover surround "
-    "raise lower tilt knead squeeze press grab grasp reach release tie untie wrap pack unpack load unload park "
-    "reverse accelerate brake tow deliver drag haul sink bathe splash wade drown rescue save attack defend "
-    "guard protect flee escape run-away sneak creep stalk prowl perch nest swoop migrate slither wriggle burrow "
-    "nibble munch gobble sip slurp swallow taste serve smell hear listen feel think dream study strum drum "
-    "conduct compose rehearse act pretend mime wield balance dangle hang descend ascend launch lift-off blast "
-    "tick chime ring beat pulse vibrate wobble tip spill spray sprinkle drizzle garnish grill fry roast flutter "
-    "nuzzle cuddle snuggle fetch retrieve frolic romp scamper scurry waddle hatch"
+    "put take give show open close shut break build make grow bloom blossom burn melt freeze exchange boil "
+    "explode crash fight box wrestle punch hug kiss wave clap point nod shake stretch bend twist squat kneel "
+    "stroll wander march hop skip leap gallop trot graze hunt pounce bark meow howl roar chirp peck flap soar "
+    "glide hover land take-off emerge appear disappear vanish enter leave exit arrive approach pass cross "
+    "travel flow drip splash swirl drift sway swing bounce juggle dribble shoot score serve toss pitch bowl bat "
+    "practice practise perform train exercise lunge pedal paddle row fish gather pick plant dig rake sweep mop "
+    "fold iron sew knit weave type call text film photograph record stare gaze glance peek peer hide seek "
+    "search find explore discover examine inspect touch tap pet feed groom stroke scratch lick bite chew sniff "
+    "yawn blink wink breathe blow whistle sneeze cough shiver tremble struggle rest relax lean recline lounge "
+    "wait stop start begin continue keep try learn teach help meet greet celebrate cheer compete win lose enjoy "
+    "love want prepare arrange decorate assemble repair fix use operate navigate steer hike jog sprint dash "
+    "rush speed zoom hurry stumble trip slip tumble flip somersault cartwheel twirl pirouette pose bow salute "
+    "pray meditate chat argue discuss debate whisper shout scream yell sell buy shop pay collapse crumble "
+    "shatter erupt shine glow sparkle twinkle flicker flash fade change transform morph merge expand shrink "
+    "inflate deflate unfold unwrap spread scatter rain snow storm pan zoom orbit circle lap crowd fill cover "
+    "surround raise lower tilt knead squeeze press grab grasp reach release tie untie wrap pack unpack load "
+    "unload park reverse accelerate brake tow deliver drag haul sink bathe splash wade drown rescue save attack "
+    "defend guard protect flee escape run-away sneak creep stalk prowl perch nest swoop migrate slither wriggle "
+    "burrow nibble munch gobble sip slurp swallow taste serve smell hear listen feel think dream study strum "
+    "drum conduct compose rehearse act pretend mime wield balance dangle hang descend ascend launch lift-off "
+    "blast tick chime ring beat pulse vibrate wobble tip spill spray sprinkle drizzle garnish grill fry roast "
+    "flutter nuzzle cuddle snuggle fetch retrieve frolic romp scamper scurry waddle hatch"
 )
 PAST_FORMS = _set(
     "ran sat stood swam flew rode drove ate drank sang held threw caught hit fell rose lay slept spoke wrote "

@@ -1,0 +1,133 @@
+"""Prompt lists as people keep them: VMBench's prompts.json, JSON, JSON Lines, CSV and TSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.clip import Subject
+from vmmetrics.errors import SetupError
+from vmmetrics.video.subject import subject_of_phrase
+
+LIST_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv"})
+
+MAX_LIST_BYTES = 64 * 2**20
+"""Larger lists are refused: a hundred thousand prompts take a tenth of this."""
+
+# What the columns are called, the first that is there counts. Compared in lower case, with "_" for blanks and dashes.
+_CLIP_COLUMNS = (
+    "clip",
+    "video",
+    "file",
+    "filename",
+    "file_name",
+    "path",
+    "video_path",
+    "clip_path",
+    "video_name",
+    "name",
+)
+_INDEX_COLUMNS = ("index", "id", "clip_id", "video_id", "prompt_id")
+_PROMPT_COLUMNS = ("prompt", "caption", "text", "prompt_en", "text_prompt", "description")
+_SUBJECT_COLUMNS = ("subject", "subject_phrase")
+_NOUN_COLUMNS = ("subject_noun", "noun")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a prompt list.
+
+    Attributes:
+        clip: The clip it is for, as written: a path, a name, or an index.
+        prompt: The prompt, or None where the entry gives a subject alone.
+        subject: The subject the list states, or None.
+        where: Where it stands, for messages (``"prompts.csv, entry 3"``).
+    """
+
+    clip: str
+    prompt: str | None
+    subject: Subject | None
+    where: str
+
+
+def read_list(path: Path) -> list[Entry]:
+    """Read a prompt list; its form is told from the file's suffix.
+
+    Raises:
+        SetupError: The file cannot be read, or an entry names no clip, or neither prompt nor subject.
+    """
+    try:
+        if path.stat().st_size > MAX_LIST_BYTES:
+            raise SetupError(f"{path}: larger than {MAX_LIST_BYTES // 2**20} MiB; a prompt list is expected")
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise SetupError(f"Cannot read the prompt list {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+    suffix = path.suffix.lower()
+    if suffix not in LIST_SUFFIXES:
+        raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")
+    try:
+        rows = list(_rows_of_json(text, suffix) if suffix.startswith(".json") else _rows_of_table(text, suffix))
+    except (ValueError, csv.Error, RecursionError) as error:
+        raise SetupError(f"{path}: not readable as {suffix[1:]}: {error}") from error
+    return [_entry(row, f"{path.name}, entry {number}") for number, row in enumerate(rows, start=1)]
+
+
+def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",", strict=True)
+    for row in reader:
+        if None in row:
+            raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
+        yield row
+
+
+def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
+    """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
+    if suffix == ".jsonl":
+        loaded: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
+    else:
+        loaded = json.loads(text)
+    if isinstance(loaded, Mapping):
+        loaded = [
+            {**value, "clip": key} if isinstance(value, Mapping) else {"clip": key, "prompt": value}
+            for key, value in loaded.items()
+        ]
+    if not isinstance(loaded, list) or not all(isinstance(row, Mapping) for row in loaded):
+        raise ValueError("expected a list of objects, each with clip (or index) and prompt")
+    yield from loaded
+
+
+def _entry(row: Mapping[str, Any], where: str) -> Entry:
+    named = {str(key).strip().lower().replace(" ", "_").replace("-", "_"): value for key, value in row.items()}
+    clip = _first(named, (*_CLIP_COLUMNS, *_INDEX_COLUMNS), where)
+    prompt = _first(named, _PROMPT_COLUMNS, where)
+    phrase, noun = _first(named, _SUBJECT_COLUMNS, where), _first(named, _NOUN_COLUMNS, where)
+    if clip is None:
+        raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(named)}")
+    if prompt is None and phrase is None and noun is None:
+        raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(named)}")
+    subject = None
+    if noun is not None:
+        subject = Subject(noun, phrase or noun, "list")
+    elif phrase is not None:
+        subject = subject_of_phrase(phrase, "list") or Subject(phrase, phrase, "list")
+    return Entry(clip, prompt, subject, where)
+
+
+def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str | None:
+    """The text of the first of ``columns`` that is there and not blank."""
+    for column in columns:
+        value = row.get(column)
+        if value is None or isinstance(value, bool):
+            continue
+        if not isinstance(value, (str, int)):
+            raise SetupError(f"{where}: expected text in {column} but got {type(value).__name__}")
+        if str(value).strip():
+            return str(value).strip()
+    return None
