@@ -37,6 +37,10 @@ GAIN_LEVELS = 3.0
 """Colour levels, beyond 3 deviations of the noise, by which following the flow must explain a pixel better."""
 
 
+ALIKE_LEVELS, ALIKE_SHARE = 12.0, 0.4
+"""Colour levels, and share of the local contrast, by which a pixel may differ from where the flow leads."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Pictures, motion and what moves by itself, on one small grid of (h, w).
@@ -157,7 +161,8 @@ class _Motion:
         self.grid = pixel_grid(width, height)
         self.doublings = int(np.clip(round(np.log2(max(2.0, SLOW_SECONDS * fps))), 1, np.log2(MAX_GAP)))
         self.strength = np.zeros((count, height, width), np.float32)
-        self.support = np.zeros((count, height, width), np.bool_)
+        self.explained = np.zeros((2, count, height, width), np.bool_)
+        self.tested = np.zeros((2, count, height, width), np.bool_)
         self.total = np.zeros((count, height, width, 2), np.float32)
         self.weight = np.zeros((count, height, width), np.float32)
         self.noises: list[float] = []
@@ -171,10 +176,9 @@ class _Motion:
         if reverse:
             steps, ok, colour = steps[::-1], ok[::-1], self.colour[::-1]
             matrices, known = np.linalg.inv(self.camera[::-1]), self.known[::-1]
-            outputs = (self.strength[::-1], self.support[::-1], self.total[::-1], self.weight[::-1])
         else:
             colour, matrices, known = self.colour, self.camera, self.known
-            outputs = (self.strength, self.support, self.total, self.weight)
+        ok &= self._alike(colour, steps)
         gap = 1
         for level in range(self.doublings + 1):
             if len(steps) == 0:
@@ -182,13 +186,25 @@ class _Motion:
             if level in (0, self.doublings):
                 for t in range(len(steps)):
                     if known[t]:
-                        sign = -1.0 if reverse else 1.0
-                        self._judge(colour, steps[t], ok[t], matrices[t], t, gap, sign, outputs)
+                        self._judge(colour, steps[t], ok[t], matrices[t], t, gap, reverse)
             if level < self.doublings:
                 steps, ok = self._doubled(steps, ok, gap)
                 matrices = np.stack([b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)] or [np.eye(3)])
                 known = known[:-gap] & known[gap:]
                 gap *= 2
+
+    def _alike(self, colour: NDArray[np.uint8], steps: FloatArray) -> BoolArray:
+        """Where the flow leads to the same colour: after a sudden change it agrees with itself by chance in places."""
+        alike = np.empty(steps.shape[:3], np.bool_)
+        for t, step in enumerate(steps):
+            gap = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
+            alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * self._contrast(colour[t])).view(np.uint8), 5)
+        return alike
+
+    def _contrast(self, colour: NDArray[np.uint8]) -> FloatArray:
+        """(h, w) range of lightness among neighbours: what an error of a pixel costs."""
+        light, kernel = np.ascontiguousarray(colour[..., 0]), np.ones((3, 3), np.uint8)
+        return np.asarray(cv2.morphologyEx(light, cv2.MORPH_GRADIENT, kernel), np.float32)
 
     def _doubled(self, steps: FloatArray, ok: BoolArray, gap: int) -> tuple[FloatArray, BoolArray]:
         longer = np.zeros((max(0, len(steps) - gap), *steps.shape[1:]), np.float32)
@@ -207,10 +223,8 @@ class _Motion:
         matrix: FloatArray,
         t: int,
         gap: int,
-        sign: float,
-        outputs: tuple[FloatArray, BoolArray, FloatArray, FloatArray],
+        reverse: bool,
     ) -> None:
-        strength, support, total, weight = outputs
         still = mapped(matrix, self.grid)
         residual = self.grid + step - still
         size = np.sqrt(np.square(residual).sum(-1))
@@ -225,18 +239,25 @@ class _Motion:
         if gap == 1 and inside.any():
             self.noises.append(float(np.quantile(gap_still[inside], 0.3)))
         gain = GAIN_LEVELS + 3.0 * self.noise
-        support[t] |= (moving > 1) & (gap_still - gap_moved > gain) & inside
-        np.maximum(strength[t], moving, out=strength[t])
+        frame, sign = (len(colour) - 1 - t, -1.0) if reverse else (t, 1.0)
+        tested = (moving > 1) & inside
+        self.tested[int(reverse), frame] |= tested
+        self.explained[int(reverse), frame] |= tested & (gap_still - gap_moved > gain)
+        np.maximum(self.strength[frame], moving, out=self.strength[frame])
         share = ok * (1.0 if gap == 1 else 0.5)
-        total[t] += (sign * share / gap)[..., None] * residual
-        weight[t] += share
+        self.total[frame] += (sign * share / gap)[..., None] * residual
+        self.weight[frame] += share
 
     def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""
         self.total /= np.maximum(self.weight, 1e-6)[..., None]
         for picture in self.strength:
             picture[...] = cv2.medianBlur(picture, 5)
-        return self.total, self.strength, self.support
+        # Around a moving object the flow drags the background along. Seen one way in time that may even explain it,
+        # where it is about to be covered; the other way it just stands there.
+        refuted = (self.tested & ~self.explained).any(0)
+        support = self.explained.any(0) & ~refuted
+        return self.total, self.strength, support
 
 
 def _shrunk(

@@ -29,8 +29,8 @@ SURVIVES = 0.5
 """Share of a mask whose flow must hold; below it the object is looked for."""
 LOOK_AHEAD = 3
 """Frames that may be skipped when looking: a spoilt frame or two do not end an object."""
-SUPPORT_WINDOW, SUPPORT_SHARE = 9, 0.12
-"""A pixel moves where, within this window, this share of pixels is explained better by the motion."""
+CLOSING = 7
+"""Width in pixels of the gaps that are closed between the parts of a moving object that are surely explained."""
 
 
 @dataclass
@@ -59,9 +59,10 @@ class Track:
 
 def moving_map(evidence: Evidence, t: int) -> Mask:
     """(h, w) bool: what moves by itself in frame ``t``, holes filled, specks removed."""
-    dense = cv2.boxFilter(evidence.support[t].astype(np.float32), -1, (SUPPORT_WINDOW, SUPPORT_WINDOW))
-    moving = ((evidence.strength[t] > 1.0) & (dense > SUPPORT_SHARE)).astype(np.uint8)
-    moving = cv2.morphologyEx(moving, cv2.MORPH_CLOSE, _disc(5))
+    moving = ((evidence.strength[t] > 1.0) & evidence.support[t]).astype(np.uint8)
+    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, _disc(2))
+    moving = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, _disc(CLOSING))[CLOSING:-CLOSING, CLOSING:-CLOSING]
+    moving = filled(moving > 0).astype(np.uint8)
     moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, _disc(3))
     return filled(moving > 0)
 
@@ -206,7 +207,10 @@ class MaskTracker:
             claims = {i: c for i, c in zip(ids.tolist(), counts.tolist(), strict=True) if i != 0}
             rest = part & (label == 0)
             mine = [i for i, c in claims.items() if i in known and c >= 0.1 * min(part.sum(), (label == i).sum())]
-            if mine:
+            claimed = sum(claims.values())
+            if start_new and claimed < min(least, 0.35 * rest.sum()) and rest.sum() >= least:
+                self._start(part & np.isin(label, [0, *mine]), t)  # a crumb of it had been taken for an object
+            elif mine:
                 self._share_out(rest, mine, t)
             elif start_new and not claims and rest.sum() >= least:
                 self._start(rest, t)

@@ -70,7 +70,26 @@ class MotionSegmenter:
             while new in backwards.merged:
                 new = backwards.merged[new]
             labels[labels == old] = new
+        moved = {i: track.moved for i, track in forwards.tracks.items()}
+        _drop_replaced(labels, moved)
         return labels
+
+
+def _drop_replaced(labels: NDArray[np.uint16], moved: dict[int, int]) -> None:
+    """Where one label ends as another begins in its place, only the one that moved more was an object, in place."""
+    spans = {}
+    for identity in np.unique(labels)[1:].tolist():
+        frames = np.flatnonzero((labels == identity).any((1, 2)))
+        spans[identity] = (int(frames[0]), int(frames[-1]))
+    for early, (_, last) in spans.items():
+        for late, (first, _) in spans.items():
+            if early == late or not -1 <= first - last <= BLINK_FRAMES + 1:
+                continue
+            before, after = labels[last] == early, labels[first] == late
+            if np.count_nonzero(before & after) >= 0.3 * min(np.count_nonzero(before), np.count_nonzero(after)):
+                loser = early if moved.get(early, 0) < moved.get(late, 0) else late
+                if moved.get(loser, 0) < 0.5 * max(moved.get(early, 0), moved.get(late, 0)):
+                    labels[labels == loser] = 0
 
 
 def _occluded(
