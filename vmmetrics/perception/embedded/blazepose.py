@@ -1,7 +1,7 @@
 """The two BlazePose networks: people detector and landmark regressor, from pixels to numbers.
 
-The files come from mediapipe 0.10.21 (Apache-2.0); the constants below (anchors, ranges, region of interest) are facts of
-how those networks were trained, as stated in MediaPipe's public graph configurations.
+The files come from mediapipe 0.10.21 (Apache-2.0); the constants below (anchors, ranges, region of interest) are facts
+of how those networks were trained, as stated in MediaPipe's public graph configurations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from vmmetrics.types import FloatArray
 
-Image = NDArray[np.uint8]
+Image = NDArray[Any]
+"""(H, W, 3) uint8 RGB; OpenCV's stubs do not say so."""
 
 DETECTOR_SIDE = 224
 LANDMARK_SIDE = 256
@@ -103,6 +104,16 @@ class Landmarks:
     def next_region(self) -> Region:
         """Region for the next frame."""
         return Region.from_alignment(self.xy[33], self.xy[34])
+
+    def covered(self, points: FloatArray) -> FloatArray:
+        """(N,) probability of "person" at ``points`` (N, 2), pixels of the image; 0 outside the region."""
+        affine = self.region.to_image(MASK_SIDE)
+        inverse = np.linalg.inv(affine[:, :2])
+        x, y = np.rint((points - affine[:, 2]) @ inverse.T).astype(int).T
+        inside = (x >= 0) & (x < MASK_SIDE) & (y >= 0) & (y < MASK_SIDE)
+        value: FloatArray = np.zeros(len(points))
+        value[inside] = self.mask[y[inside], x[inside]] / 255
+        return value
 
 
 class Pyramid:
@@ -190,7 +201,7 @@ class BlazePoseNetworks:
         placed = (xy * LANDMARK_SIDE - 0.5) @ affine[:, :2].T + affine[:, 2]
         visibility, presence = _sigmoid(table[:, 3]), _sigmoid(table[:, 4])
         small = cv2.resize(mask[0, :, :, 0], (MASK_SIDE, MASK_SIDE), interpolation=cv2.INTER_AREA)
-        person = np.rint(255 * _sigmoid(small)).astype(np.uint8)
+        person = np.rint(255 * _sigmoid(np.asarray(small, np.float64))).astype(np.uint8)
         return Landmarks(placed, visibility, presence, peak, float(flag[0, 0]), person, region)
 
 
@@ -227,8 +238,9 @@ def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     shared = np.prod(np.clip(high - low, 0, None), axis=1)
     area = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
-    union = np.asarray(area - shared)
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    union = area - shared
+    overlap: FloatArray = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return overlap
 
 
 def refine(xy: FloatArray, heatmap: FloatArray) -> tuple[FloatArray, FloatArray]:

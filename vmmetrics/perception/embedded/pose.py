@@ -16,6 +16,8 @@ from vmmetrics.weights import weight_path
 COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose landmark of each COCO keypoint: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
 DEFAULT_THREADS = 2
+CALIBRATION = (1.24, 2.66)
+"""Offset and slope of P(error < 0.1 torso) over the logit of the heatmap peak, fitted by benchmarks/pose_truth.py."""
 
 
 class BlazePose:
@@ -62,6 +64,13 @@ def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, in
 
 
 def keypoint_scores(pose: Landmarks) -> FloatArray:
-    """(17,) probability that each COCO keypoint is within 0.1 torso lengths of where it should be."""
+    """(17,) probability that each COCO keypoint is within 0.1 torso lengths of where it should be.
+
+    The height of the heatmap says how exact a landmark is; whether it is seen at all, or guessed from the rest of the
+    body, only the network's visibility does.
+    """
     index = list(COCO)
-    return np.asarray(np.clip(pose.flag * pose.visibility[index] * np.sqrt(pose.peak[index]), 0.0, 1.0))
+    peak = np.clip(pose.peak[index], 1e-3, 1 - 1e-3)
+    within = 1 / (1 + np.exp(-(CALIBRATION[0] + CALIBRATION[1] * np.log(peak / (1 - peak)))))
+    probability: FloatArray = pose.flag * pose.visibility[index] * within
+    return probability

@@ -31,7 +31,8 @@ class SearchSettings:
             0.92, hands, dogs, cups and clothes 0.54 at most (benchmarks/pose_truth.py prints both).
         lost_frames: Frames a lost person is looked for around the last region before the track ends.
         trial_frames: Frames after which a new track below ``person_quality`` is given up.
-        person_frames: Fewest frames of a person (all frames where the clip is shorter).
+        person_frames: Fewest frames of a person (all frames where the clip is shorter), and
+        person_seconds: shortest time; whichever is longer.
         join_seconds: Longest gap over which two tracks are joined into one person.
         max_people: Most people kept, the best ones.
     """
@@ -47,6 +48,7 @@ class SearchSettings:
     lost_frames: int = 3
     trial_frames: int = 5
     person_frames: int = 8
+    person_seconds: float = 0.5
     join_seconds: float = 0.5
     max_people: int = 4
 
@@ -124,18 +126,22 @@ class PeopleTracker:
         self._settings = settings
         self._probes = probe_frames(len(frames), fps, settings)
         self._longest_gap = max(1, round(settings.join_seconds * fps))
+        self._fewest = min(len(frames), max(settings.person_frames, round(settings.person_seconds * fps)))
 
     def run(self) -> list[Track]:
         """Return the people, the one seen best and longest first."""
         tracks: list[Track] = []
         for frame, detections in self._search():
-            for score, points in zip(detections.scores, detections.points, strict=True):
-                self._take(tracks, frame, float(score), points)
+            for points in detections.points:
+                self._take(tracks, frame, points)
         people = self._join([t for t in tracks if t.quality >= self._settings.person_quality])
-        fewest = min(self._settings.person_frames, len(self._frames))
-        people = [t for t in people if len(t.poses) >= fewest]
+        people = [t for t in people if len(t.poses) >= self._fewest]
         people.sort(key=lambda t: -t.quality * len(t.poses))
-        return people[: self._settings.max_people]
+        kept: list[Track] = []
+        for track in people:
+            if len(kept) < self._settings.max_people and not any(_lies_on(track, other) for other in kept):
+                kept.append(track)
+        return kept
 
     def _search(self) -> Iterator[tuple[int, Detections]]:
         """Yield (frame, detections) for every region of every probe frame, whole frames first."""
@@ -144,7 +150,7 @@ class PeopleTracker:
             for frame in self._probes:
                 yield frame, self._network.detect(self._frames[frame], region, self._settings.seed_score)
 
-    def _take(self, tracks: list[Track], frame: int, score: float, points: FloatArray) -> None:
+    def _take(self, tracks: list[Track], frame: int, points: FloatArray) -> None:
         """Start a track from a detection, unless it belongs to one."""
         if any(frame in t.poses and _on_body(points, t.poses[frame]) for t in tracks):
             return
@@ -205,6 +211,13 @@ def _on_body(points: FloatArray, pose: Landmarks) -> bool:
     hips, shoulders = pose.xy[list(HIPS)].mean(0), pose.xy[list(SHOULDERS)].mean(0)
     far = max(np.hypot(*(points[0] - hips)), np.hypot(*(points[2] - shoulders)))
     return bool(far < 0.5 * torso(pose))
+
+
+def _lies_on(track: Track, other: Track) -> bool:
+    """Whether a track is a part of another's body taken for a body: its torso inside the other's mask mostly."""
+    shared = [frame for frame in track.poses if frame in other.poses]
+    inside = [bool((other.poses[f].covered(track.poses[f].xy[list(SHOULDERS + HIPS)]) > 0.5).all()) for f in shared]
+    return 2 * sum(inside) > len(track.poses)
 
 
 def _continues(last: Landmarks, first: Landmarks) -> bool:
