@@ -34,6 +34,10 @@ _ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 # Sample aspect ratios this near 1 come from rounding; beyond the second bound they are damage.
 _SQUARE_TOLERANCE, _MAX_ASPECT = 0.005, 4.0
 
+# AVI stores chunks in decoding order at a constant rate and no presentation times; FFmpeg's guesses at them are
+# wrong where frames were reordered.
+_WITHOUT_PTS = "avi"
+
 # Slack when a stated duration is held against the last frame: seconds.
 _DURATION_SLACK = 0.1
 
@@ -85,6 +89,7 @@ class _Index:
         damaged: Whether a packet was cut short.
         stated: Frames the container states, or 0.
         duration: Seconds the container states for this stream, or None.
+        sequential: Whether ``pts`` are in truth decoding times, because the container has no others.
     """
 
     pts: list[float | None] = field(default_factory=list)
@@ -92,14 +97,17 @@ class _Index:
     damaged: bool = False
     stated: int = 0
     duration: float | None = None
+    sequential: bool = False
 
     @property
     def end(self) -> float | None:
-        """Seconds from the first to the end of the last frame, or None where times are missing."""
+        """Seconds at the end of the last frame, or None where times are missing."""
         known = sorted(time for time in self.pts if time is not None)
         if len(known) < max(2, len(self.pts)):
             return None
-        return known[-1] - known[0] + float(np.median(np.diff(known)))
+        step = float(np.median(np.diff(known)))
+        # Matroska counts its duration from zero, MP4 from the first frame; the later end of both spares late starters.
+        return max(known[-1], known[-1] - known[0]) + step
 
     def covers_duration(self) -> bool | None:
         """Whether the frames reach as far as the stated duration; None where that cannot be told."""
@@ -119,6 +127,7 @@ def _index(path: Path) -> _Index:
             raise ClipError("The video stream is in a format that this build of FFmpeg cannot decode")
         check_size(context.width or 1, context.height or 1)  # 0 where only the bitstream states the size
         index = _Index(stated=int(stream.frames), duration=_stated_duration(container, stream))
+        index.sequential = container.format.name == _WITHOUT_PTS
         time_base = stream.time_base or Fraction(1)
         for packet in container.demux(stream):
             if not packet.size:
@@ -127,7 +136,7 @@ def _index(path: Path) -> _Index:
             if packet.is_discard:
                 index.discarded += 1
             elif context.name != "vp8" or bytes(packet)[0] & 0x10:  # show_frame bit, RFC 6386 section 9.1
-                time = packet.pts
+                time = packet.dts if index.sequential else packet.pts
                 index.pts.append(None if time is None else float(time * time_base))
     return index
 
@@ -192,10 +201,14 @@ def read_video(path: Path, limits: Limits) -> Decoded:
             decoder.feed(packet)
         rate = stream.average_rate or stream.guessed_rate
     notes += decoder.finish(index)
+    times = decoder.times
+    if index.sequential:
+        known = sorted(time for time in index.pts if time is not None)
+        times = list(known) if len(known) == len(times) else [None] * len(times)
     if limits.fps is not None:
-        timing = regular(len(decoder.times), limits.fps)
+        timing = regular(len(times), limits.fps)
     else:
-        timing = from_times(decoder.times, None if rate is None else float(rate), limits.assume_fps)
+        timing = from_times(times, None if rate is None else float(rate), limits.assume_fps)
     return Decoded(decoder.store.frames, timing, decoder.size, tuple(notes))
 
 
@@ -264,7 +277,9 @@ class _Decoder:
         missing = self._expected - count
         if missing > 0 and not (self._interlaced and 2 * count >= self._expected):
             first = self.times[0]
-            priming = 0 if first is None else sum(time is not None and time < first for time in index.pts)
+            priming = (
+                0 if first is None or index.sequential else sum(time is not None and time < first for time in index.pts)
+            )
             if priming != missing:
                 raise ClipError(f"Only {count} of {self._expected} frames could be decoded")
             notes.append(f"{missing} frames before the first key frame cannot be decoded")

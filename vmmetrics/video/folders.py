@@ -46,7 +46,7 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
         raise ClipError("The folder holds no pictures that could be frames")
     home = folder.resolve()
     others = [p.name for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
-    notes = [f"{len(others)} other files in the folder ignored"] if others else []
+    notes = [f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored"] if others else []
     store: FrameStore | None = None
     size, transparent = (0, 0), False
     for file in files:

@@ -118,6 +118,8 @@ def _read_file(path: Path, layout: str | None, limits: Limits) -> Decoded:
         return _single(read_arrays(load_npy(path), layout, limits))
     if suffix in (".pt", ".pth"):
         return _single(read_arrays(load_pt(path), layout, limits))
+    if suffix == ".npz":
+        raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
     with path.open("rb") as file:
         head = file.read(16)
     kind = sniff(head)  # content decides, not the name: GIFs called .mp4 are common
