@@ -9,6 +9,7 @@ from benchmarks.scenes.spec import MotionSpec, ObjectSpec, SceneSpec
 
 Matrix = NDArray[np.float64]
 Points = NDArray[np.float64]
+AnyFloats = NDArray[np.floating]
 
 
 def translation(x: float, y: float) -> Matrix:
@@ -23,7 +24,7 @@ def similarity(scale: float, degrees: float) -> Matrix:
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
-def project(matrix: Matrix, points: Points) -> Points:
+def project(matrix: AnyFloats, points: AnyFloats) -> Points:
     """Apply a 3×3 matrix to (..., 2) points."""
     homogeneous = points @ matrix[:, :2].T + matrix[:, 2]
     return np.asarray(homogeneous[..., :2] / homogeneous[..., 2:])

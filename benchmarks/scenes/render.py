@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,7 +38,7 @@ def render(spec: SceneSpec, seed: int, bank: TextureBank | None = None) -> Synth
     frames = np.empty((spec.num_frames, spec.size[1], spec.size[0], 3), np.uint8)
     codes = np.zeros(frames.shape[:3], np.uint8)
     for t, time in enumerate(times):
-        exact = _paint(spec, camera, background, things, time, codes[t])
+        exact = _paint(camera, background, things, time, codes[t])
         blurred = _motion_blur(spec, camera, background, things, time) if spec.shutter else exact
         gain = 1 + (spec.light - 1) * time / max(spec.num_frames - 1, 1)
         dy, dx = streams[4].integers(0, 64, 2)
@@ -118,7 +120,6 @@ def _noise_bank(spec: SceneSpec, rng: np.random.Generator) -> NDArray[np.float32
 
 
 def _paint(
-    spec: SceneSpec,
     camera: CameraPath,
     background: Background,
     things: list[_Thing],
@@ -144,7 +145,7 @@ def _motion_blur(
     spec: SceneSpec, camera: CameraPath, background: Background, things: list[_Thing], time: float
 ) -> NDArray[np.float32]:
     offsets = (np.arange(BLUR_SAMPLES) - (BLUR_SAMPLES - 1) / 2) / BLUR_SAMPLES * spec.shutter
-    pictures = [_paint(spec, camera, background, things, time + offset, None) for offset in offsets]
+    pictures = [_paint(camera, background, things, time + offset, None) for offset in offsets]
     return np.asarray(np.mean(pictures, axis=0), dtype=np.float32)
 
 
@@ -158,7 +159,7 @@ def _with_truth(
     times: list[float],
 ) -> SyntheticClip:
     views = [camera.at(time) for time in times]
-    steps = [after @ np.linalg.inv(before) for before, after in zip(views[:-1], views[1:], strict=True)]
+    steps = [after @ np.linalg.inv(before) for before, after in pairwise(views)]
     homographies = np.array([step / step[2, 2] for step in steps]).reshape(-1, 3, 3)
     owner = np.array([0, *(thing.id for thing in things for _ in thing.layers)], np.uint8)
     labels = owner[codes]

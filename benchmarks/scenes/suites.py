@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from benchmarks.scenes.spec import (
 from benchmarks.scenes.textures import TextureBank
 from benchmarks.scenes.truth import SyntheticClip
 
+Background = Literal["photo", "procedural", "plain"]
 Rng = np.random.Generator
 
 CAMERAS = ("still", "pan", "zoom", "rotation", "shake", "tilt", "mixed")
@@ -80,7 +82,7 @@ def _format(rng: Rng, small: bool = True) -> SceneSpec:
     draw = rng.random()
     choices = _FORMATS if small else _FORMATS[:4]
     size, frames, fps = _BIG_FORMAT if draw < 0.08 else choices[rng.integers(len(choices))]
-    background = "procedural" if rng.random() < 0.2 else "photo"
+    background: Background = "procedural" if rng.random() < 0.2 else "photo"
     return SceneSpec("", size, frames, fps, background, noise=float(rng.uniform(0.3, 2.0)))
 
 
@@ -89,7 +91,7 @@ def _shape(rng: Rng, smallest: float = 0.1, largest: float = 0.22) -> ObjectSpec
     return ObjectSpec(kind, float(rng.uniform(smallest, largest)))  # type: ignore[arg-type]
 
 
-def _wander(scene: SceneSpec, rng: Rng, frame: float, at: tuple[float, float], reach: float = 0.12) -> MotionSpec:
+def _wander(rng: Rng, frame: float, at: tuple[float, float], reach: float = 0.12) -> MotionSpec:
     """Draw a motion that stays about ``at`` (fractions of the frame), where it is at ``frame``."""
     angle = rng.uniform(0, 2 * np.pi)
     speed = rng.uniform(0.08, 0.2)
@@ -110,7 +112,7 @@ def pas(seed: int) -> SceneSpec:
     kind = CAMERAS[(seed // len(MOTIONS) + seed) % len(CAMERAS)]
     scene = replace(_format(rng), name=f"{motion}/{kind}", camera=camera(kind, rng))
     middle, seconds = (scene.num_frames - 1) / 2, scene.num_frames / scene.fps
-    path = _wander(scene, rng, middle, _middle(rng))
+    path = _wander(rng, middle, _middle(rng))
     thing = replace(_shape(rng), motion=path)
     objects: tuple[ObjectSpec, ...] = (thing,)
     if motion == "linear":
@@ -123,9 +125,7 @@ def pas(seed: int) -> SceneSpec:
         objects = (replace(thing, motion=replace(path, kind="none", spin=float(rng.uniform(30, 90)))),)
     elif motion == "several":
         spots = [(0.25, 0.4), (0.55, 0.62), (0.8, 0.35)][: rng.integers(2, 4)]
-        objects = tuple(
-            replace(_shape(rng, 0.08, 0.15), motion=_wander(scene, rng, middle, spot, 0.07)) for spot in spots
-        )
+        objects = tuple(replace(_shape(rng, 0.08, 0.15), motion=_wander(rng, middle, spot, 0.07)) for spot in spots)
     elif motion == "fast":
         factor = 0.5 if scene.fps >= 16 else 0.3
         fast = replace(path, velocity=_unit(path.velocity, factor * rng.uniform(0.8, 1.2)), radius=0.2)
@@ -158,7 +158,7 @@ def tcs(seed: int) -> SceneSpec:
     scene = replace(_format(rng, small=False), name=f"{event}/{kind}", camera=camera(kind, rng))
     length = scene.num_frames
     frame = int(rng.integers(length // 3, 2 * length // 3))
-    thing = replace(_shape(rng), motion=_wander(scene, rng, frame, _middle(rng)))
+    thing = replace(_shape(rng), motion=_wander(rng, frame, _middle(rng)))
     objects: tuple[ObjectSpec, ...] = (thing,)
     if event in UNEXPLAINED:
         what, style = event.split("-")
@@ -168,7 +168,7 @@ def tcs(seed: int) -> SceneSpec:
         objects = _explained(event, scene, thing, rng)
     if rng.random() < 0.3 and event not in {"behind-mover", "behind-pillar"}:
         x = 0.15 if objects[-1].motion.anchor[0] > 0.5 else 0.85
-        other = replace(_shape(rng, 0.08, 0.12), motion=_wander(scene, rng, frame, (x, 0.5), 0.05))
+        other = replace(_shape(rng, 0.08, 0.12), motion=_wander(rng, frame, (x, 0.5), 0.05))
         objects = (other, *objects)
     return replace(scene, objects=objects)
 
@@ -215,7 +215,7 @@ def mss(seed: int) -> SceneSpec:
     scene = _format(rng)
     scene = replace(scene, name=f"{what}/{view}", camera=camera("still" if view == "fast" else view, rng))
     middle = (scene.num_frames - 1) / 2
-    path = _wander(scene, rng, middle, _middle(rng))
+    path = _wander(rng, middle, _middle(rng))
     if view == "fast":
         path = replace(path, velocity=_unit(path.velocity, rng.uniform(0.3, 0.5)), radius=0.2)
     objects = () if what.startswith("clean-") and rng.random() < 0.3 and view != "fast" else (_shape(rng),)

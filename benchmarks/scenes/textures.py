@@ -56,13 +56,14 @@ class TextureBank:
 
 
 def default_bank(seed: int) -> TextureBank:
-    """Return the bank for a seed: real footage beside the checkout and images in tests/data."""
+    """Return the bank for a seed: real footage beside the checkout, or else what lies in tests/data."""
     return _default_bank(seed >= HELD_OUT_SEED)
 
 
 @lru_cache(maxsize=2)
 def _default_bank(held_out: bool) -> TextureBank:
-    return TextureBank((ROOT.parent / "shared" / "real-clips", ROOT / "tests" / "data"), held_out)
+    footage = ROOT.parent / "shared" / "real-clips"
+    return TextureBank((footage if footage.is_dir() else ROOT / "tests" / "data",), held_out)
 
 
 @lru_cache(maxsize=24)
@@ -123,10 +124,19 @@ def plain(rng: np.random.Generator, size: tuple[int, int] = (1280, 720)) -> Pict
 def cut_out(
     picture: Picture, size: tuple[int, int], away_from: NDArray[np.floating], rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Cut a piece (height, width, 3) float32 of ``size`` (width, height) with contrast of its own and against the colour ``away_from`` (3,).
+    """Cut a piece with contrast of its own and against a colour.
 
     Of a few random places the first that has both is taken, or else the one with most: a cut-out that nobody
     could tell from the background would make a clip without truth.
+
+    Args:
+        picture: (H, W, 3) uint8 to cut from.
+        size: (width, height) wanted.
+        away_from: (3,) colour of the background.
+        rng: Where from.
+
+    Returns:
+        (height, width, 3) float32 in 0..255.
     """
     height, width = picture.shape[:2]
     short = min(height, width)

@@ -126,7 +126,7 @@ class SyntheticClip:
 
     def mask(self, object_id: int) -> NDArray[np.bool_]:
         """Return where an object is seen, (T, H, W) bool."""
-        return self.labels == object_id
+        return np.asarray(self.labels == object_id)
 
 
 def events_of(thing: ObjectTruth, labels: NDArray[np.uint8], spec: SceneSpec) -> list[EventTruth]:

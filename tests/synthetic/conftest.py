@@ -1,0 +1,10 @@
+"""Make the benchmarks importable: they are programs of the checkout, not part of the package."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
