@@ -74,6 +74,25 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
     return result
 
 
+def fit_similarity(points: FloatArray, targets: FloatArray, noise: float) -> FloatArray:
+    """Robust shift, turn and scale (3, 3) taking ``points`` (N, 2) to ``targets`` (N, 2).
+
+    Four steps of reweighted least squares from the median shift, in complex numbers, with ``noise`` the distance in
+    pixels at which a point's weight has fallen to a quarter.
+    """
+    p, q = points[:, 0] + 1j * points[:, 1], targets[:, 0] + 1j * targets[:, 1]
+    factor, shift = 1 + 0j, complex(np.median((q - p).real), np.median((q - p).imag))
+    for _ in range(4):
+        weights = (1 + np.abs(factor * p + shift - q) ** 2 / noise**2) ** -2
+        total = weights.sum()
+        p_mean, q_mean = (weights * p).sum() / total, (weights * q).sum() / total
+        factor = (weights * np.conj(p - p_mean) * (q - q_mean)).sum() / (weights * np.abs(p - p_mean) ** 2).sum()
+        shift = q_mean - factor * p_mean
+    return np.array(
+        [[factor.real, -factor.imag, shift.real], [factor.imag, factor.real, shift.imag], [0.0, 0.0, 1.0]]
+    )
+
+
 def affine_through(points: FloatArray, targets: FloatArray) -> FloatArray:
     """Affine models (K, 3, 3) through K triplets (K, 3, 2); triplets that nearly lie on a line are left out."""
     corners = np.concatenate([points, np.ones((*points.shape[:2], 1))], -1)

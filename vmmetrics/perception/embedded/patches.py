@@ -1,0 +1,133 @@
+"""Small image patches around many points at once: sampling, comparing, and moving a point until its patch fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from vmmetrics.types import FloatArray
+
+RADIUS = 4
+"""Patches are 9 x 9 working pixels: at a short side of 256 about 3.5 % of it, small enough for limbs."""
+
+NOISE = 4.0
+"""Grey levels of noise and compression that say nothing about likeness; flat patches are alike within it."""
+
+
+def _offsets(radius: int) -> FloatArray:
+    y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    return np.stack([x.ravel(), y.ravel()], -1).astype(np.float64)
+
+
+OFFSETS = _offsets(RADIUS)
+WINDOW = np.exp(-np.square(OFFSETS).sum(-1) / (2 * 2.5**2))
+"""Gaussian weight over the patch, so that what a mask's border lets in at the rim matters little."""
+
+
+@dataclass
+class Patches:
+    """What N points looked like when last looked at closely.
+
+    Attributes:
+        values: (N, 81) grey levels.
+        slopes: (N, 81, 2) their derivatives along x and y.
+        weights: (N, 81) window times whether that pixel was inside the picture.
+    """
+
+    values: FloatArray
+    slopes: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def cut(cls, image: FloatArray, points: FloatArray) -> Patches:
+        """Cut upright patches at ``points`` (N, 2) of ``image`` (h, w) float32."""
+        wide = RADIUS + 1
+        side = 2 * wide + 1
+        values, inside = sample(image, points[:, None] + _offsets(wide))
+        block = values.reshape(-1, side, side)
+        slope_x = (block[:, 1:-1, 2:] - block[:, 1:-1, :-2]) / 2
+        slope_y = (block[:, 2:, 1:-1] - block[:, :-2, 1:-1]) / 2
+        core = block[:, 1:-1, 1:-1].reshape(len(points), -1)
+        kept = inside.reshape(-1, side, side)[:, 1:-1, 1:-1].reshape(len(points), -1)
+        slopes = np.stack([slope_x, slope_y], -1).reshape(len(points), -1, 2)
+        return cls(core, slopes, WINDOW * np.maximum(kept, 1e-3))
+
+    def __getitem__(self, which: FloatArray) -> Patches:
+        return Patches(self.values[which], self.slopes[which], self.weights[which])
+
+    def repeated(self, times: int) -> Patches:
+        """Return the whole set ``times`` times over."""
+        return Patches(
+            np.tile(self.values, (times, 1)), np.tile(self.slopes, (times, 1, 1)), np.tile(self.weights, (times, 1))
+        )
+
+    def replace(self, which: FloatArray, new: Patches) -> None:
+        """Put ``new`` in the places ``which``."""
+        self.values[which], self.slopes[which], self.weights[which] = new.values, new.slopes, new.weights
+
+    def likeness(self, image: FloatArray, points: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How alike ``image`` at ``points`` (N, 2) is, its patches turned and scaled by ``linear`` (N, 2, 2).
+
+        Returns:
+            (N,) likeness up to 1 (contrast and structure, as in SSIM with NOISE as stabiliser), and (N,) change of
+            mean grey level.
+        """
+        seen, inside = sample(image, points[:, None] + OFFSETS @ np.swapaxes(linear, 1, 2))
+        return _compare(self.values, seen, self.weights * np.maximum(inside, 1e-3))
+
+    def fit(self, image: FloatArray, points: FloatArray, linear: FloatArray, steps: int = 4) -> FloatArray:
+        """Move ``points`` by at most a few pixels until the patches fit best (inverse compositional Lucas-Kanade).
+
+        Mean and contrast may differ. Directions in which a patch has no texture are left as they are.
+        """
+        turn = np.swapaxes(linear, 1, 2)
+        grid = OFFSETS @ turn
+        weights = self.weights
+        total = weights.sum(-1, keepdims=True)
+        slopes = self.slopes - ((weights[..., None] * self.slopes).sum(1) / total)[:, None]
+        pull = weights[..., None] * slopes
+        normal = np.swapaxes(pull, 1, 2) @ slopes
+        # Pixel noise over the window, so that a direction without texture is not moved along.
+        normal += (0.5 * NOISE) ** 2 * np.eye(2) * WINDOW.sum()
+        inverse = np.linalg.inv(normal)
+        mean, spread = _moments(self.values, weights)
+        template = self.values - mean
+        at = points.copy()
+        for _ in range(steps):
+            seen, _ = sample(image, at[:, None] + grid)
+            seen_mean, seen_spread = _moments(seen, weights)
+            gain = np.clip((spread + NOISE) / (seen_spread + NOISE), 0.6, 1.6)
+            error = (seen - seen_mean) * gain - template
+            change = (inverse @ np.einsum("nkc,nk->nc", pull, error)[..., None])[..., 0]
+            change = (change[:, None] @ turn)[:, 0]
+            length = np.hypot(change[:, 0], change[:, 1])[:, None]
+            at = at - change * np.minimum(1.0, 1.0 / np.maximum(length, 1e-9))
+        return at
+
+
+def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bilinear ``image`` (h, w) or (h, w, 2) float32 at ``points`` (N, K, 2), and (N, K) whether they lie inside it."""
+    height, width = image.shape[:2]
+    x, y = points[..., 0], points[..., 1]
+    inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
+    place = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0])).astype(np.float32)
+    values = cv2.remap(image, place, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return values, inside
+
+
+def _moments(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    total = weights.sum(-1, keepdims=True)
+    mean = (weights * values).sum(-1, keepdims=True) / total
+    spread = np.sqrt((weights * np.square(values - mean)).sum(-1, keepdims=True) / total)
+    return mean, spread
+
+
+def _compare(first: FloatArray, second: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    total = weights.sum(-1, keepdims=True)
+    mean_1, spread_1 = _moments(first, weights)
+    mean_2, spread_2 = _moments(second, weights)
+    together = (weights * (first - mean_1) * (second - mean_2)).sum(-1, keepdims=True) / total
+    likeness = (2 * together + NOISE**2) / (spread_1**2 + spread_2**2 + NOISE**2)
+    return likeness[:, 0], (mean_2 - mean_1)[:, 0]

@@ -1,0 +1,267 @@
+"""Points followed through a clip: flow says where to look, the point's own picture whether it is there.
+
+One call follows one set of points that belong together (an object, the background). For every step
+1. visible points go where the flow takes them and are shifted until they fit their reference patch, which stops drift;
+2. the motion of the set, a similarity fitted to them, carries the points that cannot be seen, so that a point that left
+   the picture goes on outside it, and one behind an occluder moves on with the rest;
+3. a point is visible where its patch fits, its neighbours move alike and some of them are visible too;
+4. a set out of sight altogether moves with the camera and its own dying speed, and is searched for around there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from vmmetrics.perception.embedded.motion_models import apply, fit_similarity, rescale
+from vmmetrics.perception.embedded.patches import Patches, sample
+from vmmetrics.perception.protocols import Camera, Flow, PointTracks
+from vmmetrics.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from vmmetrics.perception.scene import Scene
+
+
+@dataclass(frozen=True)
+class GridTracker:
+    """Follows sets of query points forwards and backwards; same answer as CoTracker gives.
+
+    Likeness is that of :meth:`~vmmetrics.perception.embedded.patches.Patches.likeness`; lengths are working pixels.
+
+    Attributes:
+        alike: Likeness to its reference patch at which a point that the flow follows stays visible.
+        sure: Likeness at which a point counts as seen where the flow does not vouch for it.
+        renew_below: Likeness under which a point that is safely followed gets a new reference patch (it turned).
+        reach: Farthest that fitting the patch may move a point away from where the flow took it.
+        lighting: Change of grey level, against that of the whole set, that shows another surface.
+        neighbours: How many nearest points are asked whether they are visible and move alike.
+        speed_half_life: Seconds in which the assumed own speed of a set out of sight halves.
+    """
+
+    alike: float = 0.55
+    sure: float = 0.75
+    renew_below: float = 0.85
+    reach: float = 2.5
+    lighting: float = 35.0
+    neighbours: int = 6
+    speed_half_life: float = 0.25
+
+    def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
+        """Track ``queries`` (N, 3): frame index, x, y in clip pixels.
+
+        Raises:
+            ValueError: If ``queries`` is not (N, 3), not finite, or names a frame that the clip does not have.
+        """
+        frames = len(scene.clip)
+        queries = np.asarray(queries, np.float64)
+        if queries.ndim != 2 or queries.shape[1] != 3 or not np.isfinite(queries).all():
+            raise ValueError(f"Expected finite queries of shape (N, 3) but got shape {queries.shape}")
+        start = queries[:, 0].astype(np.int64)
+        if len(start) and (start.min() < 0 or start.max() >= frames):
+            raise ValueError(f"Expected query frames in 0..{frames - 1} but got {start.min()}..{start.max()}")
+        scale = np.array(scene.flow.scale)
+        at = (queries[:, 1:] + 0.5) / scale - 0.5
+        xy = np.zeros((frames, len(queries), 2))
+        visible = np.zeros((frames, len(queries)), np.bool_)
+        if len(queries):
+            decay = 0.5 ** (1.0 / (self.speed_half_life * scene.clip.fps))
+            for forwards in (True, False):
+                _Walk(self, scene.flow, scene.camera, forwards, decay).run(start, at, xy, visible)
+        return PointTracks((xy + 0.5) * scale - 0.5, visible, start)
+
+
+class _Walk:
+    """One set of points on its way in one direction of time."""
+
+    def __init__(self, settings: GridTracker, flow: Flow, camera: Camera, forwards: bool, decay: float) -> None:
+        self.settings = settings
+        self.images, self.forwards, self.decay = flow.images, forwards, decay
+        inverse_scale = (1 / flow.scale[0], 1 / flow.scale[1])
+        models = camera.homographies if forwards else np.linalg.inv(camera.homographies)
+        self.camera = [rescale(model, inverse_scale) for model in models]
+        self.flow, self.valid = (
+            (flow.forward, flow.forward_valid) if forwards else (flow.backward, flow.backward_valid)
+        )
+
+    def run(self, start: NDArray[np.int64], at: FloatArray, xy: FloatArray, visible: BoolArray) -> None:
+        """Fill ``xy`` (T, N, 2) and ``visible`` (T, N) from each point's ``start`` frame on."""
+        count, frames = len(start), len(self.images)
+        self.at = at.copy()
+        self.seen = np.zeros(count, np.bool_)
+        self.last_seen = start.copy()
+        self.linear = np.tile(np.eye(2), (count, 1, 1))
+        self.reference = Patches.cut(np.zeros((1, 1), np.float32), at)
+        self.speed, self.lead = np.zeros(2), np.zeros(2)
+        order = range(frames) if self.forwards else range(frames - 1, -1, -1)
+        image = self.images[order[0]].astype(np.float32)
+        for t in order:
+            new = start == t
+            if new.any():
+                self.reference.replace(new, Patches.cut(image, at[new]))
+                self.seen[new] = self._inside(at[new])
+            active = np.flatnonzero(start <= t if self.forwards else start >= t)
+            xy[t, active], visible[t, active] = self.at[active], self.seen[active]
+            if t == order[-1] or not len(active):
+                if t != order[-1]:
+                    image = self.images[t + order.step].astype(np.float32)
+                continue
+            following = self.images[t + order.step].astype(np.float32)
+            found = self._step(t, active, image, following)
+            self._close_gaps(found, t + order.step, xy)
+            image = following
+
+    def _step(self, t: int, active: NDArray[np.int64], image: FloatArray, following: FloatArray) -> FloatArray:
+        """Go from frame ``t`` to the next one; returns (N, 2) how far carried points were off, NaN elsewhere."""
+        pair = t if self.forwards else t - 1
+        was, seen = self.at[active], self.seen[active]
+        motion = sample(self.flow[pair], was[:, None])[0][:, 0]
+        safe = seen & self._is_valid(pair, was)
+        carried, turn = self._carry(pair, was, was + motion, safe)
+        linear = turn @ self.linear[active]
+        hidden = not seen.any()
+        if hidden:
+            carried = carried + self._search(following, active, carried, linear)
+        begin = np.where(safe[:, None], was + motion, carried)
+        reference = self.reference[active]
+        at, likeness = self._fit(reference, following, begin, linear, seen)
+        settings = self.settings
+        fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
+        fits &= self._agree(at - was, at, fits & seen, likeness)
+        now = self._supported(at, fits)
+        missed = np.full((len(self.at), 2), np.nan)
+        again = now & ~seen
+        missed[active[again]] = at[again] - (carried[again])
+        self.at[active] = np.where(now[:, None], at, carried)
+        self.seen[active], self.linear[active] = now, linear
+        self._renew(pair, active, image, following, was, now & safe & (likeness < settings.renew_below))
+        return missed
+
+    def _carry(
+        self, pair: int, was: FloatArray, there: FloatArray, safe: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where the set's motion takes every point, and how it turns and scales patches (2, 2)."""
+        by_camera = apply(self.camera[pair], was)
+        count = int(safe.sum())
+        if count == 0:
+            self.lead += self.speed * (1 - self.decay)
+            self.speed = self.speed * self.decay
+            return by_camera + self.speed, np.eye(2)
+        self.lead = np.zeros(2)
+        own = np.median(there[safe] - by_camera[safe], axis=0)
+        self.speed = own if not self.speed.any() else 0.5 * (self.speed + own)
+        if count < 8 or np.ptp(was[safe], axis=0).max() < 6:
+            return by_camera + own, np.eye(2)
+        model = fit_similarity(was[safe], there[safe], noise=0.5)
+        return apply(model, was), model[:2, :2]
+
+    def _fit(
+        self, reference: Patches, image: FloatArray, begin: FloatArray, linear: FloatArray, seen: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Shift points until their patches fit; returns where (N, 2) and the likeness (N,), −1 for another surface."""
+        at = begin.copy()
+        likeness = np.full(len(begin), -1.0)
+        near = np.flatnonzero(self._inside(begin))
+        if len(near) == 0:
+            return at, likeness
+        part, turn = reference[near], linear[near]
+        fitted = part.fit(image, begin[near], turn)
+        too_far = np.hypot(*(fitted - begin[near]).T) > self.settings.reach
+        fitted[too_far] = begin[near][too_far]
+        before, shift_before = part.likeness(image, begin[near], turn)
+        after, shift_after = part.likeness(image, fitted, turn)
+        better = after > before
+        at[near] = np.where(better[:, None], fitted, begin[near])
+        shift = np.where(better, shift_after, shift_before)
+        usual = np.median(shift[seen[near]]) if seen[near].any() else 0.0
+        likeness[near] = np.where(np.abs(shift - usual) < self.settings.lighting, np.maximum(before, after), -1.0)
+        return at, likeness
+
+    def _agree(self, moved: FloatArray, at: FloatArray, voters: BoolArray, likeness: FloatArray) -> BoolArray:
+        """Whether a point moves as its visible neighbours do, or looks so much like itself that it need not."""
+        agree = likeness >= self.settings.sure
+        if voters.sum() < 4:
+            return np.ones_like(voters)
+        near = _nearest(at[voters], at, self.settings.neighbours)
+        usual = np.median(moved[voters][near], axis=1)
+        apart = np.hypot(*(moved - usual).T)
+        return agree | (apart < 1.5 + 0.25 * np.hypot(*usual.T))
+
+    def _supported(self, at: FloatArray, fits: BoolArray) -> BoolArray:
+        """Leave out lone points: in a set of eight or more, a third of a visible point's neighbours are visible."""
+        if len(at) < 8 or not fits.any():
+            return fits
+        near = _nearest(at, at, self.settings.neighbours + 1)[:, 1:]
+        return fits & (fits[near].mean(1) >= 1 / 3)
+
+    def _renew(
+        self,
+        pair: int,
+        active: NDArray[np.int64],
+        image: FloatArray,
+        following: FloatArray,
+        was: FloatArray,
+        wanted: BoolArray,
+    ) -> None:
+        """Give points that changed slowly, with nothing passing in front of them, a new reference patch."""
+        wanted = wanted.copy()
+        for dx, dy in ((-3, -3), (3, -3), (-3, 3), (3, 3)):
+            wanted &= self._is_valid(pair, was + np.array([dx, dy]))
+        which = active[wanted]
+        if len(which) == 0:
+            return
+        lately = Patches.cut(image, was[wanted])
+        upright = np.tile(np.eye(2), (len(which), 1, 1))
+        likeness, _ = lately.likeness(following, self.at[which], upright)
+        which = which[likeness >= 0.9]
+        if len(which):
+            self.reference.replace(which, Patches.cut(following, self.at[which]))
+            self.linear[which] = np.eye(2)
+
+    def _search(
+        self, image: FloatArray, active: NDArray[np.int64], carried: FloatArray, linear: FloatArray
+    ) -> FloatArray:
+        """Offset (2,) at which the hidden set shows again, 0 where it does not."""
+        textured = np.flatnonzero(self.reference[active].values.std(1) > 2 * 4.0)
+        some = textured[:: max(1, len(textured) // 32)]
+        if len(some) < 4:
+            return np.zeros(2)
+        reference, turn = self.reference[active[some]], linear[some]
+        reach = min(24.0, 6.0 + float(np.hypot(*self.lead)))
+        ticks = np.arange(-reach, reach + 1, 3.0)
+        offsets = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2) + self.lead
+        places = (carried[some] + offsets[:, None]).reshape(-1, 2)
+        likeness, shift = reference.repeated(len(offsets)).likeness(image, places, np.tile(turn, (len(offsets), 1, 1)))
+        hit = (likeness > 0.6) & (np.abs(shift) < self.settings.lighting) & self._inside(places)
+        share = hit.reshape(len(offsets), -1).mean(1)
+        best = int(np.argmax(share))
+        return offsets[best] if share[best] >= 0.15 else np.zeros(2)
+
+    def _close_gaps(self, missed: FloatArray, now: int, xy: FloatArray) -> None:
+        """Where a point is seen again, spread what it was carried wrong over the frames since it was last seen."""
+        for n in np.flatnonzero(np.isfinite(missed[:, 0])):
+            gap = abs(now - int(self.last_seen[n]))
+            for k in range(1, gap):
+                xy[self.last_seen[n] + (k if self.forwards else -k), n] += missed[n] * (k / gap)
+        self.last_seen[self.seen] = now
+
+    def _is_valid(self, pair: int, points: FloatArray) -> BoolArray:
+        height, width = self.images.shape[1:]
+        x, y = np.rint(points).astype(int).T
+        valid: BoolArray = self.valid[pair][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)]
+        return valid
+
+    def _inside(self, points: FloatArray) -> BoolArray:
+        height, width = self.images.shape[1:]
+        inside: BoolArray = ((points > -0.5) & (points < np.array([width, height]) - 0.5)).all(-1)
+        return inside
+
+
+def _nearest(of: FloatArray, to: FloatArray, count: int) -> NDArray[np.int64]:
+    """(N, k) indices into ``of`` of the points nearest to each of ``to``."""
+    _, index = cKDTree(of).query(to, k=range(1, min(count, len(of)) + 1))
+    return np.asarray(index, np.int64)

@@ -1,0 +1,78 @@
+"""Query points for the tracker: regular grids inside masks, and the tracks that several metrics share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from vmmetrics.perception.protocols import PointTracks
+from vmmetrics.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from vmmetrics.perception.scene import Scene
+
+MAX_POINTS = 120
+"""Points per object: the mean of so many displacements varies little, and each costs time in every frame."""
+
+MIN_POINTS = 12
+"""Points aimed at in a small mask, as far as it has pixels."""
+
+BACKGROUND_POINTS = 200
+"""Points asked of the background."""
+
+
+def grid_queries(
+    mask: BoolArray, scale: tuple[float, float], frame_index: int, max_points: int = MAX_POINTS
+) -> FloatArray:
+    """Return (N, 3) queries (frame, x, y in clip pixels) on a regular grid inside ``mask`` (h, w).
+
+    The grid is as wide as gives about ``max_points``, or every pixel of a small mask. Points keep clear of the mask's
+    rim, where a point may lie on the background, as long as :data:`MIN_POINTS` remain. An empty mask gives (0, 3).
+
+    Args:
+        mask: (h, w) bool.
+        scale: (sx, sy) clip pixels per mask pixel.
+        frame_index: The frame that the mask belongs to.
+        max_points: Most points returned.
+    """
+    core = mask.astype(np.uint8)
+    for size in (5, 3):
+        eroded = cv2.erode(core, np.ones((size, size), np.uint8), borderValue=1)
+        if eroded.sum() >= max(4 * MIN_POINTS, 0.4 * core.sum()):
+            core = eroded
+            break
+    step = max(1, int(np.sqrt(core.sum() / max_points)))
+    while True:
+        inside = np.zeros_like(core)
+        first = (step - 1) // 2
+        inside[first::step, first::step] = core[first::step, first::step]
+        rows, columns = np.nonzero(inside)
+        if len(rows) <= max_points:
+            break
+        step += 1
+    x, y = ((columns + 0.5) * scale[0] - 0.5), ((rows + 0.5) * scale[1] - 0.5)
+    return np.column_stack([np.full(len(rows), float(frame_index)), x, y])
+
+
+def object_tracks(scene: Scene) -> Mapping[int, PointTracks]:
+    """Return the tracks of every object of ``scene`` by its id, queried on a grid at its first appearance.
+
+    Both PAS and TCS ask for these; the scene computes them once.
+    """
+    objects = scene.objects
+    tracks = {}
+    for item in objects.objects:
+        first = item.first_frame
+        queries = grid_queries(objects.labels[first] == item.id, objects.scale, first)
+        tracks[item.id] = scene.track(f"object:{item.id}", queries)
+    return tracks
+
+
+def background_tracks(scene: Scene, frame_index: int = 0) -> PointTracks:
+    """Return the tracks of a grid over what is no object in frame ``frame_index``."""
+    mask = scene.objects.labels[frame_index] == 0
+    queries = grid_queries(mask, scene.objects.scale, frame_index, BACKGROUND_POINTS)
+    return scene.track(f"background:{frame_index}", queries)
