@@ -63,8 +63,8 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
             groups.append([Source(path, _printable(path.name))])
         else:
             raise SetupError(f"No such file or folder: {path}")
-    folders = [group for group in groups if group and group[0].root is not None]
-    if len(folders) > 1 and not any(source.model for group in folders for source in group):
+    roots = {source.root.resolve() for group in groups for source in group if source.root is not None}
+    if len(roots) > 1 and not any(source.model for group in groups for source in group):
         groups = [_as_model(group) for group in groups]
     return _unique(groups)
 

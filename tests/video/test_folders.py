@@ -1,0 +1,78 @@
+"""Folders of pictures as clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.bad_inputs import moving_frames, write_pictures
+from vmmetrics.errors import ClipError
+from vmmetrics.video import read_clip
+
+FRAMES = moving_frames(12, (40, 32))
+
+
+@pytest.mark.parametrize("suffix", [".png", ".bmp", ".tiff", ".ppm"])
+def test_pictures_come_back_exactly(tmp_path: Path, suffix: str) -> None:
+    clip = read_clip(write_pictures(tmp_path / "clip", FRAMES, suffix), assume_fps=24)
+    np.testing.assert_array_equal(clip.frames, FRAMES)
+    assert (clip.fps, clip.name, clip.size) == (24, "clip", (40, 32))
+    assert clip.notes == ("states no frame rate; 24 frames per second assumed",)
+
+
+def test_natural_order(tmp_path: Path) -> None:
+    for number, frame in enumerate(FRAMES):
+        Image.fromarray(frame).save(tmp_path / f"frame{number}.png")  # frame10 after frame9, not after frame1
+    np.testing.assert_array_equal(read_clip(tmp_path).frames, FRAMES)
+
+
+def test_sixteen_bits_keep_their_levels(tmp_path: Path) -> None:
+    for number, frame in enumerate(FRAMES):
+        Image.fromarray(frame[..., 0].astype(np.uint16) * 257).save(tmp_path / f"{number}.png")  # 255 x 257 = 65535
+    np.testing.assert_array_equal(read_clip(tmp_path).frames, np.repeat(FRAMES[..., :1], 3, -1))
+
+
+def test_palette_and_its_transparency(tmp_path: Path) -> None:
+    picture = Image.new("P", (8, 8))
+    picture.putpalette([10, 20, 30, 200, 100, 50])
+    picture.putpixel((3, 4), 1)
+    picture.save(tmp_path / "0.png", transparency=0)
+    clip = read_clip(tmp_path)
+    assert tuple(clip.frames[0, 4, 3]) == (200, 100, 50)
+    assert tuple(clip.frames[0, 0, 0]) == (255, 255, 255)
+    assert "transparent pixels put on white" in clip.notes
+
+
+def test_exif_orientation(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored turned; show it a quarter clockwise
+    for number, frame in enumerate(FRAMES[:2]):
+        Image.fromarray(frame).save(tmp_path / f"{number}.png", exif=exif)
+    np.testing.assert_array_equal(read_clip(tmp_path).frames[1], np.rot90(FRAMES[1], -1))
+
+
+def test_hidden_and_other_files(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "clip", FRAMES)
+    (tmp_path / "clip" / ".DS_Store").write_bytes(b"x")
+    (tmp_path / "clip" / "._0000.png").write_bytes(b"x")
+    (tmp_path / "clip" / "a.txt").write_bytes(b"x")
+    (tmp_path / "clip" / "b.json").write_bytes(b"x")
+    clip = read_clip(tmp_path / "clip")
+    assert len(clip) == 12
+    assert "2 other files in the folder ignored" in clip.notes
+
+
+def test_frame_that_leads_out(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "clip", FRAMES)
+    Image.fromarray(FRAMES[0]).save(tmp_path / "secret.png")
+    (tmp_path / "clip" / "9999.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(ClipError, match=r"9999\.png is a link that leads out"):
+        read_clip(tmp_path / "clip")
+
+
+def test_memory_bound(tmp_path: Path) -> None:
+    clip = read_clip(write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=4 * 200 * 100 * 3)
+    assert clip.frames.shape == (4, 100, 200, 3)
