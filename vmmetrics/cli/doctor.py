@@ -1,0 +1,7 @@
+"""``vmmetrics doctor``."""
+
+from __future__ import annotations
+
+
+def doctor() -> None:
+    """To be written."""

@@ -1,0 +1,50 @@
+"""The ``vmmetrics`` command: one module per subcommand, each importing what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from vmmetrics.cli import doctor, merge, score, show
+from vmmetrics.errors import VMMetricsError
+
+app = typer.Typer(
+    name="vmmetrics",
+    help="Motion scores for generated video: how good the motion is, and what cost points.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("score")(score.score)
+app.command("show")(show.show)
+app.command("merge")(merge.merge)
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from vmmetrics import __version__
+
+        typer.echo(f"vmmetrics {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Hold the options that come before a subcommand."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; what the user must mend ends on stderr with exit code 2."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
+    except VMMetricsError as error:
+        typer.echo(f"vmmetrics: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,121 @@
+"""How a run looks while it goes: a bar on a terminal, a line per clip elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from vmmetrics.run.record import Record
+from vmmetrics.run.table import cell
+
+
+FILE_WIDTH = 160
+"""Columns where output goes to a file or pipe, which has no width of its own."""
+
+
+def open_consoles() -> tuple[Console, Console]:
+    """Consoles for results (stdout) and for progress and errors (stderr)."""
+    output, messages = Console(), Console(stderr=True)
+    for console in (output, messages):
+        if not console.is_terminal:
+            console.width = FILE_WIDTH
+    return output, messages
+
+
+def printable(name: str) -> str:
+    """A file name that cannot break a terminal: control characters and stray bytes escaped."""
+    shown = name.encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+
+
+class LiveProgress:
+    """Shows clips done, failures so far and the time that is left.
+
+    Args:
+        console: Where.
+        metrics: The metrics of the run.
+        jobs: Worker processes.
+    """
+
+    def __init__(self, console: Console, metrics: Sequence[str], jobs: int) -> None:
+        self._console = console
+        self._metrics = metrics
+        self._jobs = jobs
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._total = self._done = self._failed = self._scored = 0
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Say what was found damaged."""
+        for warning in warnings:
+            self._console.print(Text(f"warning: {printable(warning)}", "yellow"))
+
+    def begin(self, total: int, settled: int) -> None:
+        """Start the bar; ``settled`` clips were done before."""
+        self._total, self._done, self._start = total, settled, time.monotonic()
+        if settled:
+            self._console.print(Text(f"{settled} of {total} clips were scored before"))
+        if self._console.is_terminal:
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[status]}", markup=False))
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=total, completed=settled, status="")
+            self._bar.start()
+
+    def advance(self, record: Record) -> None:
+        """Count a clip."""
+        self._done += 1
+        self._scored += 1
+        self._failed += record.failed
+        if record.failed:
+            self._console.print(Text(f"failed: {printable(record.clip)}: {printable(reasons(record))}", "red"))
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done, status=self._status())
+        elif not record.failed:
+            scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics)
+            line = f"[{self._done}/{self._total}] {printable(record.clip)}  {scores}  {self._status()}"
+            self._console.print(Text(line), soft_wrap=True)
+
+    def _status(self) -> str:
+        left = self._total - self._done
+        pace = (time.monotonic() - self._start) / self._scored
+        parts = [f"{_clock(pace * left)} left" if left else "done"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        return ", ".join(parts)
+
+
+def reasons(record: Record) -> str:
+    """Why a clip failed, in one line."""
+    return record.error or "; ".join(f"{metric.upper()}: {text}" for metric, text in record.errors.items())
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> _clock(75), _clock(3725)
+    ('1:15', '1:02:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

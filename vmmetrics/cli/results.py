@@ -1,0 +1,97 @@
+"""The tables at the end of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from vmmetrics.cli.progress import printable, reasons
+from vmmetrics.run.statistics import Mean
+from vmmetrics.run.table import Table, cell
+
+_STYLES = {"failed": "red", "-": "dim"}
+SHOWN_CLIPS = 100
+"""Rows per clip on the screen; all of them are in scores.csv."""
+SHOWN_FAILURES = 20
+"""Failures repeated at the end."""
+
+
+def print_results(table: Table, output: Console, messages: Console) -> None:
+    """Print clips, models, means, what is missing and why, failures, and where everything lies.
+
+    Args:
+        table: The records.
+        output: For the tables.
+        messages: For failures and directions.
+    """
+    output.print(_clips(table))
+    if len(table) > SHOWN_CLIPS:
+        output.print(Text(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv"))
+    if len(table) > 1:
+        output.print(_means(table))
+    _print_missing(table, output)
+    output.print(Text(table.label, "bold"), soft_wrap=True)
+    for record in table.failed[:SHOWN_FAILURES]:
+        messages.print(Text(f"failed: {printable(record.clip)}: {printable(reasons(record))}", "red"), soft_wrap=True)
+    if table.failed:
+        messages.print(Text(f"{len(table.failed)} of {len(table)} clips failed", "bold red"))
+    if table.path is not None:
+        _print_directions(table, table.path, messages)
+
+
+def _clips(table: Table) -> Grid:
+    grid = Grid(box=SIMPLE_HEAD)
+    grid.add_column("clip", overflow="fold")
+    for metric in table.metrics:
+        grid.add_column(metric.upper(), justify="right", no_wrap=True)
+    for record in table.records[:SHOWN_CLIPS]:
+        cells = [cell(record, metric) for metric in table.metrics]
+        grid.add_row(Text(printable(record.clip)), *(Text(c, _STYLES.get(c, "")) for c in cells))
+    return grid
+
+
+def _means(table: Table) -> Grid:
+    """A row per model where there are several, and one for all clips."""
+    grid = Grid(title="mean [95 % bootstrap interval]", title_justify="left", box=SIMPLE_HEAD)
+    grid.add_column("model" if table.by_model() else "", overflow="fold")
+    grid.add_column("clips", justify="right")
+    for metric in table.metrics:
+        grid.add_column(metric.upper(), justify="right", no_wrap=True)
+    clips = Counter(record.model for record in table)
+    models = table.by_model()
+    rows = [(Text(printable(model)), clips[model], means) for model, means in models.items() if len(models) > 1]
+    for name, count, means in [*rows, (Text("all", "bold"), len(table), table.mean())]:
+        grid.add_row(name, str(count), *(_mean(means.get(metric)) for metric in table.metrics))
+    return grid
+
+
+def _mean(mean: Mean | None) -> Text:
+    if mean is None:
+        return Text("-", "dim")
+    text = Text(f"{mean.mean:.4f}")
+    if mean.low is not None:
+        text.append(f"\n[{mean.low:.3f}, {mean.high:.3f}]", "dim")
+    return text
+
+
+def _print_missing(table: Table, output: Console) -> None:
+    for metric in table.metrics:
+        why = Counter(record.missing[metric] for record in table if metric in record.missing)
+        for reason, clips in why.most_common(3):
+            share = "every clip" if clips == len(table) else f"{clips} of {len(table)} clips"
+            output.print(Text(f"- {metric.upper()} missing in {share}: {printable(reason)}", "dim"), soft_wrap=True)
+
+
+def _print_directions(table: Table, path: Path, messages: Console) -> None:
+    messages.print(Text(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
+    scored = next((record for record in table if record.scores and record.path), None)
+    if scored is not None:
+        import shlex
+
+        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(printable(scored.clip))} --out show.png"
+        messages.print(Text(f"what cost points: {command}"), soft_wrap=True)

@@ -1,0 +1,83 @@
+"""Scoring from Python: one function for a folder, a list of files, or arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.run.local import prepare, run
+from vmmetrics.run.session import Listener
+from vmmetrics.run.settings import Settings, reading_options
+from vmmetrics.run.table import Table
+from vmmetrics.run.tasks import shard as shard_of
+from vmmetrics.run.tasks import tasks_of_arrays, tasks_of_paths
+from vmmetrics.types import METRICS, Protocol
+
+
+def score(
+    clips: Any,
+    *,
+    preset: str = "embedded",
+    protocol: Protocol = "vmmetrics",
+    metrics: Sequence[str] = METRICS,
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 0,
+    shard: tuple[int, int] = (1, 1),
+    fps: float | None = None,
+    layout: str | None = None,
+    assume_fps: float | None = None,
+    max_memory: int | None = None,
+    listener: Listener | None = None,
+) -> Table:
+    """Score clips.
+
+    A clip that cannot be read or scored gets a record with the reason, and the others are scored.
+
+    Args:
+        clips: A file, a folder, an array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, or a
+            list of one kind: paths, or arrays and clips.
+        preset: Which models.
+        protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
+        metrics: Keys of the metrics wanted.
+        prompts: Prompt list for clips on disk; None looks beside them.
+        subject: What every clip is about.
+        out: Run directory to keep everything in and to resume from; None keeps nothing.
+        jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
+            script that asks for them needs ``if __name__ == "__main__":``.
+        shard: (i, n) takes the i-th of n parts, i from 1.
+        fps: Frames per second of arrays.
+        layout: Axes of arrays, such as ``"TCHW"``.
+        assume_fps: Frames per second where a source states none; None takes the reader's default.
+        max_memory: Bytes that the frames of one clip may take; None takes the reader's default.
+        listener: Is told of every clip that is done.
+
+    Returns:
+        A record per clip, with means and exports.
+
+    Raises:
+        ValueError: Unknown protocol, preset or metric, or a shard that does not exist.
+        SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
+        ClipError: An array is no clip.
+    """
+    if not 1 <= shard[0] <= shard[1]:
+        raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {shard}")
+    wanted = tuple(metric for metric in METRICS if metric in metrics)
+    if unknown := sorted(set(metrics) - set(METRICS)):
+        raise ValueError(f"Expected metrics among {METRICS} but got {unknown[0]!r}")
+    reading = reading_options(assume_fps, max_memory)
+    items = [clips] if _is_one(clips) else list(clips)
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        tasks = tasks_of_paths(items, wanted, prompts, subject).tasks
+    else:
+        tasks = tasks_of_arrays(items, wanted, subject, fps=fps, layout=layout, **reading)
+    setup = prepare(Settings(preset, protocol, wanted, tuple(reading.items())))
+    return run(setup, shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
+
+
+def _is_one(clips: Any) -> bool:
+    """Whether ``clips`` is one clip, or one array of them, rather than a list."""
+    return not isinstance(clips, list | tuple)

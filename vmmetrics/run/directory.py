@@ -1,0 +1,240 @@
+"""The run directory: ``run.json``, ``scores.jsonl``, ``events.jsonl`` and the tables made from them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from vmmetrics.errors import SetupError
+from vmmetrics.run import provenance
+from vmmetrics.run.journal import Journal, Line, iterate_lines
+from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
+from vmmetrics.run.record import Record
+from vmmetrics.types import METRICS
+
+FORMAT = 1
+"""Version of the layout, in ``run.json``."""
+
+# The system's locks do not tell two users within one process apart, so each process opens a directory once.
+_open_here: set[Path] = set()
+
+
+class RunDirectory:
+    """One run on disk, shared by every process that opened it.
+
+    Attributes:
+        path: The directory.
+        records: Newest record of every clip, by its key.
+        warnings: What was found damaged, in words.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self.records: dict[str, Record] = {}
+        self.warnings: list[str] = []
+        if self.path in _open_here:
+            raise SetupError(f"This process has {self.path} open already")
+        self._scores = Journal(self.path / "scores.jsonl")
+        self._events = Journal(self.path / "events.jsonl")
+        self._locks = ByteLocks(self.path / "run.lock")
+        _open_here.add(self.path)
+
+    @classmethod
+    def open(cls, path: Path, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> Self:
+        """Start a run in ``path``, or go on with the one that is there.
+
+        Args:
+            path: The directory; made if absent.
+            configuration: What every score of the run depends on.
+            session: What to record about this start: ``metrics`` and anything else worth knowing.
+
+        Raises:
+            SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
+        """
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if not (path / "run.json").exists() and any(_foreign(f) for f in path.iterdir()):
+                raise SetupError(f"{path} holds other files and no run; choose an empty or new folder for --out")
+            run = cls(path)
+        except OSError as error:
+            raise SetupError(f"Cannot write a run to {path}: {error.strerror}") from error
+        try:
+            with run._locks.holding(CONFIGURATION):
+                run._join(configuration, session)
+            with run._locks.holding(JOURNAL):
+                for journal in (run._scores, run._events):
+                    cut = journal.cut_torn_tail()
+                    if cut:
+                        run.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
+            run.refresh()
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def _join(self, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> None:
+        path = self.path / "run.json"
+        run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
+        if path.exists():
+            run = read_run_json(self.path)
+            different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
+            if different:
+                raise SetupError(
+                    f"{self.path} was scored with another configuration:\n  "
+                    + "\n  ".join(different)
+                    + "\nchoose another folder for --out, or score with what the run used"
+                )
+        run["metrics"] = [m for m in METRICS if m in {*run["metrics"], *session.get("metrics", ())}]
+        run["sessions"].append({"started": provenance.now(), **session})
+        write_json(path, run)
+
+    def refresh(self) -> None:
+        """Take in what other processes appended since."""
+        with self._locks.holding(JOURNAL):
+            lines = self._scores.read_new()
+        for record in _records(lines, self.warnings):
+            self.records[record.key] = record
+        self._warn_of_damage()
+
+    def _warn_of_damage(self) -> None:
+        while self._scores.damaged:
+            number = self._scores.damaged.pop(0)
+            self.warnings.append(f"scores.jsonl line {number} is damaged and was passed over; its clip is scored again")
+
+    def claim(self, key: str) -> bool:
+        """Take a clip in hand, unless another process has; a claim dies with its process."""
+        return self._locks.try_acquire(claim_byte(key))
+
+    def release(self, key: str) -> None:
+        """Give a claimed clip back."""
+        self._locks.release(claim_byte(key))
+
+    def append(self, record: Record, events: Mapping[str, Any]) -> Record:
+        """Keep the outcome of one clip; when this returns it is on the disk.
+
+        Args:
+            record: What was found now.
+            events: Metric to events and series, as :func:`vmmetrics.run.record.result_to_json` gives them.
+
+        Returns:
+            The record as written: with what was known about the clip's other metrics.
+        """
+        with self._locks.holding(JOURNAL):
+            lines = self._scores.read_new()
+            for other in _records(lines, self.warnings):
+                self.records[other.key] = other
+            whole = record.over(self.records.get(record.key))
+            if events:
+                self._events.append([_events_line(record, events)])
+            self._scores.append([whole.to_json()])  # last: where this line stands, the events stand too
+            for own in _records(self._scores.read_new(), self.warnings):
+                self.records[own.key] = own
+        self._warn_of_damage()
+        return whole
+
+    def close(self) -> None:
+        """Drop the locks."""
+        self._locks.close()
+        _open_here.discard(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+_OURS = {"run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "workers.log"}
+
+
+def _foreign(file: Path) -> bool:
+    return file.name not in _OURS and not file.name.startswith(".")
+
+
+def _events_line(record: Record, events: Mapping[str, Any]) -> Line:
+    return {
+        "clip": record.clip,
+        "path": record.path,
+        "sha256": record.sha256,
+        "frames": record.frames,
+        "fps": record.fps,
+        "metrics": dict(events),
+    }
+
+
+def _records(lines: list[Line], warnings: list[str]) -> list[Record]:
+    found = []
+    for line in lines:
+        try:
+            found.append(Record.from_json(line))
+        except TypeError as error:
+            warnings.append(f"scores.jsonl: a line of clip {line.get('clip')!r} was passed over ({error})")
+    return found
+
+
+def read_run_json(path: Path) -> dict[str, Any]:
+    """Read ``run.json`` of a run directory.
+
+    Raises:
+        SetupError: There is none, it is damaged, or a later version wrote it.
+    """
+    try:
+        run = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SetupError(f"{path} is no run directory: it has no run.json") from error
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{path / 'run.json'} cannot be read: {error}") from error
+    if not isinstance(run, dict) or run.get("format") != FORMAT:
+        raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
+    return run
+
+
+def read_records(path: Path) -> list[Record]:
+    """Newest record of every clip of a run directory, in order of name; a torn last line is left out.
+
+    Raises:
+        SetupError: It is no run directory.
+    """
+    read_run_json(path)
+    newest = {record.key: record for record in _records(Journal(path / "scores.jsonl").read_new(), [])}
+    return sorted(newest.values(), key=lambda record: record.clip)
+
+
+def read_events(path: Path, record: Record) -> dict[str, Any]:
+    """Events and series of a clip by metric, for the metrics its record has: the newest of each.
+
+    Args:
+        path: Run directory.
+        record: The clip.
+    """
+    found: dict[str, Any] = {}
+    for line in iterate_lines(path / "events.jsonl", containing=str(record.sha256).encode()):
+        if (line.get("path") or line.get("clip")) == record.key and line.get("sha256") == record.sha256:
+            found.update(line["metrics"])
+    return {metric: found[metric] for metric in METRICS if metric in found and metric in record.settled()}
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON so that readers see the old file or the new one, never half of it."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, (text + "\n").encode("utf-8", "backslashreplace"))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace ``path`` by a file with ``data`` in one step, on the disk when this returns."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

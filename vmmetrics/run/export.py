@@ -1,0 +1,48 @@
+"""The tables of a run directory, made anew from its records and put in place in one step."""
+
+from __future__ import annotations
+
+import io
+from importlib.util import find_spec
+from pathlib import Path
+
+from vmmetrics.run.directory import read_records, write_atomically
+from vmmetrics.run.table import COLUMNS, COUNTS, NUMBERS, Table
+
+
+def export(path: Path) -> Table:
+    """Write ``scores.csv``, and ``scores.parquet`` where pyarrow is installed (extra ``parquet``).
+
+    Args:
+        path: Run directory.
+
+    Returns:
+        Everything the run knows.
+    """
+    table = Table(read_records(path), path=path)
+    write_atomically(path / "scores.csv", table.to_csv().encode("utf-8", "backslashreplace"))
+    if find_spec("pyarrow") is not None:
+        write_atomically(path / "scores.parquet", _parquet(table))
+    return table
+
+
+def _parquet(table: Table) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {name: [row[name] for row in table.rows()] for name in COLUMNS}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({name: _typed(name, values) for name, values in columns.items()}), buffer)
+    return buffer.getvalue()
+
+
+def _typed(name: str, values: list[object]) -> object:
+    """An Arrow column; one without any value still has the type it has in every other run."""
+    import pyarrow as pa
+
+    if name in COUNTS:
+        return pa.array(values, pa.int64())
+    if name in NUMBERS:
+        return pa.array(values, pa.float64())
+    texts = [None if v is None else str(v).encode("utf-8", "backslashreplace").decode() for v in values]
+    return pa.array(texts, pa.string())

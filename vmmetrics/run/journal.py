@@ -1,0 +1,108 @@
+"""A file of JSON lines that is only ever appended to, and survives being cut off anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+
+def encode(line: Line) -> bytes:
+    """One JSON line: compact, strict (no NaN), UTF-8; a file name that is not UTF-8 keeps its bytes as escapes."""
+    text = json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+class Journal:
+    """Reads what was appended so far, appends more. The caller holds the lock of the directory around every call.
+
+    Attributes:
+        path: The file.
+        damaged: Line numbers (from 1) that are complete but no JSON object; they are passed over.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged: list[int] = []
+        self._offset = 0
+        self._lines = 0
+
+    def read_new(self) -> list[Line]:
+        """Return the complete lines that were not returned before. A last line without its end is left alone."""
+        if not self.path.exists():
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
+        end = data.rfind(b"\n") + 1
+        self._offset += end
+        lines = []
+        for raw in data[:end].split(b"\n")[:-1]:
+            self._lines += 1
+            line = decode(raw)
+            if line is None:
+                self.damaged.append(self._lines)
+            else:
+                lines.append(line)
+        return lines
+
+    def cut_torn_tail(self) -> int:
+        """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb+") as file:
+            size = file.seek(0, os.SEEK_END)
+            keep = _end_of_last_line(file, size)
+            if keep < size:
+                file.truncate(keep)
+                os.fsync(file.fileno())
+        return size - keep
+
+    def append(self, lines: Iterable[Line]) -> None:
+        """Write ``lines`` and return once they are on the disk.
+
+        Raises:
+            ValueError: A value is NaN or infinite; nothing was written.
+        """
+        data = b"".join(encode(line) for line in lines)
+        self.cut_torn_tail()  # another process may have been killed in the middle of a line since we looked
+        with self.path.open("ab") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def iterate_lines(path: Path, containing: bytes = b"") -> Iterator[Line]:
+    """The complete lines of a journal that contain some bytes, one at a time; nothing where there is no file."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for raw in file:
+            line = decode(raw) if containing in raw and raw.endswith(b"\n") else None
+            if line is not None:
+                yield line
+
+
+def decode(raw: bytes) -> Line | None:
+    """The JSON object in one line, or None where there is none."""
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) else None
+
+
+def _end_of_last_line(file: Any, size: int, block: int = 1 << 16) -> int:
+    """Offset behind the last line end, looking backwards; 0 where there is none."""
+    start = size
+    while start > 0:
+        stop, start = start, max(0, start - block)
+        file.seek(start)
+        found = file.read(stop - start).rfind(b"\n")
+        if found >= 0:
+            return int(start + found + 1)
+    return 0

@@ -1,0 +1,101 @@
+"""Locks on single bytes of one file: held by a process, dropped by the system the moment it dies.
+
+A run directory has one lock file. Byte 0 is held while its files are read or written, byte 1 while ``run.json`` is, and
+each clip in hand holds a byte of its own, so that several processes can share one directory and a killed one leaves
+nothing behind that somebody has to clean up.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vmmetrics.errors import SetupError
+
+JOURNAL = 0
+"""Byte held while the journals are read or appended to."""
+CONFIGURATION = 1
+"""Byte held while ``run.json`` is read and rewritten."""
+_FIRST_CLAIM = 16
+_POLL_SECONDS = 0.02  # between two tries where the system offers no waiting
+
+
+def claim_byte(key: str) -> int:
+    """The byte that stands for the clip with this key; 48 bits, so that two clips hardly ever share one."""
+    return _FIRST_CLAIM + int.from_bytes(hashlib.sha256(os.fsencode(key)).digest()[:6], "big")
+
+
+class ByteLocks:
+    """Exclusive locks on bytes of one file. One object per file and process; not for several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._held: set[int] = set()
+
+    def try_acquire(self, byte: int) -> bool:
+        """Take the lock on ``byte`` if nobody else holds it.
+
+        Raises:
+            SetupError: The file system has no locks.
+        """
+        if byte in self._held:
+            return False
+        try:
+            _lock(self._descriptor, byte)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                return False
+            raise SetupError(
+                f"The file system of {self._path.parent} cannot lock files ({error.strerror}); "
+                "put the run directory on a local disk"
+            ) from error
+        self._held.add(byte)
+        return True
+
+    def release(self, byte: int) -> None:
+        """Give the lock on ``byte`` back."""
+        _unlock(self._descriptor, byte)
+        self._held.discard(byte)
+
+    @contextmanager
+    def holding(self, byte: int) -> Iterator[None]:
+        """Wait for the lock on ``byte`` and hold it for the block."""
+        while not self.try_acquire(byte):
+            time.sleep(_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            self.release(byte)
+
+    def close(self) -> None:
+        """Drop every lock and close the file."""
+        os.close(self._descriptor)
+        self._held.clear()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int, byte: int) -> None:
+        os.lseek(descriptor, byte, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(descriptor: int, byte: int) -> None:
+        os.lseek(descriptor, byte, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int, byte: int) -> None:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+
+    def _unlock(descriptor: int, byte: int) -> None:
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, byte)

@@ -1,0 +1,121 @@
+"""Several runs of one configuration made one: the shards of a large set, scored on several machines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vmmetrics.errors import SetupError
+from vmmetrics.run import provenance
+from vmmetrics.run.directory import FORMAT, read_records, read_run_json, write_json
+from vmmetrics.run.export import export
+from vmmetrics.run.journal import Journal, Line, iterate_lines
+from vmmetrics.run.record import Record
+from vmmetrics.run.table import Table
+from vmmetrics.types import METRICS
+
+
+class Merged(NamedTuple):
+    """What a merge gave.
+
+    Attributes:
+        table: All records.
+        duplicates: Clips that were in more than one run.
+        conflicts: Of these, the ones whose scores differed; the first run's stand.
+    """
+
+    table: Table
+    duplicates: tuple[str, ...]
+    conflicts: tuple[str, ...]
+
+
+def merge(runs: Sequence[Path], out: Path) -> Merged:
+    """Join runs of one configuration into a new run directory, which is there whole or not at all.
+
+    A clip that several runs know by the same name and content is kept once: what one run scored fills what another
+    left open or failed at; where both scored, the run named first counts. Two contents under one name and path are
+    kept as the newest line of the last run named, like a clip that changed.
+
+    Args:
+        runs: Run directories.
+        out: New directory; must not exist or be empty.
+
+    Raises:
+        SetupError: The configurations differ, a directory is no run, or ``out`` is taken.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SetupError(f"{out} is taken; choose a new folder for --out")
+    headers = [read_run_json(run) for run in runs]
+    for run, header in zip(runs[1:], headers[1:], strict=True):
+        different = provenance.differences(
+            header["configuration"], headers[0]["configuration"], names=(str(run), str(runs[0]))
+        )
+        if different:
+            told = "\n  ".join(different)
+            raise SetupError(f"The runs have different configurations and cannot be merged:\n  {told}")
+    kept, duplicates, conflicts = _join(runs)
+    _write(out, headers, runs, kept)
+    return Merged(export(out), duplicates, conflicts)
+
+
+_Key = tuple[str, str | None]
+
+
+def _join(runs: Sequence[Path]) -> tuple[dict[_Key, Record], tuple[str, ...], tuple[str, ...]]:
+    kept: dict[_Key, Record] = {}
+    duplicates, conflicts = [], []
+    for run in runs:
+        for record in read_records(run):
+            key = (record.clip, record.sha256)
+            first = kept.setdefault(key, record)
+            if first is record:
+                continue
+            duplicates.append(record.clip)
+            if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
+                conflicts.append(record.clip)
+            kept[key] = _combine(first, record)
+    return kept, tuple(dict.fromkeys(duplicates)), tuple(dict.fromkeys(conflicts))
+
+
+def _combine(first: Record, second: Record) -> Record:
+    """Both together; ``first`` counts where both have something."""
+    if first.error is not None:
+        return second
+    open_errors = {metric: text for metric, text in first.errors.items() if metric not in second.settled()}
+    return replace(first, errors=open_errors).over(second)
+
+
+def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], kept: dict[_Key, Record]) -> None:
+    building = out.with_name(f".{out.name}.{os.getpid()}")
+    building.mkdir(parents=True)
+    try:
+        events = Journal(building / "events.jsonl")
+        for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
+            events.append(_events(run, kept))
+        in_order = sorted(kept.values(), key=lambda record: record.clip)
+        Journal(building / "scores.jsonl").append(record.to_json() for record in in_order)
+        header = {
+            "format": FORMAT,
+            "configuration": headers[0]["configuration"],
+            "metrics": [m for m in METRICS if any(m in h["metrics"] for h in headers)],
+            "merged_from": [str(run) for run in runs],
+            "sessions": [session for h in headers for session in h["sessions"]],
+        }
+        write_json(building / "run.json", header)
+        if out.exists():
+            out.rmdir()
+        building.replace(out)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+
+
+def _events(run: Path, kept: dict[_Key, Record]) -> Iterator[Line]:
+    for line in iterate_lines(run / "events.jsonl"):
+        record = kept.get((line["clip"], line["sha256"]))
+        if record is not None:
+            yield {**line, "path": record.path}

@@ -1,0 +1,164 @@
+"""What a run keeps of one clip: the line in ``scores.jsonl``, and what cost points in ``events.jsonl``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.types import Event, FloatArray, MetricResult
+
+_SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything known about one clip after scoring it, or why it could not be scored.
+
+    Attributes:
+        clip: Path relative to the root given, or the name of an array.
+        model: Folder of the clip where clips lie in one folder per model, or None.
+        path: Absolute path, or None for an array.
+        sha256: Of the file, of a frame folder (see :mod:`vmmetrics.run.fingerprint`) or of an array; None where
+            nothing could be read.
+        preset: Which models scored it.
+        protocol: Which definition they were scored by.
+        scores: Score by metric; only finite numbers.
+        missing: Why there is no score, by metric. Missing is not failed.
+        errors: Why a metric failed, by metric.
+        error: Why the clip as a whole failed, or None.
+        amplitude: Mean subject displacement found by PAS, or None.
+        frames: Number of frames scored, or None where the clip could not be read.
+        fps: Frames per second, or None.
+        size: (width, height) in pixels as stored, or None.
+        prompt: Text the clip was generated from, or None.
+        prompt_source: Where the prompt was found, or None.
+        subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
+        notes: What had to be assumed or changed.
+        seconds: Time spent on the clip.
+    """
+
+    clip: str
+    model: str | None
+    path: str | None
+    sha256: str | None
+    preset: str
+    protocol: str
+    scores: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    error: str | None = None
+    amplitude: float | None = None
+    frames: int | None = None
+    fps: float | None = None
+    size: tuple[int, int] | None = None
+    prompt: str | None = None
+    prompt_source: str | None = None
+    subject: Mapping[str, str] | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the clip or one of its metrics failed."""
+        return self.error is not None or bool(self.errors)
+
+    @property
+    def key(self) -> str:
+        """What the clip is known by within a run."""
+        return self.path if self.path is not None else self.clip
+
+    def settled(self) -> set[str]:
+        """The metrics that need no more work: scored or missing."""
+        return set() if self.error is not None else {*self.scores, *self.missing}
+
+    def same_input(self, other: Record) -> bool:
+        """Whether both were scored from the same pixels, prompt and subject."""
+        return (self.sha256, self.prompt, self.subject) == (other.sha256, other.prompt, other.subject)
+
+    def over(self, older: Record | None) -> Record:
+        """This record with what ``older`` knows about metrics that this one says nothing about.
+
+        An older record of another input (changed file, prompt or subject) adds nothing.
+        """
+        if older is None or self.error is not None or older.error is not None or not self.same_input(older):
+            return self
+        ours = {*self.scores, *self.missing, *self.errors}
+        return replace(
+            self,
+            scores={**_without(older.scores, ours), **self.scores},
+            missing={**_without(older.missing, ours), **self.missing},
+            errors={**_without(older.errors, ours), **self.errors},
+            amplitude=self.amplitude if "pas" in ours else older.amplitude,
+            notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
+            seconds=round(self.seconds + older.seconds, 3),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The line in ``scores.jsonl``."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Record:
+        """Read a line of ``scores.jsonl``; fields of a later version are passed over.
+
+        Raises:
+            TypeError: A field that every record has is absent.
+        """
+        known = {name: line[name] for name in (f.name for f in fields(cls)) if name in line}
+        if known.get("size") is not None:
+            known["size"] = tuple(known["size"])
+        known["notes"] = tuple(known.get("notes", ()))
+        return cls(**known)
+
+
+def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def result_to_json(result: MetricResult) -> dict[str, Any]:
+    """Events and series of one metric, with what is None left out and NaN as null."""
+    events = [{k: v for k, v in asdict(event).items() if v is not None and k != "metric"} for event in result.events]
+    return {
+        "events": [_plain(event) for event in events],
+        "series": {name: [_short(v) for v in np.asarray(s, float).tolist()] for name, s in result.series.items()},
+    }
+
+
+def result_from_json(metric: str, line: Mapping[str, Any], score: float | None, missing: str | None) -> MetricResult:
+    """The :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept."""
+    events = tuple(
+        Event(
+            metric,
+            frames=tuple(event["frames"]),
+            reason=event["reason"],
+            target=event.get("target"),
+            box=tuple(event["box"]) if "box" in event else None,
+            magnitude=event.get("magnitude"),
+            threshold=event.get("threshold"),
+            excuse=event.get("excuse"),
+        )
+        for event in line["events"]
+    )
+    series: dict[str, FloatArray] = {
+        name: np.array([math.nan if v is None else v for v in values]) for name, values in line["series"].items()
+    }
+    return MetricResult(score, missing, events, series)
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can hold it: numpy scalars as numbers, what is not finite as None."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(v) for v in value]
+    if isinstance(value, float | np.floating):
+        return _short(float(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.{_SERIES_DIGITS}g}") if math.isfinite(value) else None

@@ -1,0 +1,188 @@
+"""Records as a table: rows for files, means with intervals, and a view for people."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.run.record import Record
+from vmmetrics.run.statistics import Mean, mean_with_interval
+from vmmetrics.types import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "clip", "model", *METRICS, "average", "amplitude", "missing", "error", "frames", "fps", "width", "height",
+    "seconds", "preset", "protocol", "prompt", "subject", "notes", "path", "sha256",
+)  # fmt: skip
+"""Columns of ``scores.csv``."""
+NUMBERS = (*METRICS, "average", "amplitude", "fps", "seconds")
+"""Columns of numbers among them."""
+COUNTS = ("frames", "width", "height")
+"""Columns of whole numbers among them."""
+_SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
+
+
+class Table(Sequence[Record]):
+    """The records of a run, one per clip.
+
+    Attributes:
+        records: The records, in order.
+        label: Preset, protocol, and what the scores may be compared with.
+        path: Run directory, or None where nothing was kept.
+    """
+
+    def __init__(self, records: Sequence[Record], label: str = "", path: Path | None = None) -> None:
+        self.records = list(records)
+        self.label = label
+        self.path = path
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.records[index]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that any record says anything about."""
+        return tuple(m for m in METRICS if any(m in {*r.scores, *r.missing, *r.errors} for r in self.records))
+
+    @property
+    def failed(self) -> list[Record]:
+        """The records of clips that failed, as a whole or in one metric."""
+        return [record for record in self.records if record.failed]
+
+    def mean(self, model: str | None = None) -> dict[str, Mean]:
+        """Mean and 95 % bootstrap interval by metric.
+
+        Args:
+            model: Only clips of this model; None takes all.
+
+        Returns:
+            An entry per metric with at least one score.
+        """
+        records = [r for r in self.records if model is None or r.model == model]
+        means = {m: mean_with_interval([r.scores[m] for r in records if m in r.scores]) for m in METRICS}
+        return {metric: mean for metric, mean in means.items() if mean is not None}
+
+    def by_model(self) -> dict[str, dict[str, Mean]]:
+        """:meth:`mean` of every model, where clips lie in one folder per model."""
+        return {model: self.mean(model) for model in sorted({r.model for r in self.records if r.model is not None})}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row per clip, as in ``scores.csv``; None where there is no value."""
+        return [_row(record) for record in self.records]
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The rows as CSV (UTF-8); also written to ``path`` where one is given."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows())
+        if path is not None:
+            Path(path).write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
+        return text.getvalue()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame.
+
+        Raises:
+            SetupError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise SetupError('pandas is not installed: pip install "vmmetrics[parquet]"') from error
+        return pd.DataFrame(self.rows(), columns=list(COLUMNS))
+
+    def __repr__(self) -> str:
+        names = [r.clip for r in self.records[:_SHOWN_ROWS]]
+        width = max([len(n) for n in names] + [4])
+        lines = [" ".join(["clip".ljust(width), *(m.upper().rjust(7) for m in self.metrics)])]
+        for name, record in zip(names, self.records, strict=False):
+            lines.append(" ".join([name.ljust(width), *(cell(record, m).rjust(7) for m in self.metrics)]))
+        if len(self.records) > _SHOWN_ROWS:
+            lines.append(f"... {len(self.records) - _SHOWN_ROWS} more clips")
+        means = self.mean()
+        shown = [f"{means[m].mean:.4f}" if m in means else "-" for m in self.metrics]
+        lines.append(" ".join(["mean".ljust(width), *(s.rjust(7) for s in shown)]))
+        return "\n".join([*lines, self.label] if self.label else lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{m.upper()}</th>" for m in self.metrics)
+        body = ""
+        for record in self.records[:_SHOWN_ROWS]:
+            cells = "".join(f'<td title="{html.escape(why(record, m))}">{cell(record, m)}</td>' for m in self.metrics)
+            body += f"<tr><td>{html.escape(record.clip)}</td>{cells}</tr>"
+        more = len(self.records) - _SHOWN_ROWS
+        if more > 0:
+            body += f'<tr><td colspan="{len(self.metrics) + 1}">{more} more clips</td></tr>'
+        means = self.mean()
+        foot = "".join(f"<th>{_interval(means.get(m))}</th>" for m in self.metrics)
+        return (
+            f"<table><thead><tr><th>clip</th>{head}</tr></thead><tbody>{body}</tbody>"
+            f"<tfoot><tr><th>mean</th>{foot}</tr></tfoot></table><p>{html.escape(self.label)}</p>"
+        )
+
+
+def cell(record: Record, metric: str) -> str:
+    """A score as shown to people: four digits, ``-`` where missing, ``failed``, or empty where not asked for."""
+    if record.error is not None or metric in record.errors:
+        return "failed"
+    if metric in record.scores:
+        return f"{record.scores[metric]:.4f}"
+    return "-" if metric in record.missing else ""
+
+
+def why(record: Record, metric: str) -> str:
+    """Why a clip has no score, or nothing."""
+    return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
+
+
+def _interval(mean: Mean | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean.mean:.4f}" + (f" [{mean.low:.4f}, {mean.high:.4f}]" if mean.low is not None else "")
+
+
+def _row(record: Record) -> dict[str, Any]:
+    errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
+    width, height = record.size or (None, None)
+    return {
+        "clip": record.clip,
+        "model": record.model,
+        **{metric: record.scores.get(metric) for metric in METRICS},
+        "average": _average(record),
+        "amplitude": record.amplitude,
+        "missing": "; ".join(f"{m}: {text}" for m, text in record.missing.items()) or None,
+        "error": "; ".join(errors) or None,
+        "frames": record.frames,
+        "fps": record.fps,
+        "width": width,
+        "height": height,
+        "seconds": record.seconds,
+        "preset": record.preset,
+        "protocol": record.protocol,
+        "prompt": record.prompt,
+        "subject": record.subject["phrase"] if record.subject else None,
+        "notes": "; ".join(record.notes) or None,
+        "path": record.path,
+        "sha256": record.sha256,
+    }
+
+
+def _average(record: Record) -> float | None:
+    """Mean of the five metrics, only where all five are there."""
+    from vmmetrics.functional import average
+
+    return average(dict(record.scores)).score

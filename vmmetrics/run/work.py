@@ -1,0 +1,177 @@
+"""One clip from file to outcome: what a worker does, in this process or in another."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError, VMMetricsError
+from vmmetrics.run.fingerprint import array_fingerprint, fingerprint, state
+from vmmetrics.run.record import Record, result_to_json
+from vmmetrics.run.settings import Settings
+from vmmetrics.types import AmplitudeResult
+from vmmetrics.video import read_clip
+
+if TYPE_CHECKING:
+    from vmmetrics.suite import ClipScores, Suite
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One clip to score.
+
+    Attributes:
+        clip: Its name.
+        model: Folder of its model, or None.
+        path: Where it lies, absolute, or None where ``frames`` holds it.
+        metrics: The metrics still wanted.
+        prompt: Text it was generated from, or None.
+        prompt_source: Where the prompt was found, or None.
+        subject: Who or what it is about, or None.
+        frames: The clip itself where it was handed in as an array.
+        root: Folder that the file must lie in, links followed, or None.
+        broken: Why it cannot be scored, where that is known before it is read.
+    """
+
+    clip: str
+    model: str | None
+    path: Path | None
+    metrics: tuple[str, ...]
+    prompt: str | None = None
+    prompt_source: str | None = None
+    subject: Subject | None = None
+    frames: Clip | None = None
+    root: Path | None = None
+    broken: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What the clip is known by within a run."""
+        return str(self.path) if self.path is not None else self.clip
+
+    def only(self, metrics: tuple[str, ...]) -> Task:
+        """This task with fewer metrics."""
+        return replace(self, metrics=metrics)
+
+    def record(self, settings: Settings, **found: Any) -> Record:
+        """A record of this clip with what was found."""
+        return Record(
+            clip=self.clip,
+            model=self.model,
+            path=None if self.path is None else self.key,
+            preset=settings.preset,
+            protocol=settings.protocol,
+            prompt=self.prompt,
+            prompt_source=self.prompt_source,
+            subject=None if self.subject is None else asdict(self.subject),
+            **{"sha256": None, **found},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a task.
+
+    Attributes:
+        task: The task.
+        record: Its record.
+        events: Metric to events and series.
+    """
+
+    task: Task
+    record: Record
+    events: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Scorer:
+    """Scores tasks with one configuration; models are loaded once per set of metrics."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._suite = lru_cache(maxsize=None)(settings.build)
+
+    def suite(self, metrics: tuple[str, ...]) -> Suite:
+        """The suite for these metrics.
+
+        Raises:
+            SetupError: Something it needs is missing here.
+        """
+        return self._suite(metrics)
+
+    def score(self, task: Task) -> Outcome:
+        """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception."""
+        start = time.perf_counter()
+        sha256: str | None = None
+        try:
+            before = None if task.path is None else state(task.path)
+            sha256 = identify(task)
+            if task.broken is not None:
+                raise ClipError(task.broken)
+            clip = self._read(task)
+            scores = self.suite(task.metrics).score_clip(clip)
+            if task.path is not None and state(task.path) != before:
+                raise ClipError("The file was written to while it was scored; run again once it is complete")
+        except Exception as error:  # the run goes on whatever a clip does to a decoder
+            seconds = round(time.perf_counter() - start, 3)
+            return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
+        record = task.record(
+            self._settings,
+            sha256=sha256,
+            frames=len(clip),
+            fps=float(clip.fps),
+            size=(int(clip.size[0]), int(clip.size[1])),
+            notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
+            seconds=round(time.perf_counter() - start, 3),
+            **_found(scores),
+        )
+        return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
+
+    def _read(self, task: Task) -> Clip:
+        if task.frames is not None:
+            return task.frames
+        options = dict(self._settings.reading)
+        return read_clip(task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **options)
+
+
+def _found(scores: ClipScores) -> dict[str, Any]:
+    results = scores.results
+    amplitude = results.get("pas")
+    return {
+        "scores": {m: float(r.score) for m, r in results.items() if r.score is not None},
+        "missing": {m: r.missing for m, r in results.items() if r.missing is not None},
+        "errors": dict(scores.errors),
+        "amplitude": float(amplitude.amplitude)
+        if isinstance(amplitude, AmplitudeResult) and amplitude.amplitude is not None
+        else None,
+    }
+
+
+def identify(task: Task) -> str:
+    """SHA-256 of the clip of a task.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if task.path is not None:
+        return fingerprint(task.path)
+    assert task.frames is not None  # noqa: S101  (a task has a path or frames)
+    return array_fingerprint(task.frames)
+
+
+def explain(error: BaseException) -> str:
+    """An error in one line for a record: our own words as they are, anything else with where it came from."""
+    if isinstance(error, VMMetricsError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"Out of memory ({error})" if str(error) else "Out of memory"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror + (f": {error.filename}" if error.filename else "")
+    where = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
+    return f"{type(error).__name__}: {error}{place}"
