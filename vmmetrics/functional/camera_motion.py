@@ -56,7 +56,7 @@ def fit_global_motion(source: FloatArray, target: FloatArray) -> FloatArray:
         motion = _reweighted(a, b, motion, _solve_affine, NOISE_FLOOR / scale)
     if len(a) >= MIN_POINTS_HOMOGRAPHY:
         motion = _reweighted(a, b, motion, _solve_homography, NOISE_FLOOR / scale)
-    result = np.linalg.inv(normalise) @ motion @ normalise
+    result: FloatArray = np.linalg.inv(normalise) @ motion @ normalise
     result /= result[2, 2]
     return result
 
