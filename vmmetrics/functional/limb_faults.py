@@ -31,8 +31,8 @@ SCALE_WINDOW = 15
 """Frames of the running median over a person's scale, which changes slowly."""
 
 FULL_LENGTHS = np.array([1.0, 0.62, 0.52, 0.62, 0.52, 0.88, 0.85, 0.88, 0.85, 0.72, 0.5, 0.65])
-"""Usual length of each part in torso lengths (shoulder to hip), from adult body proportions at the landmarks; children and drawn figures
-depart from it, hence the wide :data:`PROPORTIONS`."""
+"""Usual length of each part in torso lengths (shoulder to hip), from adult body proportions at the landmarks; children
+and drawn figures depart from it, hence the wide :data:`PROPORTIONS`."""
 PROPORTIONS = (0.8, 1.4)
 """The range, times :data:`FULL_LENGTHS`, within which a part's own usual length is believed."""
 LIMB_PAIRS = ((7, 8), (9, 10), (13, 14), (15, 16))
@@ -89,15 +89,15 @@ def part_deviations(keypoints: FloatArray, scores: FloatArray) -> FloatArray:
 
 def person_scale(lengths: FloatArray) -> FloatArray:
     """(T, 12) part lengths in pixels, NaN where not judged, to (T,) pixels per torso length, smooth over time."""
-    scale = np.ones(len(lengths))
+    scale: FloatArray = np.ones(len(lengths))
     for _ in range(3):  # usual lengths and scale depend on each other; three rounds settle it
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
         scale = _filled(_quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1))
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # turned or bent away a part reads short, so the size of the body is told by those that read long
-    torso = _quantile(full / FULL_LENGTHS, USUAL_QUANTILE, axis=0)
-    smooth: FloatArray = median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso
-    return np.maximum(smooth, SMALLEST)
+    torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
+    smooth: FloatArray = np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, SMALLEST)
+    return smooth
 
 
 def _stretches(lengths: FloatArray) -> FloatArray:
@@ -108,7 +108,8 @@ def _stretches(lengths: FloatArray) -> FloatArray:
     for part in range(lengths.shape[1]):
         judged = np.isfinite(lengths[:, part])
         smooth[judged, part] = median_filter(lengths[judged, part], size=LENGTH_WINDOW, mode="nearest")
-    return smooth / (TOO_LONG * usual)
+    deviations: FloatArray = smooth / (TOO_LONG * usual)
+    return deviations
 
 
 def _leaps(vectors: FloatArray) -> FloatArray:
@@ -127,7 +128,7 @@ def _leaps(vectors: FloatArray) -> FloatArray:
     return deviations
 
 
-def _cheapest_path(path: FloatArray, frames: FloatArray, usual: float) -> BoolArray:
+def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> BoolArray:
     """Which of (V, 2) positions to keep so that leaps along the kept ones, plus the cost of leaving out, are least.
 
     Dynamic programming over the last kept position. A leap costs by how much it exceeds what is allowed over its gap
@@ -158,9 +159,10 @@ def _swaps(points: FloatArray, vectors: FloatArray, ends: NDArray[np.intp]) -> F
     relabelled = points.copy()
     for left, right in LIMB_PAIRS:
         swapped = _swapped_frames(points[:, [left, right]] - trunk[:, None])
-        relabelled[np.ix_(swapped, [left, right])] = relabelled[np.ix_(swapped, [right, left])]
+        relabelled[swapped, left], relabelled[swapped, right] = points[swapped, right], points[swapped, left]
     moved: FloatArray = np.linalg.norm(vectors - (relabelled[:, ends[:, 1]] - relabelled[:, ends[:, 0]]), axis=-1)
-    return moved / SWAP_VISIBLE
+    deviations: FloatArray = moved / SWAP_VISIBLE
+    return deviations
 
 
 def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
@@ -177,7 +179,7 @@ def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
     for t in range(1, len(frames)):
         steps = np.array([[straight[t - 1], crossed[t - 1]], [crossed[t - 1], straight[t - 1]]]) + cost[:, None]
         choices[t] = steps.argmin(axis=0)
-        cost = steps.min(axis=0) + [0.0, SWAP_STAY_COST]
+        cost = steps.min(axis=0) + np.array([0.0, SWAP_STAY_COST])
     state = int(cost.argmin())
     swapped = np.zeros(len(frames), dtype=bool)
     for t in range(len(frames) - 1, -1, -1):
@@ -187,18 +189,16 @@ def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
 
 
 def _quantile(values: FloatArray, quantile: float, axis: int) -> FloatArray:
-    """Quantile of the finite values along ``axis``; NaN where there is none."""
+    """Quantile of the finite values of a matrix along ``axis``; NaN where there is none."""
     out = np.full(np.delete(values.shape, axis), np.nan)
-    some = np.isfinite(values).any(axis=axis)
-    if values.ndim == 1:
-        return np.nanquantile(values, quantile) if some else out
+    some: BoolArray = np.any(np.isfinite(values), axis=axis)
     out[some] = np.nanquantile(values.compress(some, axis=1 - axis), quantile, axis=axis)
     return out
 
 
 def _mean_known(points: FloatArray) -> FloatArray:
     """(T, N, 2) to (T, 2) mean over the points that are known; NaN where none is."""
-    known = np.isfinite(points).all(axis=-1)
+    known: BoolArray = np.all(np.isfinite(points), axis=-1)
     count = known.sum(axis=1)[:, None]
     total = np.where(known[..., None], points, 0.0).sum(axis=1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
