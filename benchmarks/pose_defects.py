@@ -48,7 +48,9 @@ def inject(
     return out
 
 
-def _edit(image: NDArray[np.uint8], pose: Landmarks, bone: FloatArray, torso: float, defect: Defect) -> NDArray[np.uint8]:
+def _edit(
+    image: NDArray[np.uint8], pose: Landmarks, bone: FloatArray, torso: float, defect: Defect
+) -> NDArray[np.uint8]:
     limb = _limb_mask(image.shape[:2], pose, bone, torso, defect.part.split()[1])
     # paint at a size where the hole is small: exact texture does not matter, a clean edge does
     hole = cv2.dilate(limb, np.ones((3, 3), np.uint8), iterations=max(1, round(0.03 * torso)))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vmmetrics.perception.embedded.blazepose import BlazePoseNetworks, Landmarks, Pyramid
-from vmmetrics.perception.embedded.pose_tracking import PeopleTracker, SearchSettings, Track
+from vmmetrics.perception.embedded.pose_sides import exchanged_sides
+from vmmetrics.perception.embedded.pose_tracking import PeopleTracker, SearchSettings, Track, torso
 from vmmetrics.perception.protocols import Poses
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray
@@ -54,12 +55,16 @@ def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, in
     boxes = np.full((*shape, 4), np.nan)
     last = np.array(frame_size) - 1.0
     for person, track in enumerate(people):
-        for frame, pose in track.poses.items():
-            xy = pose.xy[list(COCO)]
-            keypoints[frame, person] = xy
-            outside = ((xy < 0) | (xy > last)).any(axis=1)
-            scores[frame, person] = np.where(outside, 0.0, keypoint_scores(pose))
-            boxes[frame, person] = (*np.clip(xy.min(axis=0), 0, last), *np.clip(xy.max(axis=0), 0, last))
+        frames = sorted(track.poses)
+        found = [track.poses[frame] for frame in frames]
+        xy = np.stack([pose.xy[list(COCO)] for pose in found])
+        outside = ((xy < 0) | (xy > last)).any(axis=-1)
+        score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in found]))
+        order = exchanged_sides(xy, score, float(np.median([torso(pose) for pose in found])))
+        keypoints[frames, person] = np.take_along_axis(xy, order[..., None], axis=1)
+        scores[frames, person] = np.take_along_axis(score, order, axis=1)
+        corners = np.stack([np.clip(xy.min(axis=1), 0, last), np.clip(xy.max(axis=1), 0, last)], axis=1)
+        boxes[frames, person] = corners.reshape(-1, 4)
     return Poses(keypoints, scores, boxes)
 
 
