@@ -1,7 +1,7 @@
 """A suite of the real one's shape that scores a clip from its pixels in no time, and misbehaves on request.
 
-What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``kill`` dies as if killed for memory, ``raise``
-raises, ``badmss`` fails in one metric, ``noone`` has no person.
+What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``kill`` dies as if killed for memory,
+``raise`` raises, ``badmss`` fails in one metric, ``noone`` has no person.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class FakeScores:
 
 
 class FakeSuite:
-    weights = {"fake": "00ff"}
+    weights: ClassVar = {"fake": "00ff"}
 
     def __init__(self, preset="embedded", protocol="vmmetrics", metrics=METRICS, *, threads=None) -> None:
         if preset != "embedded":
@@ -50,7 +51,7 @@ class FakeSuite:
         if "raise" in name:
             raise RuntimeError("something unforeseen")
         if log := os.environ.get("FAKE_SUITE_LOG"):
-            with open(log, "a") as file:
+            with Path(log).open("a") as file:
                 file.write(f"{clip.name} {','.join(self.metrics)}\n")
         values = clip.frames.reshape(len(clip), -1).mean(axis=1) / 255
         results: dict[str, MetricResult] = {}

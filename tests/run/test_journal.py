@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmmetrics.run.journal import Journal, encode
+
+LINES = [{"clip": "a", "x": 1}, {"clip": "ü\u2028b", "x": 2.5}, {"clip": "c\n", "x": None}]
+
+
+def test_what_is_appended_is_read_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.jsonl")
+    journal.append(LINES[:2])
+    assert journal.read_new() == LINES[:2]
+    journal.append(LINES[2:])
+    assert journal.read_new() == LINES[2:]
+    assert journal.read_new() == []
+    assert Journal(tmp_path / "j.jsonl").read_new() == LINES
+
+
+@given(cut=st.integers(0, 200))
+def test_cut_off_anywhere_loses_only_the_torn_line(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("journal") / "j.jsonl"
+    data = b"".join(encode(line) for line in LINES)
+    path.write_bytes(data[:cut])
+    whole = data[:cut].count(b"\n")
+    journal = Journal(path)
+    assert journal.read_new() == LINES[:whole]
+    journal.append([{"clip": "d"}])
+    assert Journal(path).read_new() == [*LINES[:whole], {"clip": "d"}]
+    assert journal.read_new() == [{"clip": "d"}]
+    assert journal.damaged == []
+
+
+def test_a_long_torn_tail_is_cut_whole(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_bytes(b'{"a":1}\n' + b"x" * 200_000)
+    assert Journal(path).cut_torn_tail() == 200_000
+    assert path.read_bytes() == b'{"a":1}\n'
+
+
+def test_a_damaged_line_in_the_middle_is_passed_over_and_reported(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_bytes(b'{"a":1}\n\x00\x00garbage\n[1]\n{"a":2}\n')
+    journal = Journal(path)
+    assert journal.read_new() == [{"a": 1}, {"a": 2}]
+    assert journal.damaged == [2, 3]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_not_a_number_never_reaches_the_file(tmp_path: Path, value: float) -> None:
+    journal = Journal(tmp_path / "j.jsonl")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        journal.append([{"a": 1}, {"a": value}])
+    assert journal.read_new() == []
+
+
+def test_a_name_that_is_no_utf8_survives() -> None:
+    line = {"clip": b"a\xff.mp4".decode("utf-8", "surrogateescape")}
+    assert json.loads(encode(line).decode("utf-8")) == line
