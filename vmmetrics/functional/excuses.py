@@ -214,7 +214,8 @@ def _invisible_share(visible: BoolArray) -> FloatArray:
 
 def _left_through_edge(xy: FloatArray, visible: BoolArray, size: tuple[float, float], invisible: float) -> bool:
     gone = _invisible_share(visible) >= invisible
-    return bool((is_outside(xy[gone], size).mean(axis=1) >= EDGE_OUTSIDE).any())
+    outside = is_outside(xy[gone], size).sum(axis=1) / max(xy.shape[1], 1)
+    return bool((outside >= EDGE_OUTSIDE).any())
 
 
 def _is_ever_small(xy: FloatArray, size: tuple[float, float], limit: float) -> bool:
