@@ -152,6 +152,12 @@ def colour_gap(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> FloatArray:
     return gap
 
 
+def contrast(colour: NDArray[np.uint8]) -> FloatArray:
+    """(h, w) float32 range of lightness among neighbours: what an error of a pixel costs."""
+    light, kernel = np.ascontiguousarray(colour[..., 0]), np.ones((3, 3), np.uint8)
+    return np.asarray(cv2.morphologyEx(light, cv2.MORPH_GRADIENT, kernel), np.float32)
+
+
 class _Motion:
     """Accumulates, over both directions and both gaps, how far each pixel moves by itself and whether that explains it."""
 
@@ -198,13 +204,8 @@ class _Motion:
         alike = np.empty(steps.shape[:3], np.bool_)
         for t, step in enumerate(steps):
             gap = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
-            alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * self._contrast(colour[t])).view(np.uint8), 5)
+            alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8), 5)
         return alike
-
-    def _contrast(self, colour: NDArray[np.uint8]) -> FloatArray:
-        """(h, w) range of lightness among neighbours: what an error of a pixel costs."""
-        light, kernel = np.ascontiguousarray(colour[..., 0]), np.ones((3, 3), np.uint8)
-        return np.asarray(cv2.morphologyEx(light, cv2.MORPH_GRADIENT, kernel), np.float32)
 
     def _doubled(self, steps: FloatArray, ok: BoolArray, gap: int) -> tuple[FloatArray, BoolArray]:
         longer = np.zeros((max(0, len(steps) - gap), *steps.shape[1:]), np.float32)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from vmmetrics.perception.embedded.objects_evidence import Evidence, gather_evidence
 from vmmetrics.perception.embedded.objects_fates import fate_after
 from vmmetrics.perception.embedded.objects_linking import join_pieces
+from vmmetrics.perception.embedded.objects_pops import find_pops
+from vmmetrics.perception.embedded.objects_pruning import drop_replaced, drop_unmoved, trim_residue
 from vmmetrics.perception.embedded.objects_tracking import MaskTracker, moving_map
 from vmmetrics.perception.protocols import Objects, SceneObject
 from vmmetrics.types import BoolArray
@@ -71,25 +73,26 @@ class MotionSegmenter:
                 new = backwards.merged[new]
             labels[labels == old] = new
         moved = {i: track.moved for i, track in forwards.tracks.items()}
-        _drop_replaced(labels, moved)
+        trim_residue(labels, moving)
+        drop_unmoved(evidence, labels)
+        drop_replaced(labels, moved)
+        self._add_pops(evidence, labels, moving)
         return labels
 
 
-def _drop_replaced(labels: NDArray[np.uint16], moved: dict[int, int]) -> None:
-    """Where one label ends as another begins in its place, only the one that moved more was an object, in place."""
-    spans = {}
-    for identity in np.unique(labels)[1:].tolist():
-        frames = np.flatnonzero((labels == identity).any((1, 2)))
-        spans[identity] = (int(frames[0]), int(frames[-1]))
-    for early, (_, last) in spans.items():
-        for late, (first, _) in spans.items():
-            if early == late or not -1 <= first - last <= BLINK_FRAMES + 1:
+    def _add_pops(self, evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np.bool_]) -> None:
+        """Label what comes or goes without ever moving, and follow it to the other end of its life."""
+        last = len(evidence) - 1
+        for pop in find_pops(evidence, labels):
+            if (labels[pop.full] > 0)[pop.masks[pop.full]].mean() > 0.5:
                 continue
-            before, after = labels[last] == early, labels[first] == late
-            if np.count_nonzero(before & after) >= 0.3 * min(np.count_nonzero(before), np.count_nonzero(after)):
-                loser = early if moved.get(early, 0) < moved.get(late, 0) else late
-                if moved.get(loser, 0) < 0.5 * max(moved.get(early, 0), moved.get(late, 0)):
-                    labels[labels == loser] = 0
+            identity = int(labels.max()) + 1
+            for frame, mask in pop.masks.items():
+                labels[frame][mask & (labels[frame] == 0)] = identity
+            if pop.kind == "appear":
+                MaskTracker(evidence, labels, moving).extend({identity: pop.full})
+            else:
+                MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - pop.full})
 
 
 def _occluded(

@@ -1,0 +1,105 @@
+"""TCS, temporal coherence: asks for the objects of the clip and their tracks, and whether any comes or goes unexplained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from vmmetrics.functional import ObjectHistory, temporal_coherence_score
+from vmmetrics.perception.points import grid_queries, object_tracks
+from vmmetrics.perception.protocols import Objects, SceneObject
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import Box, Event, MetricResult, Protocol
+
+
+def measure(scene: Scene, protocol: Protocol) -> MetricResult:
+    """Score whether the objects of a clip stay, unless there is a reason why they do not.
+
+    Args:
+        scene: The clip.
+        protocol: ``"vmmetrics"`` (every frame, tracks queried at the first appearance) or ``"vmbench"`` (key frames
+            every int(fps) − 1 frames, tracks queried at the chunk's ordinal, as the released code).
+
+    Returns:
+        The score. Events carry the object's box in the last frame before a vanishing, the first of an appearance.
+    """
+    clip = scene.clip
+    if len(clip) == 1:
+        return MetricResult(None, "one frame: nothing can vanish or appear")
+    if protocol == "vmbench" and int(clip.fps) < 2:
+        return MetricResult(None, f"the released code fails below 2 frames a second, and the clip has {clip.fps:g}")
+    objects = scene.objects
+    if not objects.objects:
+        return MetricResult(None, "no object")
+    histories = _histories(scene) if protocol == "vmmetrics" else _released_histories(scene)
+    result = temporal_coherence_score(
+        histories, frame_size=(clip.width, clip.height), num_frames=len(clip), protocol=protocol
+    )
+    return replace(result, events=tuple(_with_box(event, objects) for event in result.events))
+
+
+def _histories(scene: Scene) -> list[ObjectHistory]:
+    """Every object in every frame."""
+    tracks = object_tracks(scene)
+    frames = np.arange(len(scene.clip))
+    return [
+        ObjectHistory(
+            present=item.present,
+            key_frames=frames,
+            tracks=tracks[item.id].xy,
+            visibility=tracks[item.id].visible,
+            query_frame=item.first_frame,
+            occluded=item.occluded,
+        )
+        for item in scene.objects.objects
+    ]
+
+
+def _released_histories(scene: Scene) -> list[ObjectHistory]:
+    """Every object at the released code's key frames, tracked from its query frame: the ordinal of a key frame (Q13)."""
+    objects = scene.objects
+    frames = np.arange(0, len(scene.clip), int(scene.clip.fps) - 1)
+    histories = []
+    for item in objects.objects:
+        present = item.present[frames]
+        if not present.any():
+            continue  # seen between key frames only: the released code never hears of it
+        ordinal = int(np.argmax(present))
+        seen = objects.labels[frames[ordinal]] == item.id
+        queries = grid_queries(seen, objects.scale, ordinal)
+        tracks = scene.track(f"object:{item.id}:vmbench", queries)
+        histories.append(ObjectHistory(present, frames, tracks.xy, tracks.visible, ordinal))
+    return histories
+
+
+def _with_box(event: Event, objects: Objects) -> Event:
+    """Return the event with the box of its object, named ``"object i"`` by its place in the list."""
+    if event.target is None or not event.frames:
+        return event
+    item = objects.objects[int(event.target.rpartition(" ")[2]) - 1]
+    frame = _seen_nearest(item, event.frames[0], before=event.reason.startswith("vanish"))
+    return replace(event, box=_box(objects, item, frame))
+
+
+def _seen_nearest(item: SceneObject, frame: int, *, before: bool) -> int:
+    """Return the last frame before ``frame`` in which the object is seen, or the first from it on."""
+    seen = np.flatnonzero(item.present)
+    if before:
+        earlier = seen[seen < frame]
+        return int(earlier[-1] if len(earlier) else seen[0])
+    later = seen[seen >= frame]
+    return int(later[0] if len(later) else seen[-1])
+
+
+def _box(objects: Objects, item: SceneObject, frame: int) -> Box | None:
+    rows, columns = np.nonzero(objects.labels[frame] == item.id)
+    if len(rows) == 0:
+        return None
+    sx, sy = objects.scale
+    return (
+        float(columns.min() * sx - 0.5),
+        float(rows.min() * sy - 0.5),
+        float((columns.max() + 1) * sx - 0.5),
+        float((rows.max() + 1) * sy - 0.5),
+    )

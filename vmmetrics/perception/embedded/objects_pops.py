@@ -1,0 +1,155 @@
+"""Things that come or go although they never move: compact places that change at once and stay changed.
+
+A place is compared with itself under the camera's motion: the same before, the same afterwards, different across.
+Which side shows the object is told by the outline: an object has edges around it, the background behind it has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, contrast, mapped, warp
+from vmmetrics.perception.embedded.objects_matching import same_levels
+from vmmetrics.types import BoolArray, FloatArray
+
+STEPS = (1, 5)
+"""Frames across which a change is looked for: at once, or a fade of up to four frames."""
+STAYS = 5
+"""Frames further on at which the place must still be changed; a spoilt frame or two are not a change."""
+STAYS_SHARE = 0.6
+"""Share of the place that must be."""
+CONTRAST_SHARE = 0.4
+"""Share of the local contrast allowed for registration."""
+LEAST_SHARE, MOST_SHARE = 0.004, 0.35
+"""Share of the frame that a thing covers; more is a cut or a change of light."""
+SOLID = 0.4
+"""Share of its convex hull that a thing fills."""
+
+
+@dataclass(frozen=True)
+class Pop:
+    """A thing that came or went on the spot.
+
+    Attributes:
+        kind: Which.
+        masks: (h, w) bool by frame, where it is from the change on to the frame in which it is fully seen.
+        full: That frame: the last before the change for ``"vanish"``, the first after it for ``"appear"``.
+    """
+
+    kind: Literal["vanish", "appear"]
+    masks: dict[int, BoolArray]
+    full: int
+
+
+def find_pops(evidence: Evidence, labels: NDArray[np.uint16]) -> list[Pop]:
+    """Find the unlabelled things that come or go on the spot, earliest first."""
+    count, area = len(evidence), labels.shape[1] * labels.shape[2]
+    taken = np.zeros(labels.shape, np.bool_)
+    pops: list[Pop] = []
+    for step in STEPS:
+        for t in range(1, count - step - 1):
+            changed = _changed(evidence, t, t + step)
+            if np.count_nonzero(changed) < LEAST_SHARE * area:
+                continue
+            changed &= ~_changed(evidence, t, t - 1) & ~_after(evidence, t, step)
+            around = slice(max(0, t - 1), t + step + 2)
+            changed &= ~cv2.dilate((labels[around].any(0) | taken[around].any(0)).view(np.uint8), _disc(7)).view(bool)
+            for mask in _things(changed, area):
+                if _stays(evidence, mask, t, step):
+                    pops.append(_resolved(evidence, mask, t, step))
+                    taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= mask
+    return sorted(pops, key=lambda pop: pop.full)
+
+
+def _disc(size: int) -> NDArray[np.uint8]:
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
+
+
+def _aligned(evidence: Evidence, t: int, other: int) -> tuple[NDArray[np.uint8], BoolArray]:
+    """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
+    height, width = evidence.shape
+    there = mapped(evidence.camera_between(t, other), evidence.grid)
+    inside = (there >= 0).all(-1) & (there[..., 0] <= width - 1) & (there[..., 1] <= height - 1)
+    return np.asarray(warp(evidence.colour[other], there), np.uint8), inside
+
+
+def _changed(evidence: Evidence, t: int, other: int) -> BoolArray:
+    """(h, w) bool: places of frame ``t`` that look different in frame ``other``."""
+    picture, inside = _aligned(evidence, t, other)
+    limit = same_levels(evidence) + CONTRAST_SHARE * np.minimum(contrast(evidence.colour[t]), contrast(picture))
+    changed: BoolArray = inside & (colour_gap(evidence.colour[t], picture) > limit)
+    return changed
+
+
+def _after(evidence: Evidence, t: int, step: int) -> BoolArray:
+    """(h, w) bool, in frame ``t``: places that still change once the step is over."""
+    there = mapped(evidence.camera_between(t, t + step), evidence.grid)
+    unrest = _changed(evidence, t + step, t + step + 1).view(np.uint8)
+    return np.asarray(warp(unrest, there, nearest=True)) > 0
+
+
+def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
+    """Compact parts of a reasonable size."""
+    solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, _disc(9))
+    solid = cv2.morphologyEx(solid, cv2.MORPH_OPEN, _disc(3))
+    if not LEAST_SHARE * frame_area <= np.count_nonzero(solid) <= MOST_SHARE * frame_area:
+        return []
+    things = []
+    outlines, _ = cv2.findContours(solid, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    for outline in outlines:
+        mask = np.zeros_like(solid)
+        cv2.drawContours(mask, [outline], -1, (1,), cv2.FILLED)
+        size = int(mask.sum())
+        hull = cv2.contourArea(cv2.convexHull(outline))
+        if size >= LEAST_SHARE * frame_area and size >= SOLID * hull:
+            things.append(mask > 0)
+    return things
+
+
+def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
+    """Whether the place was the same for some frames before and is for some frames afterwards."""
+    early, late = max(0, t - STAYS), min(len(evidence) - 1, t + step + STAYS)
+    across = _changed(evidence, t, late)[mask].mean() >= STAYS_SHARE
+    before = _changed(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
+    there = mapped(evidence.camera_between(t + step, t), evidence.grid)
+    later_mask = warp(mask.view(np.uint8), there, nearest=True) > 0
+    if not later_mask.any():
+        return False
+    after = _changed(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
+    return bool(across and before and after)
+
+
+def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
+    """Decide which side shows the object, and from which frame on the other one is seen."""
+    old = evidence.colour[t].astype(np.float32)
+    new = _aligned(evidence, t, t + step)[0].astype(np.float32)
+    first_new = t + step
+    for s in range(t + 1, t + step):
+        now = _aligned(evidence, t, s)[0].astype(np.float32)[mask]
+        if np.abs(now - new[mask]).mean() < np.abs(now - old[mask]).mean():
+            first_new = s
+            break
+    if _outlined(old, mask) >= _outlined(new, mask):
+        kind: Literal["vanish", "appear"] = "vanish"
+        frames, full = range(t, first_new), t
+    else:
+        kind, frames, full = "appear", range(first_new, t + step + 1), t + step
+    masks = {}
+    for frame in frames:
+        there = mapped(evidence.camera_between(frame, t), evidence.grid)
+        masks[frame] = warp(mask.view(np.uint8), there, nearest=True) > 0
+    return Pop(kind, masks, full)
+
+
+def _outlined(picture: FloatArray, mask: BoolArray) -> float:
+    """Median colour step across the outline of ``mask``."""
+    smooth = cv2.blur(picture, (3, 3))
+    dx, dy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
+    steep = np.sqrt((dx * dx + dy * dy).sum(-1))
+    rim = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_GRADIENT, _disc(3)) > 0
+    return float(np.median(steep[rim]))

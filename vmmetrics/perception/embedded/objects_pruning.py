@@ -1,0 +1,89 @@
+"""Takes back what was no object: background that a passing object left behind, and what was never elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, mapped, warp
+from vmmetrics.perception.embedded.objects_matching import same_levels
+from vmmetrics.types import BoolArray
+
+Labels = NDArray[np.uint16]
+
+RESIDUE_SHARE = 0.4
+"""A resting remainder below this share of the moving object's usual size is background that stuck to it."""
+MOVES_SHARE = 0.25
+"""Share of a mask that must move by itself for the object to be moving in that frame."""
+ELSEWHERE_SHARE = 0.12
+"""Share of its place that must look different at another time for an object to have been elsewhere."""
+SAMPLES = 5
+"""Frames of its life that are compared with one another."""
+REPLACED_SHARE = 0.3
+"""Share of the smaller mask that two labels have in common when one takes the other's place."""
+REPLACED_FRAMES = 4
+"""Frames within which it does."""
+
+
+def trim_residue(labels: Labels, moving: NDArray[np.bool_]) -> None:
+    """Unlabel, at both ends of an object's life, small remainders that rest, in place."""
+    for identity in np.unique(labels)[1:].tolist():
+        mask = labels == identity
+        areas = mask.sum((1, 2))
+        moves = (mask & moving).sum((1, 2)) > MOVES_SHARE * areas
+        if not moves.any():
+            continue
+        residue = (areas > 0) & ~moves & (areas < RESIDUE_SHARE * np.quantile(areas[moves], 0.7))
+        solid = np.flatnonzero((areas > 0) & ~residue)
+        outside = np.ones(len(areas), bool)
+        outside[solid[0] : solid[-1] + 1] = False
+        labels[(residue & outside)[:, None, None] & mask] = 0
+
+
+def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
+    """Unlabel what stood in the same place at all times, in place."""
+    for identity in np.unique(labels)[1:].tolist():
+        if not _was_elsewhere(evidence, labels, identity):
+            labels[labels == identity] = 0
+
+
+def _was_elsewhere(evidence: Evidence, labels: Labels, identity: int) -> bool:
+    frames = np.flatnonzero((labels == identity).any((1, 2)))
+    some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
+    return any(
+        _changed_share(evidence, labels, identity, one, other) >= ELSEWHERE_SHARE
+        for one in some
+        for other in some
+        if one != other
+    )
+
+
+def _changed_share(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> float:
+    """Share of the object's pixels in frame ``one`` that look different in ``other``, other objects left out."""
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    mine: BoolArray = labels[one] == identity
+    foreign = warp(((labels[other] > 0) & (labels[other] != identity)).view(np.uint8), there, nearest=True) > 0
+    mine = mine & ~foreign
+    if not mine.any():
+        return 0.0
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], there)))
+    return float((gap[mine] > same_levels(evidence)).mean())
+
+
+def drop_replaced(labels: Labels, moved: dict[int, int]) -> None:
+    """Where one label ends as another begins in its place, only the one that moved (much) more was an object."""
+    spans = {}
+    for identity in np.unique(labels)[1:].tolist():
+        frames = np.flatnonzero((labels == identity).any((1, 2)))
+        spans[identity] = (int(frames[0]), int(frames[-1]))
+    for early, (_, last) in spans.items():
+        for late, (first, _) in spans.items():
+            if early == late or not -1 <= first - last <= REPLACED_FRAMES:
+                continue
+            before, after = labels[last] == early, labels[first] == late
+            common = np.count_nonzero(before & after)
+            if common == 0 or common < REPLACED_SHARE * min(np.count_nonzero(before), np.count_nonzero(after)):
+                continue
+            loser, winner = sorted((early, late), key=lambda identity: moved.get(identity, 0))
+            if moved.get(loser, 0) < 0.5 * moved.get(winner, 0):
+                labels[labels == loser] = 0
