@@ -14,7 +14,7 @@ import numpy as np
 from vmmetrics.errors import ClipError
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, check_size, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
-from vmmetrics.video.pixels import FrameConverter, Orientation, colour_of
+from vmmetrics.video.pixels import HDR_TRANSFERS, FrameConverter, Orientation, colour_of
 from vmmetrics.video.timing import from_times, regular
 
 if TYPE_CHECKING:
@@ -266,6 +266,9 @@ class _Decoder:
             width, height = height, width
         plan = make_plan(self._expected, width, height, self._max_memory)
         self.store = FrameStore(plan)
+        transfer = HDR_TRANSFERS.get(int(self._context.color_trc or 0))
+        if transfer:
+            self._notes.append(f"high dynamic range ({transfer}) taken as it is, without tone mapping")
         found = (*colour_of(frame).notes, self._orientation.note, plan.note)
         self._notes += [note for note in found if note]
 

@@ -19,7 +19,9 @@ BACKGROUND = 255
 _RGB_MATRIX, _BT709, _UNSPECIFIED, _BT601 = 0, 1, 2, 5
 _KNOWN_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
 _LIMITED, _FULL = 1, 2
-_HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
+
+HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
+"""Transfer characteristics (H.273, table 3) that stand for high dynamic range."""
 
 # Studio range: 219 steps of luma above 16 (ITU-R BT.601-7, 2.5.3).
 _EXPAND_LIMITED = np.clip(np.rint((np.arange(256) - 16) * 255 / 219), 0, 255).astype(np.uint8)
@@ -80,9 +82,6 @@ def colour_of(frame: av.VideoFrame) -> Colour:
     alpha = name == "pal8" or any(component.is_alpha for component in layout.components)
     grey = name.startswith(("gray", "ya", "mono"))
     notes = []
-    transfer = _HDR_TRANSFERS.get(int(frame.color_trc or 0))
-    if transfer:
-        notes.append(f"high dynamic range ({transfer}) taken as it is, without tone mapping")
     if layout.is_rgb or name == "pal8":
         return Colour(_RGB_MATRIX, True, alpha, False, tuple(notes))
     tagged = int(frame.colorspace)
