@@ -81,7 +81,7 @@ def colour_of(frame: av.VideoFrame) -> Colour:
     name = layout.name
     alpha = name == "pal8" or any(component.is_alpha for component in layout.components)
     grey = name.startswith(("gray", "ya", "mono"))
-    notes = []
+    notes: list[str] = []
     if layout.is_rgb or name == "pal8":
         return Colour(_RGB_MATRIX, True, alpha, False, tuple(notes))
     tagged = int(frame.colorspace)
@@ -103,8 +103,7 @@ class FrameConverter:
         from av.video.reformatter import Interpolation, VideoReformatter
 
         self._reformatter = VideoReformatter()
-        # SWS_ACCURATE_RND and SWS_FULL_CHR_H_INT by value: PyAV before 16 does not name them.
-        self._way = int(Interpolation.BILINEAR) | 0x40000 | 0x2000
+        self._way = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
 
     def convert(self, frame: av.VideoFrame, colour: Colour) -> tuple[NDArray[np.uint8], bool]:
         """Return (H, W, 3) uint8 RGB, and whether any pixel was transparent."""
