@@ -14,7 +14,6 @@ from rich.text import Text
 from vmmetrics.run.record import Record
 from vmmetrics.run.table import cell
 
-
 FILE_WIDTH = 160
 """Columns where output goes to a file or pipe, which has no width of its own."""
 

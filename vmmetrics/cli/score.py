@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from vmmetrics.run.local import Setup
+    from vmmetrics.run.settings import Settings
     from vmmetrics.run.work import Task
 
 EXIT_FAILURES = 3
@@ -79,19 +82,17 @@ def score(
     3 some clips failed, 2 wrong usage or setup.
     """
     part = None if shard is None else _parse_shard(shard)
-    reading = {"assume_fps": assume_fps, "max_memory": None if max_memory is None else _parse_bytes(max_memory)}
-    choice: dict[str, Any] = {
-        "preset": preset,
-        "protocol": protocol,
-        "metrics": None if metrics is None else _parse_metrics(metrics),
-    }
+    settings = _settings(
+        {"preset": preset, "protocol": protocol, "metrics": None if metrics is None else _parse_metrics(metrics)},
+        {"assume_fps": assume_fps, "max_memory": None if max_memory is None else _parse_bytes(max_memory)},
+    )
     from vmmetrics.cli.progress import LiveProgress, open_consoles
     from vmmetrics.cli.results import print_results
     from vmmetrics.run.local import default_directory, run
 
     output, messages = open_consoles()
-    tasks = _tasks(clips, choice["metrics"], prompts, subject, part, messages)
-    setup = _prepare(_typed(choice), _typed(reading))
+    tasks = _tasks(clips, settings, prompts, subject, part, messages)
+    setup = _prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{len(tasks)} clips, {setup.label}", markup=False, highlight=False)
     with _stoppable(), LiveProgress(messages, setup.settings.metrics, jobs or DEFAULT_JOBS) as progress:
@@ -106,24 +107,29 @@ def score(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _typed(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given; for the others the library has its defaults."""
-    return {name: value for name, value in options.items() if value is not None}
+def _settings(choice: dict[str, Any], reading: dict[str, Any]) -> Settings:
+    """Settings with the options that were given; for the others the library has its defaults."""
+    from vmmetrics.run.settings import Settings, reading_options
+
+    given = {name: value for name, value in choice.items() if value is not None}
+    try:
+        return Settings(reading=tuple(reading_options(**reading).items()), **given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _tasks(
     clips: list[Path],
-    metrics: tuple[str, ...] | None,
+    settings: Settings,
     prompts: Path | None,
     subject: str | None,
     part: tuple[int, int] | None,
-    messages: Any,
+    messages: Console,
 ) -> list[Task]:
-    from vmmetrics.run.settings import Settings
     from vmmetrics.run.tasks import shard as shard_of
     from vmmetrics.run.tasks import tasks_of_paths
 
-    found = tasks_of_paths(clips, metrics or Settings().metrics, prompts, subject)
+    found = tasks_of_paths(clips, settings.metrics, prompts, subject)
     if not found.tasks:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     if found.unmatched:
@@ -132,12 +138,11 @@ def _tasks(
     return found.tasks if part is None else shard_of(found.tasks, *part)
 
 
-def _prepare(choice: dict[str, Any], reading: dict[str, Any]) -> Setup:
+def _prepare(settings: Settings) -> Setup:
     from vmmetrics.run.local import prepare
-    from vmmetrics.run.settings import Settings, reading_options
 
     try:
-        return prepare(Settings(reading=tuple(reading_options(**reading).items()), **choice))
+        return prepare(settings)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -65,17 +65,14 @@ def score(
     """
     if not 1 <= shard[0] <= shard[1]:
         raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {shard}")
-    wanted = tuple(metric for metric in METRICS if metric in metrics)
-    if unknown := sorted(set(metrics) - set(METRICS)):
-        raise ValueError(f"Expected metrics among {METRICS} but got {unknown[0]!r}")
     reading = reading_options(assume_fps, max_memory)
+    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()))
     items = [clips] if _is_one(clips) else list(clips)
     if all(isinstance(item, str | os.PathLike) for item in items):
-        tasks = tasks_of_paths(items, wanted, prompts, subject).tasks
+        tasks = tasks_of_paths(items, settings.metrics, prompts, subject).tasks
     else:
-        tasks = tasks_of_arrays(items, wanted, subject, fps=fps, layout=layout, **reading)
-    setup = prepare(Settings(preset, protocol, wanted, tuple(reading.items())))
-    return run(setup, shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
+        tasks = tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **reading)
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
 
 
 def _is_one(clips: Any) -> bool:

@@ -38,6 +38,9 @@ class Settings:
         reading: Options of :func:`vmmetrics.video.read_clip` that were given (``assume_fps``, ``max_memory``).
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
+
+    Raises:
+        ValueError: No metric, or an unknown one.
     """
 
     preset: str = "embedded"
@@ -46,6 +49,13 @@ class Settings:
     reading: tuple[tuple[str, Any], ...] = tuple(reading_options().items())
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.metrics) - set(METRICS))
+        if unknown or not self.metrics:
+            found = repr(unknown[0]) if unknown else "none"
+            raise ValueError(f"Expected metrics among {', '.join(METRICS)} but got {found}")
+        object.__setattr__(self, "metrics", tuple(metric for metric in METRICS if metric in self.metrics))
 
     def build(self, metrics: tuple[str, ...] | None = None) -> Suite:
         """Load the models.

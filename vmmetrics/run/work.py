@@ -109,11 +109,18 @@ class Scorer:
         start = time.perf_counter()
         sha256: str | None = None
         try:
-            before = None if task.path is None else state(task.path)
-            sha256 = identify(task)
             if task.broken is not None:
                 raise ClipError(task.broken)
+            unreadable: OSError | None = None
+            before = None
+            try:
+                before = None if task.path is None else state(task.path)
+                sha256 = identify(task)
+            except OSError as error:  # the reader knows better words for most of these
+                unreadable = error
             clip = self._read(task)
+            if unreadable is not None:
+                raise unreadable
             scores = self.suite(task.metrics).score_clip(clip)
             if task.path is not None and state(task.path) != before:
                 raise ClipError("The file was written to while it was scored; run again once it is complete")

@@ -1,0 +1,40 @@
+"""The whole path over every kind of bad input there is: a reason for each, and the others scored."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bad_inputs import make_all
+from vmmetrics.run.directory import read_records
+
+
+def test_each_bad_clip_gets_a_reason_and_the_others_their_scores(
+    vmmetrics: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_all(tmp_path / "clips")
+    named = [bad.path for bad in made if not bad.discovered]
+    assert vmmetrics("score", tmp_path / "clips", *named, "--out", "run") == 3
+    records = {Path(r.path or ""): r for r in read_records(tmp_path / "run")}
+    wrong, bad_kinds = [], 0
+    for bad in made:
+        record = records.pop(bad.path)
+        if bad.expected == "ok":
+            fine = record.error is None and len(record.scores) == 4
+        else:
+            bad_kinds += 1
+            # An outright path has no root to stay inside, so what it leads to may be read.
+            fine = record.scores == {} and bool(record.error) and bool(re.search(bad.match, record.error, re.DOTALL))
+        if not fine:
+            wrong.append(f"{bad.name}: {record.error} {dict(record.scores)}")
+    assert wrong == []
+    assert records == {}
+    assert bad_kinds >= 40
+    with (tmp_path / "run" / "scores.csv").open(newline="") as file:
+        assert sum(bool(row["error"]) for row in csv.DictReader(file)) == bad_kinds
+    assert f"{bad_kinds} of {len(made)} clips failed" in capsys.readouterr().err
+    assert vmmetrics("score", tmp_path / "clips", *named, "--out", "run", "--allow-failures") == 0

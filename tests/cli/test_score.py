@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_a_folder_per_model_gives_a_table_per_clip_and_model(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips("one/a", "one/noone", "two/a", "two/[red]b")
+    assert vmmetrics("score", clips) == 0
+    shown = capsys.readouterr()
+    assert "one/noone.npy" in shown.out
+    assert "two/[red]b.npy" in shown.out  # a name is no markup
+    assert "OIS missing in 1 of 4 clips: no person" in shown.out
+    assert "CAS missing in every clip" in shown.out
+    assert "not comparable with published VMBench numbers" in shown.out
+    for model in ("one", "two", "all"):
+        assert any(line.split()[:1] == [model] for line in shown.out.splitlines()), model
+    assert "[4/4]" in shown.err
+    assert "done" in shown.err
+
+
+def test_without_out_the_same_command_goes_on(
+    vmmetrics: Any, make_clips: Any, tmp_path: Path, capsys: Captured
+) -> None:
+    clips = make_clips("a", "b")
+    assert vmmetrics("score", clips) == 0
+    (run,) = (tmp_path / "vmmetrics-runs").iterdir()
+    assert str(run.relative_to(tmp_path)) in capsys.readouterr().err.replace("\n", "")
+    assert vmmetrics("score", clips) == 0
+    assert "2 of 2 clips were scored before" in capsys.readouterr().err
+    assert vmmetrics("score", clips, "--assume-fps", "12") == 0  # another configuration: a place of its own
+    assert len(list((tmp_path / "vmmetrics-runs").iterdir())) == 2
+
+
+def test_exit_codes(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips("a", "raise", "badmss")
+    assert vmmetrics("score", clips, "--out", "run") == 3
+    error = capsys.readouterr().err
+    assert "failed: raise.npy: RuntimeError: something unforeseen" in error
+    assert "failed: badmss.npy: MSS: ValueError: broken" in error
+    assert vmmetrics("score", clips, "--out", "run", "--allow-failures") == 0
+    assert vmmetrics("score", make_clips("noone", folder="other"), "--metrics", "ois,CAS") == 0  # missing is fine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "No such file or folder"),
+        (["empty"], "no clips in empty"),
+        (["clips", "--metrics", "pass"], "pass"),
+        (["clips", "--metrics", ","], "metric"),
+        (["clips", "--preset", "best"], "Expected preset"),
+        (["clips", "--shard", "3/2"], "1 <= i <= n"),
+        (["clips", "--shard", "half"], "1 <= i <= n"),
+        (["clips", "--max-memory", "lots"], "512MB"),
+        (["clips", "--jobs", "0"], "jobs"),
+        (["clips", "--prompts", "none.csv"], "none.csv"),
+        (["clips", "--out", "clips"], "no run"),
+        ([], "clips"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], said: str, vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    make_clips("a")
+    Path("empty").mkdir()
+    assert vmmetrics("score", *arguments) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert "Traceback" not in shown.err
+    assert shown.out == ""
+
+
+def test_options_reach_the_run(vmmetrics: Any, make_clips: Any, tmp_path: Path, capsys: Captured) -> None:
+    clips = make_clips("a", "b")
+    (tmp_path / "list.csv").write_text("clip,prompt\na.npy,a dog runs\ngone.npy,a cat\n")
+    options = ["--prompts", "list.csv", "--metrics", "pas,mss", "--protocol", "vmbench", "--max-memory", "1.5MB"]
+    assert vmmetrics("score", clips, "--out", "run", "--assume-fps", "12", *options, "--subject", "two horses") == 0
+    assert "1 prompts in the list have no clip: gone.npy" in capsys.readouterr().err
+    first = json.loads(Path("run/scores.jsonl").read_text().splitlines()[0])
+    assert (first["prompt"], first["prompt_source"], first["fps"]) == ("a dog runs", "list", 12)
+    assert first["subject"]["source"] == "option"
+    assert set(first["scores"]) == {"pas", "mss"}
+    run = json.loads(Path("run/run.json").read_text())
+    assert run["configuration"]["protocol"] == "vmbench"
+    assert run["configuration"]["reading"] == {"assume_fps": 12, "max_memory": 1572864}
+
+
+def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips(*"abcdef")
+    for part in (1, 2):
+        assert vmmetrics("score", clips, "--shard", f"{part}/2", "--out", f"part{part}") == 0
+    capsys.readouterr()
+    assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 0
+    assert all(f" {name}.npy" in capsys.readouterr().out for name in "a")
+    assert vmmetrics("merge", "part1", "part2", "--out", "whole") == 2
+    assert "is taken" in capsys.readouterr().err
+
+
+def test_the_command_starts_fast_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, vmmetrics.cli.main\n"
+        "print([m for m in ('numpy', 'cv2', 'av', 'scipy', 'ai_edge_litert', 'PIL', 'torch') if m in sys.modules])"
+    )
+    root = Path(__file__).parents[2]
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert found.stdout.strip() == "[]"
