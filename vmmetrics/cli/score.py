@@ -132,6 +132,9 @@ def _tasks(
     found = tasks_of_paths(clips, settings.metrics, prompts, subject)
     if not found.tasks:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    for path in clips:
+        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in found.tasks):
+            messages.print(f"no clips in {path}", markup=False)
     if found.unmatched:
         first = ", ".join(found.unmatched[:3]) + (" ..." if len(found.unmatched) > 3 else "")
         messages.print(f"{len(found.unmatched)} prompts in the list have no clip: {first}", markup=False)
