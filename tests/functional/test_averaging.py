@@ -25,13 +25,13 @@ def test_takes_results_and_names_what_is_missing():
 
 @pytest.mark.parametrize("bad", [{"mms": 1.0}, {"PAS": 1.0}, {"pas": float("nan")}, {"pas": "high"}])
 def test_refuses(bad):
-    with pytest.raises(ValueError, match="Expected .* but got"):
+    with pytest.raises(ValueError, match=r"Expected .* but got"):
         average(bad)
 
 
 @pytest.mark.parametrize("over", [(), ("pas", "pas"), ("average",)])
 def test_refuses_over(over):
-    with pytest.raises(ValueError, match="Expected .* but got"):
+    with pytest.raises(ValueError, match=r"Expected .* but got"):
         average(FIVE, over=over)
 
 

@@ -51,5 +51,5 @@ def test_equals_reference(logits):
     ],
 )
 def test_refuses(probs):
-    with pytest.raises(ValueError, match="Expected .* but got"):
+    with pytest.raises(ValueError, match=r"Expected .* but got"):
         commonsense_adherence_score(probs)

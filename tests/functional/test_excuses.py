@@ -110,5 +110,5 @@ def test_thresholds_are_met_at_equality():
     ],
 )
 def test_refuses(name, args):
-    with pytest.raises(ValueError, match="Expected .* but got"):
+    with pytest.raises(ValueError, match=r"Expected .* but got"):
         getattr(F, name)(*args)

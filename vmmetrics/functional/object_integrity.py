@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vmmetrics.functional._checks import as_floats, check_protocol
-from vmmetrics.functional.limb_faults import part_deviations
+from vmmetrics.functional.limb_faults import REASONS, part_deviations
 from vmmetrics.functional.skeleton import JOINTS, NUM_KEYPOINTS, PARTS
-from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
+from vmmetrics.types import Event, FloatArray, MetricResult, Protocol
 
 # Values of the released code.
 MIN_SCORE = 0.3
@@ -32,7 +32,8 @@ def object_integrity_score(
     Args:
         keypoints: (T, 17, 2) float, x and y in pixels, COCO order; under ``vmmetrics`` also (T, P, 17, 2) with P
             persons of stable identity, NaN where one is absent.
-        keypoint_scores: (T, 17) or (T, P, 17) float, confidence of each keypoint; only above 0.3 is it used.
+        keypoint_scores: (T, 17) or (T, P, 17) float, confidence of each keypoint; it is used above
+            0.3 (``vmbench``) or :data:`~vmmetrics.functional.limb_faults.CONFIDENT`.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
 
     Returns:
@@ -40,9 +41,9 @@ def object_integrity_score(
         and part (``vmbench``: and joint) at fault, with all its frames. Series: ``faults``, parts at fault per frame.
 
     Raises:
-        ValueError: If shapes or dtypes are not as above, a score is NaN, a keypoint with a score above 0.3 is NaN,
-            ``protocol`` is unknown, or under ``vmbench`` a joint is valid in at most one frame but in at least ⌊T/3⌋
-            (the released code fails there).
+        ValueError: If shapes or dtypes are not as above, a score is NaN, a keypoint is infinite (``vmbench``: or NaN
+            with a score above 0.3), ``protocol`` is unknown, or under ``vmbench`` a joint is valid in at least ⌊T/3⌋
+            frames but in no more than one (the released code fails there).
 
     References:
         VMBench (arXiv 2503.10076), object integrity score; quirks Q8 to Q12 in ``docs/protocols.md``.
@@ -54,6 +55,29 @@ def object_integrity_score(
         1.0
     """
     check_protocol(protocol)
+    points, scores = _checked(keypoints, keypoint_scores, protocol)
+    if protocol == "vmbench":
+        return _score_vmbench(points, scores)
+    if len(points) == 1:
+        return MetricResult(score=None, missing="one frame: no change of shape to judge")
+    if points.ndim == 3:
+        points, scores = points[:, None], scores[:, None]
+    people = [part_deviations(points[:, person], scores[:, person]) for person in range(points.shape[1])]
+    if not people or not np.isfinite(people).any():
+        return MetricResult(score=None, missing="no person")
+    deviations = np.stack(people)  # (P, reasons, T, 12)
+    judged = np.isfinite(deviations).any(axis=1)
+    faults = (deviations > 1).any(axis=1)
+    return MetricResult(
+        score=1 - float(faults.sum() / judged.sum()),
+        events=_events(deviations, points),
+        series=MappingProxyType({"faults": faults.sum(axis=(0, 2)).astype(np.float64)}),
+    )
+
+
+def _checked(
+    keypoints: ArrayLike, keypoint_scores: ArrayLike, protocol: Protocol
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     array = np.asarray(keypoints)
     if protocol == "vmbench" and array.ndim == 4:
         raise ValueError(
@@ -65,49 +89,33 @@ def object_integrity_score(
     scores = as_floats("keypoint_scores", keypoint_scores, ", ".join(map(str, points.shape[:-1])))
     if len(points) == 0:
         raise ValueError(f"Expected keypoints of at least one frame but got shape {points.shape}")
-    unplaced = (scores > MIN_SCORE) & ~np.isfinite(points).all(axis=-1)
+    unplaced = np.isinf(points).any(axis=-1)
+    if protocol == "vmbench":
+        unplaced = (scores > MIN_SCORE) & ~np.isfinite(points).all(axis=-1)
     if unplaced.any():
         raise ValueError(
-            f"Expected keypoints with a score above 0.3 to be finite but got {int(unplaced.sum())} that are not"
+            f"Expected finite keypoints, NaN only where absent, but got {int(unplaced.sum())} that are not"
         )
-    if protocol == "vmbench":
-        return _score_vmbench(points, scores)
-
-    if len(points) == 1:
-        return MetricResult(score=None, missing="one frame: no change of shape to judge")
-    if array.ndim == 3:
-        points, scores = points[:, None], scores[:, None]
-    deviations = (
-        np.stack([part_deviations(points[:, p], scores[:, p]) for p in range(points.shape[1])], axis=1)
-        if points.shape[1]
-        else np.full((len(points), 0, len(PARTS)), np.nan)
-    )
-    judged = np.isfinite(deviations)
-    if not judged.any():
-        return MetricResult(score=None, missing="no person")
-    faults = judged & (deviations > 1)
-    return MetricResult(
-        score=1 - float(faults.sum() / judged.sum()),
-        events=_events(faults, deviations, points),
-        series=MappingProxyType({"faults": faults.sum(axis=(1, 2)).astype(np.float64)}),
-    )
+    return points, scores
 
 
-def _events(faults: BoolArray, deviations: FloatArray, points: FloatArray) -> tuple[Event, ...]:
+def _events(deviations: FloatArray, points: FloatArray) -> tuple[Event, ...]:
+    """One event per person and part at fault, for the reason that holds in most of its frames."""
     events = []
-    names = list(PARTS)
-    for person, part in np.argwhere(faults.any(axis=0)).tolist():
-        frames = np.flatnonzero(faults[:, person, part])
-        ends = list(PARTS[names[part]])
-        placed = points[frames][:, person][:, ends].reshape(-1, 2)
+    faults = deviations > 1
+    for person, part in np.argwhere(faults.any(axis=(1, 2))).tolist():
+        name, ends = list(PARTS.items())[part]
+        frames = np.flatnonzero(faults[person, :, :, part].any(axis=0))
+        reason = int(faults[person, :, :, part].sum(axis=1).argmax())
+        placed = points[frames][:, person, list(ends)].reshape(-1, 2)
         events.append(
             Event(
                 metric="ois",
                 frames=tuple(frames.tolist()),
-                reason="part out of shape",
-                target=names[part] if points.shape[1] == 1 else f"person {person + 1}: {names[part]}",
+                reason=REASONS[reason],
+                target=name if points.shape[1] == 1 else f"person {person + 1}: {name}",
                 box=(*placed.min(axis=0).tolist(), *placed.max(axis=0).tolist()),
-                magnitude=float(deviations[frames, person, part].max()),
+                magnitude=float(np.nanmax(deviations[person, reason, :, part])),
                 threshold=1.0,
             )
         )
