@@ -95,7 +95,7 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     scale: FloatArray = np.ones(len(lengths))
     for _ in range(3):  # usual lengths and scale depend on each other; three rounds settle it
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
-        scale = _filled(_quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1))
+        scale = np.maximum(_filled(_quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)), SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # turned or bent away a part reads short, so the size of the body is told by those that read long
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
@@ -134,8 +134,9 @@ def _leaps(vectors: FloatArray) -> FloatArray:
 def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> BoolArray:
     """Which of (V, 2) positions to keep so that leaps along the kept ones, plus the cost of leaving out, are least.
 
-    Dynamic programming over the last kept position. A leap costs by how much it exceeds what is allowed over its gap
-    in time: noise and unsteady motion spread like a random walk, with the square root of the gap.
+    Dynamic programming over the last kept position. A leap costs by how much it exceeds what is allowed over its gap:
+    over frames left out as much as noise and unsteady motion spread (a random walk, with the square root of the
+    number), over frames not judged, where motion may have gone on, the usual movement for each.
     """
     count = len(path)
     best = SKIP_COST * np.arange(count, dtype=np.float64)  # everything before left out
@@ -143,7 +144,8 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
     for j in range(1, count):
         i = np.arange(max(0, j - LONGEST_SKIP - 1), j)
         leap = np.linalg.norm(path[j] - path[i], axis=1)
-        excess = np.maximum(leap - LEAP - usual * np.sqrt(frames[j] - frames[i]), 0)
+        absent = frames[j] - frames[i] - (j - i)
+        excess = np.maximum(leap - LEAP - usual * (np.sqrt(j - i) + absent), 0)
         cost = best[i] + excess + SKIP_COST * (j - i - 1)
         cheapest = int(np.argmin(cost[::-1]))  # of equal ones the latest, which leaves out least
         if cost[::-1][cheapest] <= best[j]:
@@ -174,8 +176,9 @@ def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
     if len(frames) < 2:
         return frames[:0]
     before, after = pair[frames[:-1]], pair[frames[1:]]
-    straight = np.linalg.norm(after - before, axis=-1).sum(axis=-1)
-    crossed = np.linalg.norm(after[:, ::-1] - before, axis=-1).sum(axis=-1)
+    elapsed = np.diff(frames)  # what happened over a gap says less
+    straight = np.linalg.norm(after - before, axis=-1).sum(axis=-1) / elapsed
+    crossed = np.linalg.norm(after[:, ::-1] - before, axis=-1).sum(axis=-1) / elapsed
     crossed += SWAP_COST + USUAL_MOVEMENTS * float(np.median(straight))
     cost = np.array([0.0, SWAP_STAY_COST])
     choices = np.zeros((len(frames), 2), dtype=np.intp)

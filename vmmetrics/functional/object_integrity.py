@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -20,7 +21,11 @@ MAX_ANGLE_CHANGE = 30.0
 
 
 def object_integrity_score(
-    keypoints: ArrayLike, keypoint_scores: ArrayLike, *, protocol: Protocol = "vmmetrics"
+    keypoints: ArrayLike,
+    keypoint_scores: ArrayLike,
+    *,
+    evidence: Mapping[str, ArrayLike] | None = None,
+    protocol: Protocol = "vmmetrics",
 ) -> MetricResult:
     """Object integrity score: the share of body parts, over frames, that keep their shape.
 
@@ -34,6 +39,8 @@ def object_integrity_score(
             persons of stable identity, NaN where one is absent.
         keypoint_scores: (T, 17) or (T, P, 17) float, confidence of each keypoint; it is used above
             0.3 (``vmbench``) or :data:`~vmmetrics.functional.limb_faults.CONFIDENT`.
+        evidence: Faults found otherwise than from keypoints, under ``vmmetrics`` only: reason to (T, 12) or (T, P, 12)
+            float, measured over allowed, above 1 where that part is at fault, NaN where nothing is known.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
 
     Returns:
@@ -65,12 +72,14 @@ def object_integrity_score(
     people = [part_deviations(points[:, person], scores[:, person]) for person in range(points.shape[1])]
     if not people or not np.isfinite(people).any():
         return MetricResult(score=None, missing="no person")
-    deviations = np.stack(people)  # (P, reasons, T, 12)
+    further = [_further_deviations(reason, maps, points.shape[:2]) for reason, maps in (evidence or {}).items()]
+    deviations = np.concatenate([np.stack(people), *further], axis=1)  # (P, reasons, T, 12)
+    reasons = (*REASONS, *(evidence or {}))
     judged = np.isfinite(deviations).any(axis=1)
     faults = (deviations > 1).any(axis=1)
     return MetricResult(
         score=1 - float(faults.sum() / judged.sum()),
-        events=_events(deviations, points),
+        events=_events(deviations, reasons, points),
         series=MappingProxyType({"faults": faults.sum(axis=(0, 2)).astype(np.float64)}),
     )
 
@@ -99,7 +108,17 @@ def _checked(
     return points, scores
 
 
-def _events(deviations: FloatArray, points: FloatArray) -> tuple[Event, ...]:
+def _further_deviations(reason: str, maps: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """(T, 12) or (T, P, 12) evidence to (P, 1, T, 12)."""
+    array = np.asarray(maps, dtype=np.float64)
+    if array.ndim == 2:
+        array = array[:, None]
+    if array.shape != (*shape, len(PARTS)):
+        raise ValueError(f"Expected evidence {reason!r} to be of shape {(*shape, len(PARTS))} but got {np.shape(maps)}")
+    return array.transpose(1, 0, 2)[:, None]
+
+
+def _events(deviations: FloatArray, reasons: Sequence[str], points: FloatArray) -> tuple[Event, ...]:
     """One event per person and part at fault, for the reason that holds in most of its frames."""
     events = []
     faults = deviations > 1
@@ -112,7 +131,7 @@ def _events(deviations: FloatArray, points: FloatArray) -> tuple[Event, ...]:
             Event(
                 metric="ois",
                 frames=tuple(frames.tolist()),
-                reason=REASONS[reason],
+                reason=reasons[reason],
                 target=name if points.shape[1] == 1 else f"person {person + 1}: {name}",
                 box=(*placed.min(axis=0).tolist(), *placed.max(axis=0).tolist()),
                 magnitude=float(np.nanmax(deviations[person, reason, :, part])),
