@@ -18,7 +18,7 @@ MOVING = 0.4
 MOVING_SHARE = 0.01
 """At least this share of the cells must move for a rhythm to be there: one cell in a hundred is a hand."""
 STILL = 0.2
-"""A repeated frame moves less than this share of the motion around it; flow noise stays below it, a slow frame above."""
+"""A repeated frame moves less than this share of the motion around it: more than flow noise, less than slow frames."""
 UNCHANGED = 0.35
 """... and its picture changes by less than this share of the change around it."""
 SAME_WAY = 0.5
