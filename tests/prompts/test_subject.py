@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from vmmetrics.clip import Subject
+from vmmetrics.video import subject as subject_module
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 
 # prompt, noun, phrase
@@ -82,3 +87,15 @@ def test_phrase_given_by_user_is_one_noun_phrase() -> None:
     found = subject_of_phrase("a black horse", "option")
     assert found is not None
     assert (found.noun, found.phrase, found.source) == ("horse", "a black horse", "option")
+
+
+def chunk(text: str, root: str, dep: str) -> Any:
+    return SimpleNamespace(text=text, root=SimpleNamespace(lower_=root, dep_=dep))
+
+
+def test_spacy_where_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [chunk("A video", "video", "ROOT"), chunk("the park", "park", "pobj"), chunk("Two dogs", "dogs", "nsubj")]
+    monkeypatch.setattr(subject_module, "_spacy_parser", lambda: lambda prompt: SimpleNamespace(noun_chunks=chunks))
+    assert find_subject("any") == Subject("dogs", "two dogs", "spacy")
+    chunks.clear()
+    assert find_subject("a cat sleeps") == Subject("cat", "a cat", "rule")

@@ -236,3 +236,55 @@ def test_ciphered_tail_names_both_counts(tmp_path: Path) -> None:
     file.write_bytes(data[: len(data) - 200])
     with pytest.raises(ClipError, match=r"cut short.*\d+ of 20 stated"):
         read_clip(file)
+
+
+def remux(
+    source: Path, target: Path, *, skip: int = 0, earlier: int = 0, options: dict[str, str] | None = None
+) -> Path:
+    """Copy packets without the first ``skip``, their times moved ``earlier`` by so many frames of 0.1 s."""
+    with av.open(str(source)) as read, av.open(str(target), "w", options=options or {}) as written:
+        stream = read.streams.video[0]
+        copy = written.add_stream_from_template(stream)
+        for number, packet in enumerate(read.demux(stream)):
+            if not packet.size or number < skip:
+                continue
+            shift = earlier * packet.time_base.denominator // 10
+            packet.pts, packet.dts, packet.stream = packet.pts - shift, packet.dts - shift, copy
+            written.mux(packet)
+    return target
+
+
+def levels_video(path: Path) -> Path:
+    """25 frames whose grey level is 9 t, a key frame every 10, reordered."""
+    frames = np.stack([np.full((64, 64, 3), 9 * t, np.uint8) for t in range(25)])
+    return write_video(path, frames, options={"bf": "2", "g": "10", "qp": "4"})
+
+
+def test_frames_hidden_by_an_edit_list(tmp_path: Path) -> None:
+    file = remux(
+        levels_video(tmp_path / "a.mp4"), tmp_path / "b.mp4", earlier=5, options={"avoid_negative_ts": "disabled"}
+    )
+    clip = read_clip(file)
+    np.testing.assert_allclose(clip.frames.mean((1, 2, 3)), 9 * np.arange(5, 25), atol=3)
+    np.testing.assert_allclose(clip.timestamps, np.arange(20) / 10, atol=1e-3)
+
+
+def test_frames_before_the_first_key_frame(tmp_path: Path) -> None:
+    clip = read_clip(remux(levels_video(tmp_path / "a.mp4"), tmp_path / "b.mkv", skip=1))
+    np.testing.assert_allclose(clip.frames.mean((1, 2, 3)), 9 * np.arange(10, 25), atol=3)
+    assert "9 frames before the first key frame cannot be decoded" in clip.notes
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.ts"])
+def test_interlaced(tmp_path: Path, name: str) -> None:
+    file = write_video(tmp_path / name, moving_frames(8), options={"x264-params": "interlaced=1"})
+    clip = read_clip(file)
+    assert len(clip) == 8
+    assert "interlaced; both fields are kept in each frame" in clip.notes
+
+
+@pytest.mark.parametrize("codec", ["libvpx", "libvpx-vp9"])
+def test_invisible_frames_are_not_missed(tmp_path: Path, codec: str) -> None:
+    options = {"auto-alt-ref": "1", "lag-in-frames": "16", "deadline": "good", "cpu-used": "4"}
+    clip = read_clip(write_video(tmp_path / "a.webm", moving_frames(40), codec, options=options))
+    assert len(clip) == 40

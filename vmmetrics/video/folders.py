@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image, ImageOps
@@ -44,35 +46,22 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
     files = frame_files(folder)
     if not files:
         raise ClipError("The folder holds no pictures that could be frames")
-    home = folder.resolve()
-    others = [p.name for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
-    notes = [f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored"] if others else []
-    store: FrameStore | None = None
-    size, transparent = (0, 0), False
+    with _opened(files[0], folder) as first:
+        size = first.size
+    plan = make_plan(len(files), *size, limits.max_memory)
+    store, transparent = FrameStore(plan), False
     for file in files:
-        if not file.resolve().is_relative_to(home):
-            raise ClipError(f"Frame {file.name} is a link that leads out of the folder")
-        try:
-            with Image.open(file, formats=_FORMATS) as stored:
-                check_size(*stored.size)
-                upright = ImageOps.exif_transpose(stored)
-                if store is None:
-                    size = upright.size
-                    plan = make_plan(len(files), *size, limits.max_memory)
-                    store = FrameStore(plan)
-                if upright.size != size:
-                    raise ClipError(
-                        f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
-                        f"{file.name} is {upright.size[0]}x{upright.size[1]}"
-                    )
-                rgb, see_through = picture_to_rgb(upright)
-        except ClipError:
-            raise
-        except Exception as error:  # Pillow's decoders raise whatever the damage provokes
-            raise ClipError(f"Frame {file.name} cannot be read: {error}") from error
+        with _opened(file, folder) as picture:
+            if picture.size != size:
+                raise ClipError(
+                    f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
+                    f"{file.name} is {picture.size[0]}x{picture.size[1]}"
+                )
+            rgb, see_through = picture_to_rgb(picture)
         transparent |= see_through
         store.add(rgb)
-    assert store is not None  # noqa: S101 - files is not empty
+    others = [p for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
+    notes = [f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored"] if others else []
     if plan.note:
         notes.append(plan.note)
     if transparent:
@@ -80,3 +69,18 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
     count = len(store)
     timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
     return Decoded(store.frames, timing, size, tuple(notes))
+
+
+@contextmanager
+def _opened(file: Path, folder: Path) -> Iterator[Image.Image]:
+    """One picture, turned upright; whatever is wrong with it becomes a ClipError that names it."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise ClipError(f"Frame {file.name} is a link that leads out of the folder")
+    try:
+        with Image.open(file, formats=_FORMATS) as stored:
+            check_size(*stored.size)
+            yield ImageOps.exif_transpose(stored)
+    except ClipError:
+        raise
+    except Exception as error:  # Pillow's decoders raise whatever the damage provokes
+        raise ClipError(f"Frame {file.name} cannot be read: {error}") from error
