@@ -39,7 +39,7 @@ class Defect:
 def inject(
     frames: NDArray[np.uint8], poses: Sequence[Landmarks], keypoints: FloatArray, torso: float, defect: Defect
 ) -> NDArray[np.uint8]:
-    """Return a copy of ``frames`` (T, H, W, 3) with the defect in it; ``keypoints`` (T, 17, 2) of the untouched clip."""
+    """Return a copy of ``frames`` (T, H, W, 3) with the defect; ``keypoints`` (T, 17, 2) of the untouched clip."""
     start, end = PARTS[defect.part]
     bones = median_filter(keypoints[:, [start, end]], size=(5, 1, 1), mode="nearest")
     out = frames.copy()

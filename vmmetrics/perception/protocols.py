@@ -116,12 +116,18 @@ class Poses:
         keypoints: (T, P, 17, 2) float64 clip pixels in COCO order, NaN where the person is absent.
         scores: (T, P, 17) float64 in 0..1, probability that the keypoint is within 0.1 torso lengths; 0 where absent.
         boxes: (T, P, 4) float64 x0, y0, x1, y1, NaN where absent.
+        notes: What the user should know of how they were found.
+        silhouettes: (T, P, 4, 3) float64, NaN where not known, or None where the model has no masks: for left and
+            right forearm, left and right calf, the clip pixels from elbow or knee along the bone to where the person's
+            silhouette ends, the farthest it goes from there in any direction away from the body, and the share of
+            the bone that lies on it.
     """
 
     keypoints: FloatArray
     scores: FloatArray
     boxes: FloatArray
     notes: tuple[str, ...] = field(default=())
+    silhouettes: FloatArray | None = None
 
 
 class FlowEstimator(Protocol):

@@ -8,6 +8,7 @@ import numpy as np
 
 from vmmetrics.perception.embedded.blazepose import BlazePoseNetworks, Landmarks, Pyramid
 from vmmetrics.perception.embedded.pose_sides import exchanged_sides
+from vmmetrics.perception.embedded.pose_silhouette import OUTER_LIMBS, silhouettes
 from vmmetrics.perception.embedded.pose_tracking import PeopleTracker, SearchSettings, Track, torso
 from vmmetrics.perception.protocols import Poses
 from vmmetrics.perception.scene import Scene
@@ -53,6 +54,7 @@ def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, in
     keypoints = np.full((*shape, len(COCO), 2), np.nan)
     scores = np.zeros((*shape, len(COCO)))
     boxes = np.full((*shape, 4), np.nan)
+    outlines = np.full((*shape, len(OUTER_LIMBS), 3), np.nan)
     last = np.array(frame_size) - 1.0
     for person, track in enumerate(people):
         frames = sorted(track.poses)
@@ -60,12 +62,15 @@ def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, in
         xy = np.stack([pose.xy[list(COCO)] for pose in found])
         outside = ((xy < 0) | (xy > last)).any(axis=-1)
         score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in found]))
-        order = exchanged_sides(xy, score, float(np.median([torso(pose) for pose in found])))
+        size = float(np.median([torso(pose) for pose in found]))
+        order = exchanged_sides(xy, score, size)
         keypoints[frames, person] = np.take_along_axis(xy, order[..., None], axis=1)
         scores[frames, person] = np.take_along_axis(score, order, axis=1)
+        for frame, pose in zip(frames, found, strict=True):
+            outlines[frame, person] = silhouettes(pose, keypoints[frame, person], size)
         corners = np.stack([np.clip(xy.min(axis=1), 0, last), np.clip(xy.max(axis=1), 0, last)], axis=1)
         boxes[frames, person] = corners.reshape(-1, 4)
-    return Poses(keypoints, scores, boxes)
+    return Poses(keypoints, scores, boxes, silhouettes=outlines)
 
 
 def keypoint_scores(pose: Landmarks) -> FloatArray:
