@@ -80,7 +80,7 @@ def test_vmbench_worked_by_hand():
 
 
 def _walker(num_frames=48, size=100.0):
-    """A person in pixels, torso ``size`` long, walking in place: legs swing and cross, knees bend, arms swing little."""
+    """A person in pixels, torso ``size`` long, walking in place: legs cross, knees bend, arms swing little."""
     phase = 2 * np.pi * np.arange(num_frames) / 24
     body = np.zeros((num_frames, 17, 2))
     body[:, [0, 1, 2, 3, 4]] = [[0.05, -1.4], [0.1, -1.45], [0, -1.45], [0.15, -1.4], [-0.1, -1.4]]

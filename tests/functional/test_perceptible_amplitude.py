@@ -94,7 +94,7 @@ def test_default_equals_reference(seed, num_frames, count):
 
 
 def _moving_disc(num_frames, fps, size, speed):
-    """A cluster that circles with ``speed`` diagonals per second, over a background seen by a panning, zooming camera."""
+    """A cluster circling at ``speed`` diagonals per second, over a background seen by a panning, zooming camera."""
     rng = np.random.default_rng(3)
     seconds = np.arange(num_frames) / fps
     diagonal = math.hypot(*size)

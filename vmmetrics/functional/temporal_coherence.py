@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,22 +60,19 @@ def temporal_coherence_score(
     size = as_frame_size(frame_size)
     total = as_integer("num_frames", num_frames, at_least=1)
     histories = [check_history(history, f"objects[{index}]", total) for index, history in enumerate(objects)]
-    series = {"present": _present_per_frame(histories, total)}
+    series = MappingProxyType({"present": _present_per_frame(histories, total)})
     if protocol == "vmbench":
         score, events = _score_vmbench(histories, size)
         return MetricResult(score=score, events=events, series=series)
     if total == 1:
         return MetricResult(score=None, missing="one frame: nothing can vanish or appear", series=series)
     judged = [find_changes(history, f"object {i}", size) for i, history in enumerate(histories, 1)]
+    events = tuple(event for changes in judged for event in changes.events)
     kept = [changes for changes in judged if changes.is_object]
     if not kept:
-        return MetricResult(score=None, missing="no object", series=series)
+        return MetricResult(score=None, missing="no object", events=events, series=series)
     at_fault = sum(any(event.excuse is None for event in changes.events) for changes in kept)
-    return MetricResult(
-        score=1 - at_fault / len(kept),
-        events=tuple(event for changes in judged for event in changes.events),
-        series=series,
-    )
+    return MetricResult(score=1 - at_fault / len(kept), events=events, series=series)
 
 
 def _score_vmbench(histories: list[ObjectHistory], size: tuple[float, float]) -> tuple[float, tuple[Event, ...]]:
