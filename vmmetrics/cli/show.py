@@ -1,7 +1,27 @@
-"""``vmmetrics show``."""
+"""``vmmetrics show``: a picture or film of what cost a clip its points."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
 
-def show() -> None:
-    """To be written."""
+import typer
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="Run directory.", show_default=False)],
+    clip: Annotated[
+        str, typer.Argument(help="Name of the clip, as the table has it, or its path.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Picture (.png) or film (.mp4) to write.", show_default=False)],
+) -> None:
+    """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""
+    if out.suffix.lower() not in (".png", ".mp4"):
+        raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
+    if not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
+    from vmmetrics.report.clip_page import write_page
+
+    for warning in write_page(run, clip, out):
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(out)

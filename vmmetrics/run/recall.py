@@ -1,0 +1,105 @@
+"""A scored clip brought back from its run: record, results, pixels and models."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.perception.scene import Scene
+from vmmetrics.run import provenance
+from vmmetrics.run.directory import read_events, read_records, read_run_json
+from vmmetrics.run.fingerprint import fingerprint
+from vmmetrics.run.record import Record, result_from_json
+from vmmetrics.run.settings import Settings
+from vmmetrics.types import METRICS, MetricResult
+from vmmetrics.video import read_clip
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A clip and everything the run knows about it.
+
+    Attributes:
+        record: Its record.
+        results: Result by metric, events and series as stored.
+        clip: Its frames, read as they were for the scores.
+        scene: The models' view of it, computed when asked for.
+        label: Preset, protocol, and what the scores may be compared with.
+        warnings: What differs between then and now, in words.
+    """
+
+    record: Record
+    results: dict[str, MetricResult]
+    clip: Clip
+    scene: Scene
+    label: str
+    warnings: tuple[str, ...]
+
+
+def recall(run: Path, name: str) -> Recalled:
+    """Bring a clip of a run back.
+
+    Args:
+        run: Run directory.
+        name: The clip's name in the run, or its path.
+
+    Raises:
+        SetupError: It is no run directory, the clip is not in it, or the run's models are not here.
+        ClipError: The clip could not be scored, or its file has moved or changed since.
+    """
+    header = read_run_json(run)
+    record = find(read_records(run), name)
+    if record.error is not None:
+        raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
+    path = _unchanged(record)
+    configuration = header["configuration"]
+    reading = configuration["reading"]
+    settings = Settings(configuration["preset"], configuration["protocol"], reading=tuple(reading.items()))
+    suite = settings.build()
+    subject = None if record.subject is None else Subject(**record.subject)
+    clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, **reading)
+    different = provenance.differences(settings.configuration(suite), configuration)
+    warnings = [f"{line}; masks and tracks may differ from those that were scored" for line in different]
+    events = read_events(run, record)
+    results = {
+        metric: result_from_json(metric, events[metric], record.scores.get(metric), record.missing.get(metric))
+        for metric in METRICS
+        if metric in events
+    }
+    return Recalled(record, results, clip, suite.scene(clip), str(configuration["label"]), tuple(warnings))
+
+
+def find(records: Sequence[Record], name: str) -> Record:
+    """The record of the clip called ``name``: its name in the run, its path, or a file name that only one has.
+
+    Raises:
+        SetupError: There is none, or several.
+    """
+    for matches in (
+        [r for r in records if r.clip == name],
+        [r for r in records if r.path is not None and Path(r.path) == Path(name).absolute()],
+        [r for r in records if r.clip.rpartition("/")[2] == name],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise SetupError(
+                f"Several clips are called {name}: {', '.join(r.clip for r in matches[:4])}; name one whole"
+            )
+    near = difflib.get_close_matches(name, [r.clip for r in records], n=3, cutoff=0.4)
+    raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
+def _unchanged(record: Record) -> Path:
+    if record.path is None:
+        raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
+    path = Path(record.path)
+    if not path.exists():
+        raise ClipError(f"{record.clip} is no longer at {path}; put it back, or score it where it is now")
+    if fingerprint(path) != record.sha256:
+        raise ClipError(f"{path} has changed since it was scored; score it again, then draw it")
+    return path
