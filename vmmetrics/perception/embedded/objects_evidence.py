@@ -185,6 +185,9 @@ class _Motion:
         else:
             colour, matrices, known = self.colour, self.camera, self.known
         ok &= self._alike(colour, steps)
+        largest = np.empty(steps.shape[:3], np.float32)
+        for t, (step, matrix) in enumerate(zip(steps, matrices, strict=True)):
+            largest[t] = _length(self.grid + step - mapped(matrix, self.grid))
         gap = 1
         for level in range(self.doublings + 1):
             if len(steps) == 0:
@@ -192,9 +195,9 @@ class _Motion:
             if level in (0, self.doublings):
                 for t in range(len(steps)):
                     if known[t]:
-                        self._judge(colour, steps[t], ok[t], matrices[t], t, gap, reverse)
+                        self._judge(colour, steps[t], ok[t], matrices[t], largest[t], t, gap, reverse)
             if level < self.doublings:
-                steps, ok = self._doubled(steps, ok, gap)
+                steps, ok, largest = self._doubled(steps, ok, largest, gap)
                 matrices = np.stack([b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)] or [np.eye(3)])
                 known = known[:-gap] & known[gap:]
                 gap *= 2
@@ -207,14 +210,19 @@ class _Motion:
             alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8), 5)
         return alike
 
-    def _doubled(self, steps: FloatArray, ok: BoolArray, gap: int) -> tuple[FloatArray, BoolArray]:
+    def _doubled(
+        self, steps: FloatArray, ok: BoolArray, largest: FloatArray, gap: int
+    ) -> tuple[FloatArray, BoolArray, FloatArray]:
+        """Join the motion over ``gap`` frames with the next such; also its validity and its largest single step."""
         longer = np.zeros((max(0, len(steps) - gap), *steps.shape[1:]), np.float32)
         held = np.zeros(longer.shape[:3], np.bool_)
+        most = np.zeros(longer.shape[:3], np.float32)
         for t in range(len(longer)):
             position = self.grid + steps[t]
             longer[t] = steps[t] + warp(steps[t + gap], position)
             held[t] = ok[t] & (warp(ok[t + gap].view(np.uint8), position, nearest=True) > 0)
-        return longer, held
+            most[t] = np.maximum(largest[t], warp(largest[t + gap], position))
+        return longer, held, most
 
     def _judge(
         self,
@@ -222,18 +230,21 @@ class _Motion:
         step: FloatArray,
         ok: BoolArray,
         matrix: FloatArray,
+        largest: FloatArray,
         t: int,
         gap: int,
         reverse: bool,
     ) -> None:
         still = mapped(matrix, self.grid)
         residual = self.grid + step - still
-        size = np.sqrt(np.square(residual).sum(-1))
+        size = _length(residual)
         # The 30 % quantile of a Rayleigh distribution is 0.845 deviations; it holds while 30 % of the frame is still.
         sigma = float(np.quantile(size[ok], 0.3)) / 0.845 if ok.any() else 0.0
-        travel = np.sqrt(np.square(still - self.grid).sum(-1))
+        travel = _length(still - self.grid)
         threshold = max(FAST_FLOOR if gap == 1 else SLOW_FLOOR, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel
-        moving = np.where(ok, size / threshold, 0.0).astype(np.float32)
+        # Motion that adds up is even; a jump in one step is the flow's guess at a sudden change.
+        even = size if gap == 1 else np.maximum(size - largest, 0.0)
+        moving = np.where(ok, even / threshold, 0.0).astype(np.float32)
         gap_still = colour_gap(colour[t], warp(colour[t + gap], still))
         gap_moved = colour_gap(colour[t], warp(colour[t + gap], self.grid + step))
         inside = (still >= 0).all(-1) & (still[..., 0] < still.shape[1] - 1) & (still[..., 1] < still.shape[0] - 1)
@@ -259,6 +270,10 @@ class _Motion:
         refuted = (self.tested & ~self.explained).any(0)
         support = self.explained.any(0) & ~refuted
         return self.total, self.strength, support
+
+
+def _length(vectors: FloatArray) -> FloatArray:
+    return np.asarray(cv2.magnitude(vectors[..., 0], vectors[..., 1]))
 
 
 def _shrunk(

@@ -19,12 +19,16 @@ Fate = Literal["left", "hidden", "vanished"]
 
 RECENT_SECONDS = 0.6
 """Time over which an object's usual size and motion are taken."""
-SUDDEN_SHARE = 0.45
-"""An object of which this share (of its recent largest) was seen to the last has not gone step by step."""
+SUDDEN_SHARE = 0.75
+"""An object of which this share (of its recent largest) was seen until two frames ago has not gone step by step."""
+STABLE_SHARE, PART_SHARE = 0.8, 0.4
+"""Neither has one that over the last six frames kept this share of itself, of which at least this share was in sight."""
 CHANGED_SHARE = 0.5
 """Share of its place that must show something else afterwards."""
 INSIDE_SHARE = 0.4
 """Share of an object that its motion would have left in the frame; below it the object has left."""
+COVERED_SHARE = 0.5
+"""Share of an object's expected place that another object must take up to hide it."""
 GLANCE = 3
 """Frames after the last sight that are looked at."""
 
@@ -44,15 +48,18 @@ def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity
     recent = max(3, round(RECENT_SECONDS * evidence.fps))
     frames = range(max(0, last - recent + 1), last + 1)
     areas = np.array([np.count_nonzero(labels[t] == identity) for t in frames])
-    # The last frame or two may already show half of a fade: the sight before counts.
-    steady = areas[max(0, len(areas) - 3) :].max()
     mask = labels[last] == identity
     velocity = _velocity(evidence, labels, identity, list(frames))
     if _leaves(evidence, mask, last, velocity):
         return "left"
-    if steady < SUDDEN_SHARE * np.quantile(areas, 0.8):
+    if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
         return "hidden"
-    before = last - int(np.argmax(areas[::-1] >= 0.8 * steady))
+    # The last frame or two may already show half of a fade: the sight before counts.
+    usual, earlier, nearly_last = np.quantile(areas, 0.8), areas[max(0, len(areas) - 6)], areas[max(0, len(areas) - 3)]
+    stable = areas[-1] >= max(STABLE_SHARE * earlier, PART_SHARE * usual)
+    if not stable and nearly_last < SUDDEN_SHARE * usual:
+        return "hidden"
+    before = last - int(np.argmax(areas[::-1] >= 0.9 * nearly_last))
     return "vanished" if _is_replaced(evidence, labels[before] == identity, before, last, velocity) else "hidden"
 
 
@@ -79,6 +86,22 @@ def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray
     points = cv2.perspectiveTransform((points + velocity * (stop - last))[None], evidence.camera_between(last, stop))[0]
     inside = (points[:, 0] > 0) & (points[:, 0] < width - 1) & (points[:, 1] > 0) & (points[:, 1] < height - 1)
     return bool(inside.mean() < INSIDE_SHARE)
+
+
+def _behind_another(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, velocity: FloatArray
+) -> float:
+    """Share of the object's expected place in the next frames that another object takes up."""
+    mask = (labels[last] == identity).view(np.uint8)
+    shares = []
+    for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
+        shift = np.eye(3)
+        shift[:2, 2] = -velocity * (t - last)
+        there = mapped(shift @ evidence.camera_between(t, last), evidence.grid)
+        expected = warp(mask, there, nearest=True) > 0
+        if expected.any():
+            shares.append(float(((labels[t] != 0) & (labels[t] != identity))[expected].mean()))
+    return max(shares, default=0.0)
 
 
 def _is_replaced(evidence: Evidence, mask: BoolArray, before: int, last: int, velocity: FloatArray) -> bool:

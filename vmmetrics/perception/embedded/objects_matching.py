@@ -13,6 +13,11 @@ SAME_LEVELS = 9.0
 FOUND_SHARE = 0.55
 """Share of an object's pixels that must look the same where it is found again."""
 
+LEFT_SHARE = 0.35
+"""Share of an object that must go on in one piece, where the rest of it gets hidden."""
+NEARBY = np.mgrid[-2:3, -2:3].reshape(2, -1).T
+"""Shifts about the expected one that are tried for it."""
+
 
 def same_levels(evidence: Evidence) -> float:
     """Colour levels within which two pixels of this clip look the same."""
@@ -52,7 +57,6 @@ def find_again(
         return None
     height, width = evidence.shape
     camera = evidence.camera_between(start, stop)
-    back = mapped(np.linalg.inv(camera), evidence.grid)
     # Search in the pixels of ``start``: the camera is out of the picture, a shift remains.
     scene = np.asarray(warp(evidence.colour[stop], mapped(camera, evidence.grid)))
     x, y, w, h = cv2.boundingRect(mask.astype(np.uint8))
@@ -68,17 +72,50 @@ def find_again(
     _, _, (best_x, best_y), _ = cv2.minMaxLoc(cost)
     dx, dy = left + best_x - x, top + best_y - y
     shift = np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64)
-    if _likeness(evidence, mask, scene, start, dx, dy) < FOUND_SHARE:
+    if _matches(evidence, mask, scene, start, dx, dy)[mask].mean() < FOUND_SHARE:
         return None
-    del back
     return np.asarray(camera @ shift)
 
 
-def _likeness(evidence: Evidence, mask: BoolArray, scene: FloatArray, start: int, dx: int, dy: int) -> float:
-    """Share of the mask that looks the same at the shift, not counting what already stood there beside the object."""
+def remainder(
+    evidence: Evidence, mask: BoolArray, start: int, velocity: FloatArray
+) -> tuple[FloatArray, BoolArray] | None:
+    """Find what is left of a half-hidden object in the next frame, about where its motion takes it.
+
+    Args:
+        evidence: Of the clip.
+        mask: (h, w) bool, the object in frame ``start``.
+        start: Frame in which it was seen.
+        velocity: Grid pixels a frame, against the camera.
+
+    Returns:
+        (3, 3) mapping to frame ``start`` + 1, and the part (h, w) of ``mask`` that goes on; None where too little does.
+    """
+    camera = evidence.camera_between(start, start + 1)
+    scene = np.asarray(warp(evidence.colour[start + 1], mapped(camera, evidence.grid)))
+    best: tuple[int, FloatArray, BoolArray] | None = None
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (3, 3))
+    for dx, dy in np.round(velocity + NEARBY).astype(int).tolist():
+        same = _matches(evidence, mask, scene, start, dx, dy) & mask
+        part = cv2.morphologyEx(same.view(np.uint8), cv2.MORPH_OPEN, kernel)
+        count, parts, stats, _ = cv2.connectedComponentsWithStats(part, connectivity=4)
+        if count == 1:
+            continue
+        largest = 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
+        size = int(stats[largest, cv2.CC_STAT_AREA])
+        if best is None or size > best[0]:
+            shift = np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64)
+            best = size, np.asarray(camera @ shift), parts == largest
+    if best is None or best[0] < LEFT_SHARE * np.count_nonzero(mask):
+        return None
+    return best[1], best[2]
+
+
+def _matches(evidence: Evidence, mask: BoolArray, scene: FloatArray, start: int, dx: int, dy: int) -> BoolArray:
+    """(h, w) bool: what looks the same at the shift, not counting what already stood there beside the object."""
     limit = same_levels(evidence)
     grid = evidence.grid + np.array([dx, dy], np.float32)
     same = colour_gap(evidence.colour[start], np.asarray(warp(scene, grid))) < limit
     came = mask | (colour_gap(evidence.colour[start], np.asarray(scene, np.uint8)) > limit)
-    came_shifted = warp(came.astype(np.uint8), grid, nearest=True) > 0
-    return float((same & came_shifted)[mask].mean())
+    matches: BoolArray = same & (warp(came.view(np.uint8), grid, nearest=True) > 0)
+    return matches

@@ -15,18 +15,23 @@ from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, contrast, mapped, warp
 from vmmetrics.perception.embedded.objects_matching import same_levels
+from vmmetrics.perception.embedded.objects_tracking import filled
 from vmmetrics.types import BoolArray, FloatArray
 
 STEPS = (1, 5)
 """Frames across which a change is looked for: at once, or a fade of up to four frames."""
 STAYS = 5
 """Frames further on at which the place must still be changed; a spoilt frame or two are not a change."""
+SETTLED = 2
+"""Frames after which a fade is over for certain."""
 STAYS_SHARE = 0.6
 """Share of the place that must be."""
 CONTRAST_SHARE = 0.4
 """Share of the local contrast allowed for registration."""
 LEAST_SHARE, MOST_SHARE = 0.004, 0.35
 """Share of the frame that a thing covers; more is a cut or a change of light."""
+TOGETHER = 9
+"""Parts that change together and are nearer than this many pixels are one thing."""
 SOLID = 0.4
 """Share of its convex hull that a thing fills."""
 
@@ -49,20 +54,25 @@ class Pop:
 def find_pops(evidence: Evidence, labels: NDArray[np.uint16]) -> list[Pop]:
     """Find the unlabelled things that come or go on the spot, earliest first."""
     count, area = len(evidence), labels.shape[1] * labels.shape[2]
-    taken = np.zeros(labels.shape, np.bool_)
-    pops: list[Pop] = []
+    found: list[tuple[int, int, int, BoolArray]] = []
     for step in STEPS:
         for t in range(1, count - step - 1):
             changed = _changed(evidence, t, t + step)
             if np.count_nonzero(changed) < LEAST_SHARE * area:
                 continue
             changed &= ~_changed(evidence, t, t - 1) & ~_after(evidence, t, step)
-            around = slice(max(0, t - 1), t + step + 2)
-            changed &= ~cv2.dilate((labels[around].any(0) | taken[around].any(0)).view(np.uint8), _disc(7)).view(bool)
+            labelled = labels[t - 1 : t + step + 2].any(0)
+            changed &= cv2.dilate(labelled.view(np.uint8), _disc(7)) == 0
             for mask in _things(changed, area):
                 if _stays(evidence, mask, t, step):
-                    pops.append(_resolved(evidence, mask, t, step))
-                    taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= mask
+                    found.append((np.count_nonzero(mask), t, step, mask))
+    pops: list[Pop] = []
+    taken = np.zeros(labels.shape, np.bool_)
+    for _, t, step, mask in sorted(found, key=lambda one: -one[0]):  # the whole thing before its parts
+        if not (taken[t : t + step + 1].any(0) & mask).any():
+            pops.append(_resolved(evidence, mask, t, step))
+            spread = cv2.dilate(mask.view(np.uint8), _disc(TOGETHER)) > 0
+            taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= spread
     return sorted(pops, key=lambda pop: pop.full)
 
 
@@ -100,14 +110,13 @@ def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
     if not LEAST_SHARE * frame_area <= np.count_nonzero(solid) <= MOST_SHARE * frame_area:
         return []
     things = []
-    outlines, _ = cv2.findContours(solid, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    for outline in outlines:
-        mask = np.zeros_like(solid)
-        cv2.drawContours(mask, [outline], -1, (1,), cv2.FILLED)
-        size = int(mask.sum())
-        hull = cv2.contourArea(cv2.convexHull(outline))
+    count, groups = cv2.connectedComponents(cv2.dilate(solid, _disc(TOGETHER)))
+    for group in range(1, count):
+        mask = (groups == group) & (solid > 0)
+        size = np.count_nonzero(mask)
+        hull = cv2.contourArea(cv2.convexHull(cv2.findNonZero(mask.view(np.uint8))))
         if size >= LEAST_SHARE * frame_area and size >= SOLID * hull:
-            things.append(mask > 0)
+            things.append(filled(mask))
     return things
 
 
@@ -138,7 +147,9 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
         kind: Literal["vanish", "appear"] = "vanish"
         frames, full = range(t, first_new), t
     else:
-        kind, frames, full = "appear", range(first_new, t + step + 1), t + step
+        # The earliest step that shows a fade ends as the fade does, give or take its last shade.
+        kind, full = "appear", min(t + step + SETTLED, len(evidence) - 1)
+        frames = range(first_new, full + 1)
     masks = {}
     for frame in frames:
         there = mapped(evidence.camera_between(frame, t), evidence.grid)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, mapped, warp
 from vmmetrics.perception.embedded.objects_matching import same_levels
-from vmmetrics.types import BoolArray
+from vmmetrics.types import BoolArray, FloatArray
 
 Labels = NDArray[np.uint16]
 
@@ -17,6 +17,10 @@ MOVES_SHARE = 0.25
 """Share of a mask that must move by itself for the object to be moving in that frame."""
 ELSEWHERE_SHARE = 0.12
 """Share of its place that must look different at another time for an object to have been elsewhere."""
+FOLLOWED_SHARE = 0.35
+"""Share of an object that must look the same where its mask has gone; a turning or deforming one changes a lot."""
+UNLIKE_SHARE = 0.25
+"""A place of which less than this share looks as before shows something else, wherever the object went."""
 SAMPLES = 5
 """Frames of its life that are compared with one another."""
 REPLACED_SHARE = 0.3
@@ -50,24 +54,34 @@ def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
 def _was_elsewhere(evidence: Evidence, labels: Labels, identity: int) -> bool:
     frames = np.flatnonzero((labels == identity).any((1, 2)))
     some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
-    return any(
-        _changed_share(evidence, labels, identity, one, other) >= ELSEWHERE_SHARE
-        for one in some
-        for other in some
-        if one != other
-    )
+    return any(_moved_between(evidence, labels, identity, one, other) for one in some for other in some if one != other)
 
 
-def _changed_share(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> float:
-    """Share of the object's pixels in frame ``one`` that look different in ``other``, other objects left out."""
+def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> bool:
+    """Whether the object's place in frame ``one`` looks different in ``other``, and the object is found elsewhere."""
     there = mapped(evidence.camera_between(one, other), evidence.grid)
     mine: BoolArray = labels[one] == identity
     foreign = warp(((labels[other] > 0) & (labels[other] != identity)).view(np.uint8), there, nearest=True) > 0
     mine = mine & ~foreign
     if not mine.any():
-        return 0.0
-    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], there)))
-    return float((gap[mine] > same_levels(evidence)).mean())
+        return False
+    scene = np.asarray(warp(evidence.colour[other], there))
+    limit = same_levels(evidence)
+    stayed = float((colour_gap(evidence.colour[one], scene)[mine] <= limit).mean())
+    if stayed > 1 - ELSEWHERE_SHARE:
+        return False
+    now = warp((labels[other] == identity).view(np.uint8), there, nearest=True) > 0
+    if not now.any():
+        return False
+    shift = _centre(now) - _centre(labels[one] == identity)
+    shifted = np.asarray(warp(scene, evidence.grid + shift.astype(np.float32)))
+    followed = float((colour_gap(evidence.colour[one], shifted)[mine] <= limit).mean())
+    return followed >= max(stayed + 0.1, FOLLOWED_SHARE) or stayed < UNLIKE_SHARE
+
+
+def _centre(mask: BoolArray) -> FloatArray:
+    rows, columns = np.nonzero(mask)
+    return np.array([columns.mean(), rows.mean()])
 
 
 def drop_replaced(labels: Labels, moved: dict[int, int]) -> None:

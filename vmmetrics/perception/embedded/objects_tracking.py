@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects_evidence import Evidence, mapped, warp
-from vmmetrics.perception.embedded.objects_matching import find_again, survival
+from vmmetrics.perception.embedded.objects_matching import find_again, remainder, survival
 from vmmetrics.types import BoolArray, FloatArray
 
 Mask = BoolArray
@@ -29,6 +29,8 @@ SURVIVES = 0.5
 """Share of a mask whose flow must hold; below it the object is looked for."""
 LOOK_AHEAD = 3
 """Frames that may be skipped when looking: a spoilt frame or two do not end an object."""
+LASTING_SHARE = 0.3
+"""Share of a moving region that must move in the next frame, too, to become an object."""
 CLOSING = 7
 """Width in pixels of the gaps that are closed between the parts of a moving object that are surely explained."""
 
@@ -146,6 +148,15 @@ class MaskTracker:
     def _look_for(self, track: Track, t: int) -> None:
         """Search for an object whose flow was lost, in frame t or the next few; give it up where it is not found."""
         mask = track.soft > 0.5
+        if not mask.any():
+            track.end = (t - 1, "lost")
+            return
+        going_on = remainder(self.evidence, mask, t - 1, track.velocity)
+        if going_on is not None:
+            matrix, part = going_on
+            grid = mapped(np.linalg.inv(matrix), self.evidence.grid)
+            track.soft = np.asarray(warp(part.astype(np.float32), grid))
+            return
         for ahead in range(t, min(t + LOOK_AHEAD, len(self.evidence))):
             matrix = find_again(self.evidence, mask, t - 1, ahead, track.velocity)
             if matrix is None:
@@ -208,14 +219,24 @@ class MaskTracker:
             rest = part & (label == 0)
             mine = [i for i, c in claims.items() if i in known and c >= 0.1 * min(part.sum(), (label == i).sum())]
             claimed = sum(claims.values())
-            if start_new and claimed < min(least, 0.35 * rest.sum()) and rest.sum() >= least:
+            lasting = start_new and self._lasts(part, t)
+            if lasting and claimed < min(least, 0.35 * rest.sum()) and rest.sum() >= least:
                 self._start(part & np.isin(label, [0, *mine]), t)  # a crumb of it had been taken for an object
             elif mine:
                 self._share_out(rest, mine, t)
-            elif start_new and not claims and rest.sum() >= least:
+            elif lasting and not claims and rest.sum() >= least:
                 self._start(rest, t)
         for track in current:
             self._settle(track, t)
+
+    def _lasts(self, part: Mask, t: int) -> bool:
+        """Whether a moving region goes on moving in the next frame: a sudden change makes the flow guess, once."""
+        if t + 1 == len(self.evidence):
+            return False
+        x, y = (self.evidence.grid[part] + self.evidence.forward[t][part]).round().astype(int).T
+        height, width = part.shape
+        there = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        return bool(there.any() and self.moving[t + 1][y[there], x[there]].mean() >= LASTING_SHARE)
 
     def _share_out(self, rest: Mask, ids: list[int], t: int) -> None:
         """Give the pixels of a moving region to the nearest of the objects in it that move the same way."""
