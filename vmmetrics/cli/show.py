@@ -20,8 +20,23 @@ def show(
         raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
-    from vmmetrics.report.clip_page import write_page
+    from vmmetrics.report.film import write_film
+    from vmmetrics.report.findings import Findings, perceive
+    from vmmetrics.report.sheet import draw_sheet
+    from vmmetrics.run.recall import recall
 
-    for warning in write_page(run, clip, out):
+    found = recall(run, clip)
+    for warning in found.warnings:
         typer.echo(f"warning: {warning}", err=True)
+    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
+    perceived = perceive(found.scene, findings)
+    partial = out.with_name(f".{out.stem}.partial{out.suffix}")
+    try:
+        if out.suffix.lower() == ".mp4":
+            write_film(partial, found.clip, findings, perceived)
+        else:
+            draw_sheet(found.clip, findings, perceived).save(partial)
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
     typer.echo(out)

@@ -16,6 +16,7 @@ GAP = 38
 MARGIN = 64
 """Pixels left and right of the curves, for the numbers of the axis."""
 _FINE = 3  # drawn so many times larger and shrunk: smooth lines
+_LEAST_DIFFERENCE = 0.05  # half the axis of a difference, at least
 _TINT = 0.16  # opacity of a marked frame
 
 
@@ -28,22 +29,24 @@ class Strip:
         name: What it shows.
         values: (T,), NaN where a frame has no value.
         events: Events of the metric.
+        threshold: (T,) what the values are held against, or None.
     """
 
     metric: str
     name: str
     values: FloatArray
     events: tuple[Event, ...]
+    threshold: FloatArray | None = None
 
 
 def strips_of(findings: Findings, num_frames: int) -> list[Strip]:
     """The curves of a clip: those of its metrics that have a value in any frame."""
     strips = []
     for metric, result in findings.results.items():
-        for name, series in result.series.items():
-            values = np.asarray(series, np.float64)
-            if values.shape == (num_frames,) and np.isfinite(values).any():
-                strips.append(Strip(metric, name, values, result.events))
+        series = {name: np.asarray(values, np.float64) for name, values in result.series.items()}
+        curves = {n: v for n, v in series.items() if v.shape == (num_frames,) and np.isfinite(v).any()}
+        threshold = curves.pop("threshold", None)
+        strips += [Strip(metric, name, values, result.events, threshold) for name, values in curves.items()]
     return strips
 
 
@@ -73,7 +76,7 @@ def draw_plot(strips: list[Strip], num_frames: int, fps: float, width: int, mark
         top = row * (STRIP_HEIGHT + GAP) + GAP
         plot.paste(_curve(strip, num_frames, width), (0, top))
         write(draw, (MARGIN, top - 22), f"{strip.metric.upper()} {strip.name}", 15, INK)
-        low, high = _range(strip.values)
+        low, high = _range(strip)
         for value, y in ((high, top), (low, top + STRIP_HEIGHT)):
             write(draw, (MARGIN - 8, y), f"{value:.3g}", 12, FAINT, anchor="rm")
     if strips:
@@ -96,13 +99,19 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
     for share in (0.0, 0.5, 1.0):
         y = min(size[1] - 1, share * size[1])
         draw.line((left, y, right, y), fill=RULE, width=_FINE)
-    low, high = _range(strip.values)
+    low, high = _range(strip)
     if low < 0 < high:
         zero = size[1] * high / (high - low)
         draw.line((left, zero, right, zero), fill=FAINT, width=_FINE)
-    heights = (size[1] - 4 * _FINE) * (1 - (strip.values - low) / (high - low)) + 2 * _FINE
+    room = size[1] - 4 * _FINE
+    heights = room * (1 - (strip.values - low) / (high - low)) + 2 * _FINE
     xs = [frame_x(frame, num_frames, width) * _FINE for frame in range(num_frames)]
     colour = METRIC_COLOURS.get(strip.metric, INK)
+    if strip.threshold is not None:
+        held_against = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
+        for x, y in zip(xs, held_against, strict=True):
+            if np.isfinite(y):
+                draw.line((x - half / 2, y, x + half / 2, y), fill=FAINT, width=_FINE)
     _polyline(draw, xs, heights, colour)
     for frame in sorted({f for e in strip.events if e.excuse is None for f in e.frames if f < num_frames}):
         if np.isfinite(heights[frame]):
@@ -124,13 +133,15 @@ def _polyline(draw: ImageDraw.ImageDraw, xs: list[float], heights: FloatArray, c
         )
 
 
-def _range(values: FloatArray) -> tuple[float, float]:
+def _range(strip: Strip) -> tuple[float, float]:
     """Ends of the axis: 0 and 1 for what lies between, else from 0 or the least value to the largest."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    if low >= 0 and 0.25 <= high <= 1:
+    everything = strip.values if strip.threshold is None else np.append(strip.values, strip.threshold)
+    low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
+    if low < 0:  # a difference: not magnified until rounding looks like news
+        return min(low, -_LEAST_DIFFERENCE), max(high, _LEAST_DIFFERENCE)
+    if 0.25 <= high <= 1:
         return 0.0, 1.0
-    low = min(0.0, low)
-    return (low, high) if high > low else (low, low + 1.0)
+    return 0.0, high if high > 0 else 1.0
 
 
 def _axis(draw: ImageDraw.ImageDraw, num_frames: int, fps: float, width: int, top: int, marks: tuple[int, ...]) -> None:
@@ -146,5 +157,5 @@ def _axis(draw: ImageDraw.ImageDraw, num_frames: int, fps: float, width: int, to
 
 def _nice_step(num_frames: int) -> int:
     """1, 2 or 5 times a power of ten, so that at most twelve frames are numbered."""
-    steps = [m * 10**p for p in range(9) for m in (1, 2, 5)]
+    steps = [m * int(10**p) for p in range(9) for m in (1, 2, 5)]
     return next((step for step in steps if 12 * step >= num_frames), steps[-1])

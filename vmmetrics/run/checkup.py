@@ -1,0 +1,116 @@
+"""What an installation has, what it lacks, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.perception.presets import preset_names
+from vmmetrics.run import provenance
+from vmmetrics.run.settings import Settings
+from vmmetrics.weights import load_manifest, weight_path
+
+_NEEDED = {  # distribution: module
+    "numpy": "numpy", "scipy": "scipy", "av": "av", "pillow": "PIL", "opencv-python-headless": "cv2",
+    "ai-edge-litert": "ai_edge_litert.interpreter", "typer": "typer", "rich": "rich",
+}  # fmt: skip
+_EXTRAS = {  # module: (what it adds, command)
+    "pyarrow": ("scores.parquet", 'pip install "vmmetrics[parquet]"'),
+    "pandas": ("Table.to_pandas", 'pip install "vmmetrics[parquet]"'),
+    "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
+    "torch": ("clips from .pt files", "pip install torch"),
+    "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
+}
+_REINSTALL = "pip install --force-reinstall vmmetrics"
+
+
+class Finding(NamedTuple):
+    """One thing looked at.
+
+    Attributes:
+        name: What.
+        good: Whether it is as it should be; None where it is absent and may be.
+        text: What was found.
+        cure: Command that mends it, or None.
+    """
+
+    name: str
+    good: bool | None
+    text: str
+    cure: str | None = None
+
+
+def check_up() -> dict[str, list[Finding]]:
+    """Look at packages, extras, weights, presets and the machine; findings by heading."""
+    return {
+        "Machine": [_machine()],
+        "Packages": [_package(name, module) for name, module in _NEEDED.items()],
+        "Extras": [_extra(module) for module in _EXTRAS],
+        "Weights": [_weight(name) for name in load_manifest()],
+        "Presets": [_preset(name) for name in preset_names()],
+        "Current folder": [_folder()],
+    }
+
+
+def _machine() -> Finding:
+    machine = provenance.machine()
+    python = provenance.recorded_versions()["python"]
+    memory = f", {machine['memory_gb']} GB" if machine["memory_gb"] else ""
+    text = f"{machine['processor']}, {machine['cpus']} processors{memory}; {machine['system']}; Python {python}"
+    return Finding("machine", True, text)
+
+
+def _package(name: str, module: str) -> Finding:
+    version = provenance.version_of(name)
+    if name == "opencv-python-headless" and version is None:
+        version = provenance.version_of("opencv-python")
+    try:
+        import_module(module)
+    except Exception as error:  # a library that cannot be loaded raises whatever it likes
+        return Finding(name, False, f"cannot be loaded: {error}", f"pip install --force-reinstall {name}")
+    return Finding(name, True, version or "version unknown")
+
+
+def _extra(module: str) -> Finding:
+    purpose, cure = _EXTRAS[module]
+    if find_spec(module) is None:
+        return Finding(module, None, f"not installed; adds {purpose}", cure)
+    return Finding(module, True, f"{provenance.version_of(module) or 'version unknown'}; {purpose}")
+
+
+def _weight(name: str) -> Finding:
+    entry = load_manifest()[name]
+    try:
+        path = weight_path(name)
+    except SetupError as error:
+        return Finding(name, False, str(error), _REINSTALL)
+    return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 as shipped")
+
+
+def _preset(name: str) -> Finding:
+    """Whether a preset scores a clip of a moving square, from perception to scores."""
+    y, x = np.mgrid[:64, :64]
+    frames = np.stack([np.where(abs(x - 16 - 4 * t) + abs(y - 32) < 12, 230, 40 + x // 2) for t in range(6)])
+    try:
+        suite = Settings(preset=name).build()
+        scores = suite.score_clip(np.repeat(frames[..., None], 3, axis=-1).astype(np.uint8), fps=8, layout="THWC")
+    except SetupError as error:
+        return Finding(name, False, str(error))
+    except Exception as error:  # the doctor has to survive whatever is broken
+        return Finding(name, False, f"cannot run: {type(error).__name__}: {error}", _REINSTALL)
+    if scores.errors:
+        return Finding(name, False, "; ".join(f"{m.upper()}: {e}" for m, e in scores.errors.items()), _REINSTALL)
+    return Finding(name, True, f"runs: scored a test clip in {scores.seconds:.1f} s")
+
+
+def _folder() -> Finding:
+    here = Path.cwd()
+    if os.access(here, os.W_OK):
+        return Finding(str(here), True, "runs can be written here")
+    return Finding(str(here), False, "cannot be written to; name another place with --out")
