@@ -161,13 +161,13 @@ def test_missing():
     assert temporal_coherence_score([], frame_size=SIZE, num_frames=3, protocol="vmbench").score == 1.0
 
 
-GOOD = dict(
-    present=np.ones(3, bool),
-    key_frames=np.arange(3),
-    tracks=np.zeros((3, 2, 2)),
-    visibility=np.ones((3, 2), bool),
-    query_frame=0,
-)
+GOOD = {
+    "present": np.ones(3, bool),
+    "key_frames": np.arange(3),
+    "tracks": np.zeros((3, 2, 2)),
+    "visibility": np.ones((3, 2), bool),
+    "query_frame": 0,
+}
 
 
 @pytest.mark.parametrize(
