@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 MAX_POINTS = 120
 """Points per object: the mean of so many displacements varies little, and each costs time in every frame."""
 
+ALL_POINTS = 360
+"""Points on all objects of a clip together; a crowd shares them."""
+
 MIN_POINTS = 12
 """Points aimed at in a small mask, as far as it has pixels."""
-
-BACKGROUND_POINTS = 200
-"""Points asked of the background."""
 
 
 def grid_queries(
@@ -57,22 +57,27 @@ def grid_queries(
     return np.column_stack([np.full(len(rows), float(frame_index)), x, y])
 
 
+def first_good_frame(area: FloatArray) -> int:
+    """Return the first frame in which an object of ``area`` (T,) pixels is seen nearly whole.
+
+    An object that is only just coming into view offers a sliver to put points on; the tracker goes back from the
+    first frame with 60 % of its usual full size.
+    """
+    full = np.percentile(area[area > 0], 75)
+    return int(np.argmax(area >= 0.6 * full))
+
+
 def object_tracks(scene: Scene) -> Mapping[int, PointTracks]:
-    """Return the tracks of every object of ``scene`` by its id, queried on a grid at its first appearance.
+    """Return the tracks of every object of ``scene`` by its id, queried on a grid where it is first seen well.
 
     Both PAS and TCS ask for these; the scene computes them once.
     """
     objects = scene.objects
     tracks = {}
+    most = min(MAX_POINTS, max(2 * MIN_POINTS, ALL_POINTS // max(1, len(objects.objects))))
     for item in objects.objects:
-        first = item.first_frame
-        queries = grid_queries(objects.labels[first] == item.id, objects.scale, first)
+        area = (objects.labels == item.id).sum((1, 2)).astype(np.float64)
+        first = first_good_frame(area)
+        queries = grid_queries(objects.labels[first] == item.id, objects.scale, first, most)
         tracks[item.id] = scene.track(f"object:{item.id}", queries)
     return tracks
-
-
-def background_tracks(scene: Scene, frame_index: int = 0) -> PointTracks:
-    """Return the tracks of a grid over what is no object in frame ``frame_index``."""
-    mask = scene.objects.labels[frame_index] == 0
-    queries = grid_queries(mask, scene.objects.scale, frame_index, BACKGROUND_POINTS)
-    return scene.track(f"background:{frame_index}", queries)

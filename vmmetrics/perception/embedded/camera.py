@@ -106,7 +106,7 @@ class GlobalMotion:
         height, width = flow.images.shape[1:]
         step = max(2, min(self.step, min(height, width) // 12))
         rows, columns = np.mgrid[step // 2 : height : step, step // 2 : width : step].reshape(2, -1)
-        corner = cv2.cornerMinEigenVal(flow.images[t], 7, ksize=3)[rows, columns].astype(np.float64)
+        corner = cv2.cornerMinEigenVal(flow.images[t], 7, ksize=3)[rows, columns].clip(0).astype(np.float64)
         texture = corner / (corner + TEXTURE)
         valid = flow.forward_valid[t, rows, columns]
         if texture.sum() < 6 or texture[valid].sum() < self.min_valid * texture.sum():

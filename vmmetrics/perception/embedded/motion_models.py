@@ -60,9 +60,7 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
     else:
         # Unknowns: the six changes of the affine part, then the two of the denominator.
         zero = np.zeros_like(plane)
-        design = np.concatenate(
-            [np.hstack([plane, zero, -q[:, :1] * p]), np.hstack([zero, plane, -q[:, 1:] * p])]
-        )
+        design = np.concatenate([np.hstack([plane, zero, -q[:, :1] * p]), np.hstack([zero, plane, -q[:, 1:] * p])])
         weighted = design * np.concatenate([weights, weights])[:, None]
         normal = weighted.T @ design + RIDGE * total * np.eye(8)
         solved = np.linalg.solve(normal, weighted.T @ (q - p).T.ravel())
@@ -88,9 +86,7 @@ def fit_similarity(points: FloatArray, targets: FloatArray, noise: float) -> Flo
         p_mean, q_mean = (weights * p).sum() / total, (weights * q).sum() / total
         factor = (weights * np.conj(p - p_mean) * (q - q_mean)).sum() / (weights * np.abs(p - p_mean) ** 2).sum()
         shift = q_mean - factor * p_mean
-    return np.array(
-        [[factor.real, -factor.imag, shift.real], [factor.imag, factor.real, shift.imag], [0.0, 0.0, 1.0]]
-    )
+    return np.array([[factor.real, -factor.imag, shift.real], [factor.imag, factor.real, shift.imag], [0.0, 0.0, 1.0]])
 
 
 def affine_through(points: FloatArray, targets: FloatArray) -> FloatArray:

@@ -34,11 +34,13 @@ class Patches:
         values: (N, 81) grey levels.
         slopes: (N, 81, 2) their derivatives along x and y.
         weights: (N, 81) window times whether that pixel was inside the picture.
+        offsets: (81, 2) where the pixels lie about the point.
     """
 
     values: FloatArray
     slopes: FloatArray
     weights: FloatArray
+    offsets: FloatArray
 
     @classmethod
     def cut(cls, image: FloatArray, points: FloatArray) -> Patches:
@@ -52,15 +54,19 @@ class Patches:
         core = block[:, 1:-1, 1:-1].reshape(len(points), -1)
         kept = inside.reshape(-1, side, side)[:, 1:-1, 1:-1].reshape(len(points), -1)
         slopes = np.stack([slope_x, slope_y], -1).reshape(len(points), -1, 2)
-        return cls(core, slopes, WINDOW * np.maximum(kept, 1e-3))
+        return cls(core, slopes, WINDOW * np.maximum(kept, 1e-3), OFFSETS)
 
     def __getitem__(self, which: FloatArray) -> Patches:
-        return Patches(self.values[which], self.slopes[which], self.weights[which])
+        return Patches(self.values[which], self.slopes[which], self.weights[which], self.offsets)
 
-    def repeated(self, times: int) -> Patches:
-        """Return the whole set ``times`` times over."""
+    def coarse(self, times: int) -> Patches:
+        """Return every other row and column of the patches, the whole set ``times`` times over."""
+        few = (self.offsets % 2 == 0).all(1)
         return Patches(
-            np.tile(self.values, (times, 1)), np.tile(self.slopes, (times, 1, 1)), np.tile(self.weights, (times, 1))
+            np.tile(self.values[:, few], (times, 1)),
+            np.tile(self.slopes[:, few], (times, 1, 1)),
+            np.tile(self.weights[:, few], (times, 1)),
+            self.offsets[few],
         )
 
     def replace(self, which: FloatArray, new: Patches) -> None:
@@ -74,24 +80,24 @@ class Patches:
             (N,) likeness up to 1 (contrast and structure, as in SSIM with NOISE as stabiliser), and (N,) change of
             mean grey level.
         """
-        seen, inside = sample(image, points[:, None] + OFFSETS @ np.swapaxes(linear, 1, 2))
+        seen, inside = sample(image, points[:, None] + self.offsets @ np.swapaxes(linear, 1, 2))
         return _compare(self.values, seen, self.weights * np.maximum(inside, 1e-3))
 
     def fit(self, image: FloatArray, points: FloatArray, linear: FloatArray, steps: int = 4) -> FloatArray:
-        """Move ``points`` by at most a few pixels until the patches fit best (inverse compositional Lucas-Kanade).
+        """Move ``points`` to where the patches fit best, as far as their texture can tell.
 
-        Mean and contrast may differ. Directions in which a patch has no texture are left as they are.
+        Inverse compositional Lucas-Kanade (Baker & Matthews, IJCV 2004) with mean and contrast free, and a pull
+        towards the given points as strong as what NOISE alone would seem to say: a direction without texture stays.
         """
         turn = np.swapaxes(linear, 1, 2)
-        grid = OFFSETS @ turn
+        grid = self.offsets @ turn
         weights = self.weights
         total = weights.sum(-1, keepdims=True)
         slopes = self.slopes - ((weights[..., None] * self.slopes).sum(1) / total)[:, None]
         pull = weights[..., None] * slopes
-        normal = np.swapaxes(pull, 1, 2) @ slopes
-        # Pixel noise over the window, so that a direction without texture is not moved along.
-        normal += (0.5 * NOISE) ** 2 * np.eye(2) * WINDOW.sum()
-        inverse = np.linalg.inv(normal)
+        stay = NOISE**2 * WINDOW.sum()
+        inverse = np.linalg.inv(np.swapaxes(pull, 1, 2) @ slopes + stay * np.eye(2))
+        upright = np.swapaxes(np.linalg.inv(linear), 1, 2)
         mean, spread = _moments(self.values, weights)
         template = self.values - mean
         at = points.copy()
@@ -100,7 +106,8 @@ class Patches:
             seen_mean, seen_spread = _moments(seen, weights)
             gain = np.clip((spread + NOISE) / (seen_spread + NOISE), 0.6, 1.6)
             error = (seen - seen_mean) * gain - template
-            change = (inverse @ np.einsum("nkc,nk->nc", pull, error)[..., None])[..., 0]
+            away = ((at - points)[:, None] @ upright)[:, 0]
+            change = (inverse @ (np.einsum("nkc,nk->nc", pull, error) + stay * away)[..., None])[..., 0]
             change = (change[:, None] @ turn)[:, 0]
             length = np.hypot(change[:, 0], change[:, 1])[:, None]
             at = at - change * np.minimum(1.0, 1.0 / np.maximum(length, 1e-9))

@@ -4,7 +4,7 @@ One call follows one set of points that belong together (an object, the backgrou
 1. visible points go where the flow takes them and are shifted until they fit their reference patch, which stops drift;
 2. the motion of the set, a similarity fitted to them, carries the points that cannot be seen, so that a point that left
    the picture goes on outside it, and one behind an occluder moves on with the rest;
-3. a point is visible where its patch fits, its neighbours move alike and some of them are visible too;
+3. a point is visible where its patch fits, some of its neighbours are visible too;
 4. a set out of sight altogether moves with the camera and its own dying speed, and is searched for around there.
 """
 
@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from vmmetrics.perception.embedded.motion_models import apply, fit_similarity, rescale
-from vmmetrics.perception.embedded.patches import Patches, sample
+from vmmetrics.perception.embedded.patches import NOISE, Patches, sample
 from vmmetrics.perception.protocols import Camera, Flow, PointTracks
 from vmmetrics.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from vmmetrics.perception.scene import Scene
+
+DISTINCT = 3 * NOISE
+"""Standard deviation in grey levels from which on a patch has enough in it not to be found just anywhere."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,14 @@ class GridTracker:
         renew_below: Likeness under which a point that is safely followed gets a new reference patch (it turned).
         reach: Farthest that fitting the patch may move a point away from where the flow took it.
         lighting: Change of grey level, against that of the whole set, that shows another surface.
-        neighbours: How many nearest points are asked whether they are visible and move alike.
+        neighbours: How many nearest points say where a point should be and whether it can be visible.
         speed_half_life: Seconds in which the assumed own speed of a set out of sight halves.
     """
 
     alike: float = 0.55
     sure: float = 0.75
     renew_below: float = 0.85
-    reach: float = 2.5
+    reach: float = 3.0
     lighting: float = 35.0
     neighbours: int = 6
     speed_half_life: float = 0.25
@@ -84,9 +87,7 @@ class _Walk:
         inverse_scale = (1 / flow.scale[0], 1 / flow.scale[1])
         models = camera.homographies if forwards else np.linalg.inv(camera.homographies)
         self.camera = [rescale(model, inverse_scale) for model in models]
-        self.flow, self.valid = (
-            (flow.forward, flow.forward_valid) if forwards else (flow.backward, flow.backward_valid)
-        )
+        self.flow, self.valid = (flow.forward, flow.forward_valid) if forwards else (flow.backward, flow.backward_valid)
 
     def run(self, start: NDArray[np.int64], at: FloatArray, xy: FloatArray, visible: BoolArray) -> None:
         """Fill ``xy`` (T, N, 2) and ``visible`` (T, N) from each point's ``start`` frame on."""
@@ -96,7 +97,7 @@ class _Walk:
         self.last_seen = start.copy()
         self.linear = np.tile(np.eye(2), (count, 1, 1))
         self.reference = Patches.cut(np.zeros((1, 1), np.float32), at)
-        self.speed, self.lead = np.zeros(2), np.zeros(2)
+        self.cruise, self.speed, self.lead = np.zeros(2), np.zeros(2), np.zeros(2)
         order = range(frames) if self.forwards else range(frames - 1, -1, -1)
         image = self.images[order[0]].astype(np.float32)
         for t in order:
@@ -126,34 +127,34 @@ class _Walk:
         hidden = not seen.any()
         if hidden:
             carried = carried + self._search(following, active, carried, linear)
-        begin = np.where(safe[:, None], was + motion, carried)
-        reference = self.reference[active]
-        at, likeness = self._fit(reference, following, begin, linear, seen)
+        expected = self._expected(was, was + motion, carried, safe)
+        at, likeness = self._fit(self.reference[active], following, expected, linear, seen)
         settings = self.settings
         fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
-        fits &= self._agree(at - was, at, fits & seen, likeness)
         now = self._supported(at, fits)
+        if hidden and not self._convincing(active, likeness):
+            now[:] = False
         missed = np.full((len(self.at), 2), np.nan)
         again = now & ~seen
-        missed[active[again]] = at[again] - (carried[again])
+        missed[active[again]] = at[again] - carried[again]
         self.at[active] = np.where(now[:, None], at, carried)
         self.seen[active], self.linear[active] = now, linear
         self._renew(pair, active, image, following, was, now & safe & (likeness < settings.renew_below))
         return missed
 
-    def _carry(
-        self, pair: int, was: FloatArray, there: FloatArray, safe: BoolArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _carry(self, pair: int, was: FloatArray, there: FloatArray, safe: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Where the set's motion takes every point, and how it turns and scales patches (2, 2)."""
         by_camera = apply(self.camera[pair], was)
         count = int(safe.sum())
         if count == 0:
-            self.lead += self.speed * (1 - self.decay)
             self.speed = self.speed * self.decay
+            self.lead += self.cruise - self.speed
             return by_camera + self.speed, np.eye(2)
         self.lead = np.zeros(2)
         own = np.median(there[safe] - by_camera[safe], axis=0)
-        self.speed = own if not self.speed.any() else 0.5 * (self.speed + own)
+        # The few points still seen while a set goes behind something say less about its speed than all did before.
+        trust = 0.5 * count / len(was) if self.cruise.any() else 1.0
+        self.cruise = self.speed = self.cruise + trust * (own - self.cruise)
         if count < 8 or np.ptp(was[safe], axis=0).max() < 6:
             return by_camera + own, np.eye(2)
         model = fit_similarity(was[safe], there[safe], noise=0.5)
@@ -172,29 +173,33 @@ class _Walk:
         fitted = part.fit(image, begin[near], turn)
         too_far = np.hypot(*(fitted - begin[near]).T) > self.settings.reach
         fitted[too_far] = begin[near][too_far]
-        before, shift_before = part.likeness(image, begin[near], turn)
-        after, shift_after = part.likeness(image, fitted, turn)
-        better = after > before
-        at[near] = np.where(better[:, None], fitted, begin[near])
-        shift = np.where(better, shift_after, shift_before)
-        usual = np.median(shift[seen[near]]) if seen[near].any() else 0.0
-        likeness[near] = np.where(np.abs(shift - usual) < self.settings.lighting, np.maximum(before, after), -1.0)
+        at[near] = fitted
+        alike, shift = part.likeness(image, fitted, turn)
+        usual = float(np.clip(np.median(shift[seen[near]]), -15, 15)) if seen[near].any() else 0.0
+        likeness[near] = np.where(np.abs(shift - usual) < self.settings.lighting, alike, -1.0)
         return at, likeness
 
-    def _agree(self, moved: FloatArray, at: FloatArray, voters: BoolArray, likeness: FloatArray) -> BoolArray:
-        """Whether a point moves as its visible neighbours do, or looks so much like itself that it need not."""
-        agree = likeness >= self.settings.sure
-        if voters.sum() < 4:
-            return np.ones_like(voters)
-        near = _nearest(at[voters], at, self.settings.neighbours)
-        usual = np.median(moved[voters][near], axis=1)
-        apart = np.hypot(*(moved - usual).T)
-        return agree | (apart < 1.5 + 0.25 * np.hypot(*usual.T))
+    def _expected(self, was: FloatArray, there: FloatArray, carried: FloatArray, safe: BoolArray) -> FloatArray:
+        """Where to look: the set's motion, and how the flow of the nearest points differs from it in the median.
+
+        At the rim of an object the flow is half the background's; its neighbours further in correct it.
+        """
+        if not safe.any():
+            return carried
+        near = _nearest(was[safe], was, self.settings.neighbours)
+        expected: FloatArray = carried + np.median((there - carried)[safe][near], axis=1)
+        return expected
+
+    def _convincing(self, active: NDArray[np.int64], likeness: FloatArray) -> bool:
+        """Whether enough points that cannot be mistaken for others were found for a lost set to be back."""
+        distinct = self.reference[active].values.std(1) > DISTINCT
+        return bool(distinct.sum() >= 4 and (likeness[distinct] >= self.settings.sure + 0.05).mean() >= 0.35)
 
     def _supported(self, at: FloatArray, fits: BoolArray) -> BoolArray:
-        """Leave out lone points: in a set of eight or more, a third of a visible point's neighbours are visible."""
-        if len(at) < 8 or not fits.any():
-            return fits
+        """Leave out chance finds: in a set of eight or more, a third of a visible point's neighbours are visible, and
+        an eighth of all that lie in the picture."""
+        if len(at) < 8 or fits.sum() < self._inside(at).sum() / 8:
+            return fits & (len(at) < 8)
         near = _nearest(at, at, self.settings.neighbours + 1)[:, 1:]
         return fits & (fits[near].mean(1) >= 1 / 3)
 
@@ -226,20 +231,28 @@ class _Walk:
         self, image: FloatArray, active: NDArray[np.int64], carried: FloatArray, linear: FloatArray
     ) -> FloatArray:
         """Offset (2,) at which the hidden set shows again, 0 where it does not."""
-        textured = np.flatnonzero(self.reference[active].values.std(1) > 2 * 4.0)
-        some = textured[:: max(1, len(textured) // 32)]
-        if len(some) < 4:
+        settings = self.settings
+        textured = np.flatnonzero(self.reference[active].values.std(1) > DISTINCT)
+        some = textured[:: max(1, len(textured) // 24)]
+        length = float(np.hypot(*self.lead))
+        # It may have kept its speed, or slowed down or stopped out of sight: look all along that way.
+        ahead = self.lead / length if length > 0 else np.array([1.0, 0.0])
+        along, across = np.arange(-12.0, length + 13.0, 3.0), np.arange(-12.0, 13.0, 3.0)
+        grid = np.stack(np.meshgrid(along, across), -1).reshape(-1, 2)
+        offsets = grid @ np.array([ahead, [-ahead[1], ahead[0]]])
+        places = carried[some] + offsets[:, None]
+        within = self._inside(places)
+        possible = within.mean(1) >= 0.2 if len(some) else np.zeros(len(offsets), np.bool_)
+        if len(some) < 4 or not possible.any():
             return np.zeros(2)
-        reference, turn = self.reference[active[some]], linear[some]
-        reach = min(24.0, 6.0 + float(np.hypot(*self.lead)))
-        ticks = np.arange(-reach, reach + 1, 3.0)
-        offsets = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2) + self.lead
-        places = (carried[some] + offsets[:, None]).reshape(-1, 2)
-        likeness, shift = reference.repeated(len(offsets)).likeness(image, places, np.tile(turn, (len(offsets), 1, 1)))
-        hit = (likeness > 0.6) & (np.abs(shift) < self.settings.lighting) & self._inside(places)
-        share = hit.reshape(len(offsets), -1).mean(1)
+        offsets, places, within = offsets[possible], places[possible], within[possible]
+        reference = self.reference[active[some]].coarse(len(offsets))
+        turn = np.tile(linear[some], (len(offsets), 1, 1))
+        likeness, shift = reference.likeness(image, places.reshape(-1, 2), turn)
+        hit = (likeness > 0.6) & (np.abs(shift) < settings.lighting)
+        share = (hit.reshape(within.shape) & within).mean(1)
         best = int(np.argmax(share))
-        return offsets[best] if share[best] >= 0.15 else np.zeros(2)
+        return offsets[best] if share[best] >= 0.2 else np.zeros(2)
 
     def _close_gaps(self, missed: FloatArray, now: int, xy: FloatArray) -> None:
         """Where a point is seen again, spread what it was carried wrong over the frames since it was last seen."""

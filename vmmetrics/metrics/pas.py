@@ -1,0 +1,93 @@
+"""PAS, perceptible amplitude: follows points on everything that moves by itself, against the camera's motion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vmmetrics.functional import perceptible_amplitude_score
+from vmmetrics.perception.points import grid_queries, object_tracks
+from vmmetrics.perception.protocols import PointTracks
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
+
+FEW_VISIBLE = 0.25
+"""Share of an object's points below which those left no longer stand for the whole object in sight."""
+
+MAX_EXTRA_QUERIES = 2
+"""Times that an object which turned or was hidden is given new points."""
+
+UPSTREAM_GRID = 900
+"""The released code's 30 x 30 grid over the frame; what falls inside the mask is kept."""
+
+
+def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
+    """Score the perceptible amplitude of a clip.
+
+    Args:
+        scene: The clip.
+        protocol: ``"vmmetrics"``: points on every object that moves by itself, wherever it is first seen well, and
+            again where most of them were lost. ``"vmbench"``: the released code's grid over the objects of the first
+            frame and over the rest.
+    """
+    clip = scene.clip
+    size = (float(clip.width), float(clip.height))
+    if protocol == "vmbench":
+        subject, background = _upstream_tracks(scene)
+        return perceptible_amplitude_score(subject.xy, background.xy, size, protocol=protocol)
+    if len(clip) == 1:
+        return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
+    tracks, visible = _subject_tracks(scene)
+    return perceptible_amplitude_score(
+        tracks,
+        None,
+        size,
+        subject_visibility=visible,
+        camera=scene.camera.homographies,
+        fps=clip.fps,
+        protocol=protocol,
+    )
+
+
+def _subject_tracks(scene: Scene) -> tuple[FloatArray, BoolArray]:
+    """(T, N, 2) and (T, N) of the points of all objects."""
+    frames = len(scene.clip)
+    xy, visible = [np.zeros((frames, 0, 2))], [np.zeros((frames, 0), np.bool_)]
+    for item_id, tracks in object_tracks(scene).items():
+        for some in (tracks, *_extra_tracks(scene, item_id, tracks)):
+            xy.append(some.xy)
+            visible.append(some.visible)
+    return np.concatenate(xy, 1), np.concatenate(visible, 1)
+
+
+def _extra_tracks(scene: Scene, item_id: int, tracks: PointTracks) -> list[PointTracks]:
+    """New points for an object where it is in sight and most of its first points are not."""
+    objects = scene.objects
+    area = (objects.labels == item_id).sum((1, 2))
+    share = tracks.visible.mean(1)
+    extra: list[PointTracks] = []
+    for _ in range(MAX_EXTRA_QUERIES):
+        lacking = np.where(share < FEW_VISIBLE, area, 0)
+        frame = int(np.argmax(lacking))
+        # A sliver at the border of the picture, or of a mask about to end, is not worth new points.
+        if lacking[frame] < 0.5 * area.max():
+            break
+        queries = grid_queries(objects.labels[frame] == item_id, objects.scale, frame, tracks.visible.shape[1])
+        extra.append(scene.track(f"object:{item_id}@{frame}", queries))
+        share = np.maximum(share, extra[-1].visible.mean(1))
+    return extra
+
+
+def _upstream_tracks(scene: Scene) -> tuple[PointTracks, PointTracks]:
+    """Tracks of the released code's grid in the first frame: inside the objects' masks, and outside of them."""
+    objects = scene.objects
+    mask = objects.labels[0] > 0
+    side = int(np.sqrt(UPSTREAM_GRID))
+    # CoTracker's regular grid keeps a margin of 1/64 of the width.
+    margin = scene.clip.width / 64
+    x, y = np.meshgrid(
+        np.linspace(margin, scene.clip.width - margin, side), np.linspace(margin, scene.clip.height - margin, side)
+    )
+    points = np.column_stack([np.zeros(x.size), x.ravel(), y.ravel()])
+    columns, rows = ((points[:, 1:] + 0.5) / np.array(objects.scale)).astype(int).T
+    inside = mask[np.minimum(rows, mask.shape[0] - 1), np.minimum(columns, mask.shape[1] - 1)]
+    return scene.track("vmbench:subject", points[inside]), scene.track("vmbench:background", points[~inside])
