@@ -59,6 +59,13 @@ class Patches:
     def __getitem__(self, which: FloatArray) -> Patches:
         return Patches(self.values[which], self.slopes[which], self.weights[which], self.offsets)
 
+    def corner(self) -> FloatArray:
+        """(N,) root-mean-square slope in the direction in which a patch changes least: how unmistakable it is."""
+        weighted = self.weights[..., None] * self.slopes
+        tensor = np.swapaxes(weighted, 1, 2) @ self.slopes / self.weights.sum(1)[:, None, None]
+        least: FloatArray = np.linalg.eigvalsh(tensor)[:, 0]
+        return np.sqrt(np.maximum(least, 0.0))
+
     def coarse(self, times: int) -> Patches:
         """Return every other row and column of the patches, the whole set ``times`` times over."""
         few = (self.offsets % 2 == 0).all(1)

@@ -13,21 +13,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from vmmetrics.perception.embedded.motion_models import apply, fit_similarity, rescale
-from vmmetrics.perception.embedded.patches import NOISE, Patches, sample
+from vmmetrics.perception.embedded.patches import Patches, sample
 from vmmetrics.perception.protocols import Camera, Flow, PointTracks
 from vmmetrics.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from vmmetrics.perception.scene import Scene
 
-DISTINCT = 3 * NOISE
-"""Standard deviation in grey levels from which on a patch has enough in it not to be found just anywhere."""
+DISTINCT = 5.0
+"""Grey levels per pixel, in the direction of least change, from which on a patch is not found just anywhere."""
+
+LONGEST_SEARCH = 128.0
+"""Working pixels that a set out of sight may have gone, half of a usual frame's height."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,9 @@ class _Walk:
         linear = turn @ self.linear[active]
         hidden = not seen.any()
         if hidden:
-            carried = carried + self._search(following, active, carried, linear)
-        expected = self._expected(was, was + motion, carried, safe)
+            expected = carried + self._search(following, active, carried, linear)
+        else:
+            expected = self._expected(was, was + motion, carried, safe)
         at, likeness = self._fit(self.reference[active], following, expected, linear, seen)
         settings = self.settings
         fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
@@ -153,7 +156,7 @@ class _Walk:
         self.lead = np.zeros(2)
         own = np.median(there[safe] - by_camera[safe], axis=0)
         # The few points still seen while a set goes behind something say less about its speed than all did before.
-        trust = 0.5 * count / len(was) if self.cruise.any() else 1.0
+        trust = 0.5 * (count / len(was)) ** 2 if self.cruise.any() else 1.0
         self.cruise = self.speed = self.cruise + trust * (own - self.cruise)
         if count < 8 or np.ptp(was[safe], axis=0).max() < 6:
             return by_camera + own, np.eye(2)
@@ -180,7 +183,7 @@ class _Walk:
         return at, likeness
 
     def _expected(self, was: FloatArray, there: FloatArray, carried: FloatArray, safe: BoolArray) -> FloatArray:
-        """Where to look: the set's motion, and how the flow of the nearest points differs from it in the median.
+        """Where points should be: as the set moves, and as the flow of the nearest ones differs from it in the median.
 
         At the rim of an object the flow is half the background's; its neighbours further in correct it.
         """
@@ -192,13 +195,15 @@ class _Walk:
 
     def _convincing(self, active: NDArray[np.int64], likeness: FloatArray) -> bool:
         """Whether enough points that cannot be mistaken for others were found for a lost set to be back."""
-        distinct = self.reference[active].values.std(1) > DISTINCT
+        distinct = self.reference[active].corner() > DISTINCT
         return bool(distinct.sum() >= 4 and (likeness[distinct] >= self.settings.sure + 0.05).mean() >= 0.35)
 
     def _supported(self, at: FloatArray, fits: BoolArray) -> BoolArray:
-        """Leave out chance finds: in a set of eight or more, a third of a visible point's neighbours are visible, and
-        an eighth of all that lie in the picture."""
-        if len(at) < 8 or fits.sum() < self._inside(at).sum() / 8:
+        """Leave out chance finds in a set of eight or more.
+
+        A third of a visible point's neighbours are visible, and a fifth of all points that lie in the picture.
+        """
+        if len(at) < 8 or fits.sum() < self._inside(at).sum() / 5:
             return fits & (len(at) < 8)
         near = _nearest(at, at, self.settings.neighbours + 1)[:, 1:]
         return fits & (fits[near].mean(1) >= 1 / 3)
@@ -232,12 +237,12 @@ class _Walk:
     ) -> FloatArray:
         """Offset (2,) at which the hidden set shows again, 0 where it does not."""
         settings = self.settings
-        textured = np.flatnonzero(self.reference[active].values.std(1) > DISTINCT)
+        textured = np.flatnonzero(self.reference[active].corner() > DISTINCT)
         some = textured[:: max(1, len(textured) // 24)]
-        length = float(np.hypot(*self.lead))
+        length = min(float(np.hypot(*self.lead)), LONGEST_SEARCH)
         # It may have kept its speed, or slowed down or stopped out of sight: look all along that way.
-        ahead = self.lead / length if length > 0 else np.array([1.0, 0.0])
-        along, across = np.arange(-12.0, length + 13.0, 3.0), np.arange(-12.0, 13.0, 3.0)
+        ahead = self.lead / np.hypot(*self.lead) if length > 0 else np.array([1.0, 0.0])
+        along, across = np.arange(-12.0, 1.2 * length + 13.0, 3.0), np.arange(-9.0, 10.0, 3.0)
         grid = np.stack(np.meshgrid(along, across), -1).reshape(-1, 2)
         offsets = grid @ np.array([ahead, [-ahead[1], ahead[0]]])
         places = carried[some] + offsets[:, None]
