@@ -37,6 +37,8 @@ GAIN_LEVELS = 3.0
 """Colour levels, beyond 3 deviations of the noise, by which following the flow must explain a pixel better."""
 
 
+RATE_SHARE = 0.25
+"""Share of its mean rate over the gap at which a slowly moving pixel must move in the frame at hand."""
 ALIKE_LEVELS, ALIKE_SHARE = 12.0, 0.4
 """Colour levels, and share of the local contrast, by which a pixel may differ from where the flow leads."""
 
@@ -185,9 +187,7 @@ class _Motion:
         else:
             colour, matrices, known = self.colour, self.camera, self.known
         ok &= self._alike(colour, steps)
-        largest = np.empty(steps.shape[:3], np.float32)
-        for t, (step, matrix) in enumerate(zip(steps, matrices, strict=True)):
-            largest[t] = _length(self.grid + step - mapped(matrix, self.grid))
+        rate = np.stack([self.grid + step - mapped(matrix, self.grid) for step, matrix in zip(steps, matrices, strict=True)])
         gap = 1
         for level in range(self.doublings + 1):
             if len(steps) == 0:
@@ -195,9 +195,9 @@ class _Motion:
             if level in (0, self.doublings):
                 for t in range(len(steps)):
                     if known[t]:
-                        self._judge(colour, steps[t], ok[t], matrices[t], largest[t], t, gap, reverse)
+                        self._judge(colour, steps[t], ok[t], matrices[t], rate[t], t, gap, reverse)
             if level < self.doublings:
-                steps, ok, largest = self._doubled(steps, ok, largest, gap)
+                steps, ok = self._doubled(steps, ok, gap)
                 matrices = np.stack([b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)] or [np.eye(3)])
                 known = known[:-gap] & known[gap:]
                 gap *= 2
@@ -210,19 +210,15 @@ class _Motion:
             alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8), 5)
         return alike
 
-    def _doubled(
-        self, steps: FloatArray, ok: BoolArray, largest: FloatArray, gap: int
-    ) -> tuple[FloatArray, BoolArray, FloatArray]:
-        """Join the motion over ``gap`` frames with the next such; also its validity and its largest single step."""
+    def _doubled(self, steps: FloatArray, ok: BoolArray, gap: int) -> tuple[FloatArray, BoolArray]:
+        """Join the motion over ``gap`` frames with the next such, and its validity."""
         longer = np.zeros((max(0, len(steps) - gap), *steps.shape[1:]), np.float32)
         held = np.zeros(longer.shape[:3], np.bool_)
-        most = np.zeros(longer.shape[:3], np.float32)
         for t in range(len(longer)):
             position = self.grid + steps[t]
             longer[t] = steps[t] + warp(steps[t + gap], position)
             held[t] = ok[t] & (warp(ok[t + gap].view(np.uint8), position, nearest=True) > 0)
-            most[t] = np.maximum(largest[t], warp(largest[t + gap], position))
-        return longer, held, most
+        return longer, held
 
     def _judge(
         self,
@@ -230,7 +226,7 @@ class _Motion:
         step: FloatArray,
         ok: BoolArray,
         matrix: FloatArray,
-        largest: FloatArray,
+        rate: FloatArray,
         t: int,
         gap: int,
         reverse: bool,
@@ -242,9 +238,11 @@ class _Motion:
         sigma = float(np.quantile(size[ok], 0.3)) / 0.845 if ok.any() else 0.0
         travel = _length(still - self.grid)
         threshold = max(FAST_FLOOR if gap == 1 else SLOW_FLOOR, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel
-        # Motion that adds up is even; a jump in one step is the flow's guess at a sudden change.
-        even = size if gap == 1 else np.maximum(size - largest, 0.0)
-        moving = np.where(ok, even / threshold, 0.0).astype(np.float32)
+        moving = np.where(ok, size / threshold, 0.0).astype(np.float32)
+        if gap > 1:
+            # Slow motion goes on all the time; what stands still now and is swept along later does not move yet.
+            now = (rate * residual).sum(-1)
+            moving[now * gap < RATE_SHARE * size * size] = 0
         gap_still = colour_gap(colour[t], warp(colour[t + gap], still))
         gap_moved = colour_gap(colour[t], warp(colour[t + gap], self.grid + step))
         inside = (still >= 0).all(-1) & (still[..., 0] < still.shape[1] - 1) & (still[..., 1] < still.shape[0] - 1)
