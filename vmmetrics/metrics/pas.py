@@ -51,7 +51,8 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
 def _subject_tracks(scene: Scene) -> tuple[FloatArray, BoolArray]:
     """(T, N, 2) and (T, N) of the points of all objects."""
     frames = len(scene.clip)
-    xy, visible = [np.zeros((frames, 0, 2))], [np.zeros((frames, 0), np.bool_)]
+    xy: list[FloatArray] = [np.zeros((frames, 0, 2))]
+    visible: list[BoolArray] = [np.zeros((frames, 0), np.bool_)]
     for item_id, tracks in object_tracks(scene).items():
         for some in (tracks, *_extra_tracks(scene, item_id, tracks)):
             xy.append(some.xy)

@@ -42,7 +42,7 @@ def grid_queries(
     for size in (5, 3):
         eroded = cv2.erode(core, np.ones((size, size), np.uint8), borderValue=1)
         if eroded.sum() >= max(4 * MIN_POINTS, 0.4 * core.sum()):
-            core = eroded
+            core = eroded.astype(np.uint8)
             break
     step = max(1, int(np.sqrt(core.sum() / max_points)))
     while True:

@@ -7,7 +7,7 @@ are fixed in number, so its answer does not depend on how many threads compute t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -78,7 +78,7 @@ class DISFlow:
         backward = np.zeros_like(forward)
         forward_valid = np.zeros((pairs, height, width), np.bool_)
         backward_valid = np.zeros_like(forward_valid)
-        dis = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+        dis: Any = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
         grid = pixel_grid(width, height)
         for t in range(pairs):
             # The very same picture (a repeated frame) needs no search, and DIS would give noise in flat areas.
@@ -96,13 +96,26 @@ class DISFlow:
         """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
         height, width = there.shape[:2]
         target = grid + there
-        returned = cv2.remap(back, target, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        returned = look_up(back, target)
         gap = np.square(there + returned).sum(-1)
         allowed = self.tolerance + self.tolerance_share * np.sqrt(np.square(there).sum(-1))
         x, y = target[..., 0], target[..., 1]
         inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
         agree: BoolArray = (gap < allowed * allowed) & inside
         return agree
+
+
+def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
+    """Bilinear ``image`` (h, w) or (h, w, C) float32 at ``places`` (N, K, 2) x, y; beyond the border, the border."""
+    no_second_map: Any = None
+    looked = cv2.remap(
+        image,
+        places.astype(np.float32, copy=False),
+        no_second_map,
+        cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    return looked.astype(np.float32, copy=False)
 
 
 def pixel_grid(width: int, height: int) -> FloatArray:

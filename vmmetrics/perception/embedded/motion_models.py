@@ -30,8 +30,9 @@ def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
     """
     sx, sy = scale
     to_clip = np.array([[sx, 0.0, (sx - 1) / 2], [0.0, sy, (sy - 1) / 2], [0.0, 0.0, 1.0]])
-    rescaled: FloatArray = to_clip @ model @ np.linalg.inv(to_clip)
-    return rescaled / rescaled[2, 2]
+    moved = to_clip @ model @ np.linalg.inv(to_clip)
+    rescaled: FloatArray = moved / moved[2, 2]
+    return rescaled
 
 
 def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray) -> FloatArray:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from vmmetrics.types import FloatArray
+from vmmetrics.perception.embedded.flow import look_up
+from vmmetrics.types import BoolArray, FloatArray
+
+Index = NDArray[np.integer] | BoolArray
 
 RADIUS = 4
 """Patches are 9 x 9 working pixels: at a short side of 256 about 3.5 % of it, small enough for limbs."""
@@ -56,7 +59,7 @@ class Patches:
         slopes = np.stack([slope_x, slope_y], -1).reshape(len(points), -1, 2)
         return cls(core, slopes, WINDOW * np.maximum(kept, 1e-3), OFFSETS)
 
-    def __getitem__(self, which: FloatArray) -> Patches:
+    def __getitem__(self, which: Index) -> Patches:
         return Patches(self.values[which], self.slopes[which], self.weights[which], self.offsets)
 
     def corner(self) -> FloatArray:
@@ -76,7 +79,7 @@ class Patches:
             self.offsets[few],
         )
 
-    def replace(self, which: FloatArray, new: Patches) -> None:
+    def replace(self, which: Index, new: Patches) -> None:
         """Put ``new`` in the places ``which``."""
         self.values[which], self.slopes[which], self.weights[which] = new.values, new.slopes, new.weights
 
@@ -126,9 +129,9 @@ def sample(image: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArra
     height, width = image.shape[:2]
     x, y = points[..., 0], points[..., 1]
     inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
-    place = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0])).astype(np.float32)
-    values = cv2.remap(image, place, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return values, inside
+    # Far places overflow OpenCV's fixed-point coordinates.
+    places = np.clip(points, -16.0, np.array([width + 16.0, height + 16.0]))
+    return look_up(image, places), inside
 
 
 def _moments(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

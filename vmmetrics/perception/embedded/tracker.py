@@ -127,10 +127,9 @@ class _Walk:
         carried, turn = self._carry(pair, was, was + motion, safe)
         linear = turn @ self.linear[active]
         hidden = not seen.any()
+        expected = self._expected(was, was + motion, carried, safe)
         if hidden:
-            expected = carried + self._search(following, active, carried, linear)
-        else:
-            expected = self._expected(was, was + motion, carried, safe)
+            expected = expected + self._search(following, active, carried, linear)
         at, likeness = self._fit(self.reference[active], following, expected, linear, seen)
         settings = self.settings
         fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
@@ -206,7 +205,8 @@ class _Walk:
         if len(at) < 8 or fits.sum() < self._inside(at).sum() / 5:
             return fits & (len(at) < 8)
         near = _nearest(at, at, self.settings.neighbours + 1)[:, 1:]
-        return fits & (fits[near].mean(1) >= 1 / 3)
+        supported: BoolArray = fits & (fits[near].mean(1) >= 1 / 3)
+        return supported
 
     def _renew(
         self,
@@ -275,8 +275,8 @@ class _Walk:
 
     def _inside(self, points: FloatArray) -> BoolArray:
         height, width = self.images.shape[1:]
-        inside: BoolArray = ((points > -0.5) & (points < np.array([width, height]) - 0.5)).all(-1)
-        return inside
+        inside = (points > -0.5) & (points < np.array([width, height]) - 0.5)
+        return inside[..., 0] & inside[..., 1]
 
 
 def _nearest(of: FloatArray, to: FloatArray, count: int) -> NDArray[np.int64]:
