@@ -53,19 +53,19 @@ class Sign:
 # Bounds: `low` is what 99 % of the frames of the real clips stay under, at 7 to 30 frames a second, `high` what defects
 # injected into them show; benchmarks/quality_thresholds.py prints both.
 SIGNS = (
-    Sign("blur", 0.25, 0.05, 0.25),
-    Sign("noise", 0.25, 0.05, 0.30),
+    Sign("blur", 0.25, 0.05, 0.20),
+    Sign("noise", 0.25, 0.03, 0.12),
     Sign("blocks", 1.00, 0.35, 0.80),
     Sign("foreign", 0.10, 0.01, 0.05),
     Sign("foreign", 0.05, 0.05, 0.15),
     Sign("foreign", 0.02, 0.25, 0.60),
-    Sign("foreign, lasting", 0.05, 0.12, 0.25),
+    Sign("foreign, lasting", 0.05, 0.18, 0.35),
     Sign("displaced", 0.20, 0.02, 0.10),
     Sign("displaced", 0.05, 0.15, 0.40),
     Sign("displaced", 0.02, 0.55, 1.00),
-    Sign("displaced, lasting", 0.20, 0.03, 0.15),
-    Sign("displaced, lasting", 0.05, 0.40, 0.80),
-    Sign("displaced, lasting", 0.02, 1.00, 1.80),
+    Sign("displaced, lasting", 0.20, 0.08, 0.25),
+    Sign("displaced, lasting", 0.05, 0.60, 1.10),
+    Sign("displaced, lasting", 0.02, 1.50, 2.50),
     Sign("broken rhythm", 1.00, 0.30, 0.80),
 )
 

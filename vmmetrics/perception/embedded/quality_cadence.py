@@ -25,8 +25,17 @@ SAME_WAY = 0.5
 """Cosine between the motion before and after: below, something turned, and may have stood for a frame by right."""
 JUMP = 0.5
 """A jump exceeds the motion around it by at least this share of what the freeze held back."""
-CADENCE_SHARE = 0.8
-"""Animation on twos or threes: so many of the pictures are held equally long, two frames or more."""
+LONGEST_PERIOD = 8
+"""Repeats may come every two to eight frames by right: animation on twos and threes, 24 frames a second shown at 25
+to 30. Rarer ones do not come from a frame rate."""
+CADENCE_SHARE = 0.6
+"""So many of the repeats that a period predicts must be there (the others may fall where nothing moves)."""
+CADENCE_SLACK = 0.75
+"""... each within so many frames of its place: a period that is no whole number of frames is rounded to frames."""
+FEWEST_REPEATS = 4
+"""Fewer do not make a cadence ..."""
+CADENCE_SPAN = 1 / 3
+"""... nor do repeats within less than this part of the clip."""
 
 
 def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
@@ -45,10 +54,15 @@ def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
 
 
 def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
-    """Return (T,) in working pixels: by how much a frame breaks the rhythm of the motion; 0 where it does not."""
+    """Return (T,) in working pixels: by how much a frame breaks the rhythm of the motion; 0 where it does not.
+
+    A freeze of one frame, or one after which the motion goes on as if nothing had been, is held against the frames
+    that repeat; a longer one that a jump makes good, against the frame of the jump. A steady cadence is no break.
+    """
     motion, change = steps(flow, shape)
     found = np.zeros(len(flow.images))
-    held = np.zeros(len(flow.images), np.bool_)
+    repeats: list[int] = []
+    jumps = 0
     start = 1
     while start < len(motion):
         run = _freeze(motion, change, start)
@@ -56,20 +70,22 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
             start += 1
             continue
         first, after = start + 1, start + run + 1  # frames: step t leads to frame t + 1
-        held[first:after] = True
-        missed, jumped = _rhythm(motion, change, start, run)
+        jumped = _is_made_good(motion, change, start, run)
+        missed = _pace(motion, start - 1, _moving(motion, start - 1))
         if jumped and run > 1:
             found[after] = missed
         else:
             found[first:after] = missed
+            repeats.append(first)
+            jumps += jumped
         start += run
-    return np.zeros_like(found) if _is_cadence(held) else found
+    steady = 2 * jumps < len(repeats) and _is_cadence(repeats, len(found))  # a frame rate repeats, it does not skip
+    return np.zeros_like(found) if steady else found
 
 
 def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
     """Return how many steps from ``start`` on repeat the frame before them, amid motion that goes on; 0 for none."""
-    speed = np.linalg.norm(motion[start - 1], axis=-1)
-    moving = speed > MOVING
+    moving = _moving(motion, start - 1)
     if moving.mean() < MOVING_SHARE:
         return 0
     run = 0
@@ -78,7 +94,7 @@ def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
     if run == 0 or start + run == len(motion):  # a clip that ends still has stopped
         return 0
     resumed = start + run
-    moving &= np.linalg.norm(motion[resumed], axis=-1) > MOVING
+    moving &= _moving(motion, resumed)
     if moving.mean() < MOVING_SHARE:
         return 0
     before, after = motion[start - 1][moving], motion[resumed][moving]
@@ -99,26 +115,30 @@ def _is_still(motion: FloatArray, change: FloatArray, reference: int, step: int,
     return halted and bool(change[step][moving].mean() < UNCHANGED * change[reference][moving].mean())
 
 
-def _rhythm(motion: FloatArray, change: FloatArray, start: int, run: int) -> tuple[float, bool]:
-    """Return the motion missed in each step of a freeze (working pixels), and whether it is made good by a jump."""
+def _is_made_good(motion: FloatArray, change: FloatArray, start: int, run: int) -> bool:
+    """Whether the step after a freeze covers what the freeze held back, too."""
     resumed = start + run
-    cells = np.linalg.norm(motion[start - 1], axis=-1) > MOVING
-    cells &= np.linalg.norm(motion[resumed], axis=-1) > MOVING
-    usual = _pace(motion, start - 1, cells)
-    usual_change = change[start - 1][cells].mean()
-    if resumed + 1 < len(motion):
-        usual = min(usual, _pace(motion, resumed + 1, cells)) or usual
-        usual_change = max(usual_change, change[resumed + 1][cells].mean())
-    leap = _pace(motion, resumed, cells)
-    jumped = leap > (1 + JUMP * run) * usual or change[resumed][cells].mean() > (1 + JUMP) * usual_change
-    return _pace(motion, start - 1, cells), bool(jumped)
+    cells = _moving(motion, start - 1) & _moving(motion, resumed)
+    usual, usual_change = _pace(motion, start - 1, cells), change[start - 1][cells].mean()
+    if resumed + 1 < len(motion) and (later := _pace(motion, resumed + 1, cells)) > STILL * usual:
+        usual, usual_change = (usual + later) / 2, max(usual_change, change[resumed + 1][cells].mean())
+    further = _pace(motion, resumed, cells) > (1 + JUMP * run) * usual
+    return further or bool(change[resumed][cells].mean() > (1 + JUMP) * usual_change)
 
 
-def _is_cadence(held: BoolArray) -> bool:
-    """Whether pictures are held for the same number of frames, two or more, as a rule: a style, not a fault."""
-    new = np.flatnonzero(~held)
-    if held.mean() < 1 / 3 or len(new) < 4:
+def _moving(motion: FloatArray, step: int) -> BoolArray:
+    return np.asarray(np.linalg.norm(motion[step], axis=-1) > MOVING)
+
+
+def _is_cadence(repeats: list[int], length: int) -> bool:
+    """Whether ``repeats`` come at a steady period in a clip of ``length`` frames: its frame rate, no fault."""
+    places = np.asarray(repeats, dtype=float)
+    if len(places) < FEWEST_REPEATS or np.ptp(places) < CADENCE_SPAN * length:
         return False
-    lengths = np.diff(new)
-    most = int(np.bincount(lengths).argmax())
-    return bool(most > 1 and np.mean(lengths == most) >= CADENCE_SHARE)
+    for period in np.arange(2, LONGEST_PERIOD + 0.01, 0.1):
+        turns = np.round((places - places[0]) / period)
+        offsets = places - turns * period
+        off = np.abs(offsets - (offsets.min() + offsets.max()) / 2).max()
+        if off <= CADENCE_SLACK and len(set(turns)) >= CADENCE_SHARE * (np.ptp(places) / period + 1):
+            return True
+    return False

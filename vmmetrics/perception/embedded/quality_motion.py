@@ -93,8 +93,8 @@ def _off_path(from_left: FloatArray, from_right: FloatArray, from_chord: FloatAr
     """Return the displacement (rows, columns) that three predictions of where content should be agree upon.
 
     Each argument (rows, columns, 2) is where content is minus where it should be: carried on from the two frames
-    before, carried back from the two frames after, and on the line between the frames next to the defect. A bounce or a kick
-    leaves one of the first two at zero; in a curve at speed the third points the other way.
+    before, carried back from the two frames after, and on the line between the frames next to the defect. A bounce
+    or a kick leaves one of the first two at zero; in a curve at speed the third points the other way.
     """
     mean = (from_left + from_right) / 2
     longer = np.sqrt(np.maximum((from_left**2).sum(-1), (from_right**2).sum(-1)))
