@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from vmmetrics.functional import motion_smoothness_score
+from vmmetrics.functional.motion_smoothness import SmoothnessThresholds
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import MetricResult, Protocol
 
-EMBEDDED_THRESHOLD = 0.15
-"""Drop of the embedded quality model that counts, from benchmarks/quality_thresholds.py."""
+EMBEDDED_THRESHOLDS = SmoothnessThresholds(
+    amplitude_bounds=(0.05, 0.2), thresholds=(0.15, 0.15, 0.15), unknown_amplitude=0.15
+)
+"""Drops of the embedded quality that count, at amplitudes in diagonals per second."""
 
 
 def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> MetricResult:
     """Score a clip's motion smoothness.
 
+    Under ``"vmbench"`` the released code's rule is applied (a change in either direction flags both frames); with
+    another quality model than Q-Align its score is not comparable with published ones.
+
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
-        amplitude: Amplitude of the clip's motion as PAS gives it, or None.
+        amplitude: Amplitude of the clip's motion in diagonals per second, or None where there is none.
+
+    Returns:
+        Score in 0..1, 1 best; missing for a single frame.
     """
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")
-    return motion_smoothness_score(scene.quality, amplitude, threshold=EMBEDDED_THRESHOLD, protocol=protocol)
+    # VMBench's amplitudes are per clip, in another unit than the bounds of the table.
+    threshold = EMBEDDED_THRESHOLDS.at(amplitude if protocol == "vmmetrics" else None)
+    return motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)

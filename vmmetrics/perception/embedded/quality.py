@@ -10,7 +10,7 @@ blur that builds up, light) is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -131,7 +131,7 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     }
 
 
-def lasting(by_length: list[FloatArray]) -> FloatArray:
+def lasting(by_length: Sequence[FloatArray]) -> FloatArray:
     """Return (T, rows, columns): evidence of defects of two and more frames, given to each of their frames."""
     found = np.full_like(by_length[0], -np.inf)
     for length, values in enumerate(by_length[1:], start=2):
@@ -164,7 +164,7 @@ def over_frame(values: FloatArray, share: float) -> FloatArray:
 
 def ramp(values: FloatArray, low: float, high: float) -> FloatArray:
     """Return 0 up to ``low``, 1 from ``high`` on, linear in between."""
-    return np.clip((values - low) / (high - low), 0, 1)
+    return np.asarray(np.clip((values - low) / (high - low), 0, 1))
 
 
 def level(fine: FloatArray, edges: FloatArray) -> FloatArray:

@@ -62,7 +62,7 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
     motion, change = steps(flow, shape)
     found = np.zeros(len(flow.images))
     repeats: list[int] = []
-    jumps = 0
+    leaps: list[float] = []
     start = 1
     while start < len(motion):
         run = _freeze(motion, change, start)
@@ -70,16 +70,17 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
             start += 1
             continue
         first, after = start + 1, start + run + 1  # frames: step t leads to frame t + 1
-        jumped = _is_made_good(motion, change, start, run)
+        leap = _leap(motion, change, start, run)
         missed = _pace(motion, start - 1, _moving(motion, start - 1))
-        if jumped and run > 1:
+        if leap > 1 and run > 1:
             found[after] = missed
         else:
             found[first:after] = missed
             repeats.append(first)
-            jumps += jumped
+            leaps.append(leap)
         start += run
-    steady = 2 * jumps < len(repeats) and _is_cadence(repeats, len(found))  # a frame rate repeats, it does not skip
+    # A frame rate repeats frames and skips none.
+    steady = _is_cadence(repeats, len(found)) and float(np.median(leaps)) < 1
     return np.zeros_like(found) if steady else found
 
 
@@ -115,15 +116,15 @@ def _is_still(motion: FloatArray, change: FloatArray, reference: int, step: int,
     return halted and bool(change[step][moving].mean() < UNCHANGED * change[reference][moving].mean())
 
 
-def _is_made_good(motion: FloatArray, change: FloatArray, start: int, run: int) -> bool:
-    """Whether the step after a freeze covers what the freeze held back, too."""
+def _leap(motion: FloatArray, change: FloatArray, start: int, run: int) -> float:
+    """Return how far the step after a freeze goes: above 1, far enough to make good what was held back."""
     resumed = start + run
     cells = _moving(motion, start - 1) & _moving(motion, resumed)
     usual, usual_change = _pace(motion, start - 1, cells), change[start - 1][cells].mean()
     if resumed + 1 < len(motion) and (later := _pace(motion, resumed + 1, cells)) > STILL * usual:
         usual, usual_change = (usual + later) / 2, max(usual_change, change[resumed + 1][cells].mean())
-    further = _pace(motion, resumed, cells) > (1 + JUMP * run) * usual
-    return further or bool(change[resumed][cells].mean() > (1 + JUMP) * usual_change)
+    further = _pace(motion, resumed, cells) / ((1 + JUMP * run) * usual)
+    return max(further, float(change[resumed][cells].mean() / ((1 + JUMP) * max(usual_change, 0.1))))
 
 
 def _moving(motion: FloatArray, step: int) -> BoolArray:

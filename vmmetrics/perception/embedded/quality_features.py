@@ -49,7 +49,7 @@ def luma(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(grey, dtype=np.uint8)
 
 
-def cell_means(plane: NDArray[np.generic], shape: tuple[int, int]) -> FloatArray:
+def cell_means(plane: NDArray[np.integer | np.floating], shape: tuple[int, int]) -> FloatArray:
     """Return the mean of ``plane`` (h, w) over each cell of a grid of ``shape``."""
     rows, columns = min(shape[0], plane.shape[0]), min(shape[1], plane.shape[1])
     means = cv2.resize(plane, (columns, rows), interpolation=cv2.INTER_AREA)
