@@ -19,7 +19,7 @@ def merge(
 
     output, messages = open_consoles()
     merged = merge_runs(runs, out)
-    print_results(merged.table, output, messages)
+    print_results(merged.table, output, messages, name_failures=True)
     if merged.duplicates:
         messages.print(f"{len(merged.duplicates)} clips were in several runs", markup=False)
     if merged.conflicts:

@@ -87,7 +87,8 @@ class LiveProgress:
         self._scored += 1
         self._failed += record.failed
         if record.failed:
-            self._console.print(Text(f"failed: {printable(record.clip)}: {printable(reasons(record))}", "red"))
+            text = f"failed: {printable(record.clip)}: {printable(reasons(record))}"
+            self._console.print(Text(text, "red"), soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done, status=self._status())
         elif not record.failed:

@@ -17,17 +17,16 @@ from vmmetrics.run.table import Table, cell
 _STYLES = {"failed": "red", "-": "dim"}
 SHOWN_CLIPS = 100
 """Rows per clip on the screen; all of them are in scores.csv."""
-SHOWN_FAILURES = 20
-"""Failures repeated at the end."""
 
 
-def print_results(table: Table, output: Console, messages: Console) -> None:
+def print_results(table: Table, output: Console, messages: Console, *, name_failures: bool = False) -> None:
     """Print clips, models, means, what is missing and why, failures, and where everything lies.
 
     Args:
         table: The records.
         output: For the tables.
         messages: For failures and directions.
+        name_failures: Give the reason of every failure; a run has done so on its way.
     """
     output.print(_clips(table))
     if len(table) > SHOWN_CLIPS:
@@ -36,7 +35,7 @@ def print_results(table: Table, output: Console, messages: Console) -> None:
         output.print(_means(table))
     _print_missing(table, output)
     output.print(Text(table.label, "bold"), soft_wrap=True)
-    for record in table.failed[:SHOWN_FAILURES]:
+    for record in table.failed if name_failures else []:
         messages.print(Text(f"failed: {printable(record.clip)}: {printable(reasons(record))}", "red"), soft_wrap=True)
     if table.failed:
         messages.print(Text(f"{len(table.failed)} of {len(table)} clips failed", "bold red"))

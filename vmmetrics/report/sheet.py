@@ -8,15 +8,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.report.findings import Findings, Perceived
 from vmmetrics.report.overlay import draw_frame
 from vmmetrics.report.plot import draw_plot, strips_of
-from vmmetrics.report.style import (
-    FAINT,
-    FAULT,
-    INK,
-    METRIC_COLOURS,
-    PAPER,
-    RULE,
-    write,
-)
+from vmmetrics.report.style import FAINT, FAULT, INK, METRIC_COLOURS, PAPER, RULE, wrapped, write
 from vmmetrics.types import Event
 
 WIDTH = 1500
@@ -47,7 +39,7 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
     size = (cell, max(2, round(cell * clip.height / clip.width)))
     plot = draw_plot(strips_of(findings, len(clip)), len(clip), clip.fps, WIDTH - 2 * BORDER, chosen)
     events = findings.events[:LISTED_EVENTS]
-    words = (len(events) + 4) * _LINE
+    words = (len(events) + 3) * _LINE
     height = _HEADER + rows * (size[1] + _CAPTION) + plot.height + words + 2 * BORDER
     page = Image.new("RGB", (WIDTH, height), PAPER)
     draw = ImageDraw.Draw(page)
@@ -77,11 +69,9 @@ def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
         if middle < num_frames and all(abs(middle - other) > 1 for other in chosen) and len(chosen) < wanted:
             chosen.append(middle)
     spread = [round(i * (num_frames - 1) / max(1, wanted - 1)) for i in range(wanted)]
-    rest = sorted(set(range(num_frames)) - set(chosen), key=lambda f: (f not in spread, f))
     while len(chosen) < wanted:  # of the evenly spread ones, always the one farthest from all chosen
-        best = max(rest[: len(spread)] or rest, key=lambda f: min((abs(f - c) for c in chosen), default=num_frames))
-        chosen.append(best)
-        rest.remove(best)
+        left = [f for f in spread if f not in chosen] or [f for f in range(num_frames) if f not in chosen]
+        chosen.append(max(left, key=lambda f: min((abs(f - other) for other in chosen), default=0)))
     return tuple(sorted(chosen))
 
 
@@ -104,8 +94,10 @@ def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width:
         draw.rounded_rectangle((x, y, x + chip, y + 58), 6, outline=RULE, width=2)
         draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=METRIC_COLOURS.get(metric, INK))
         write(draw, (x + 16, y + 8), metric.upper(), 14, FAINT)
-        number = value is not None
-        write(draw, (x + 16, y + 27), value or reason, 20 if number else 13, INK if number else FAINT, width=chip - 24)
+        if value is not None:
+            write(draw, (x + 16, y + 27), value, 20, INK)
+        for row, line in enumerate(wrapped(reason, 12, chip - 24, 2) if value is None else []):
+            write(draw, (x + 16, y + 24 + 15 * row), line, 12, FAINT)
 
 
 def _chips(findings: Findings) -> list[tuple[str, str | None, str]]:

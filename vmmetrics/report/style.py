@@ -69,6 +69,19 @@ def fitted(text: str, size: int, width: float) -> str:
     return text.rstrip() + "..."
 
 
+def wrapped(text: str, size: int, width: float, lines: int) -> list[str]:
+    """``text`` broken between words into at most ``lines`` lines of ``width`` pixels, the last cut off if need be."""
+    broken: list[str] = []
+    rest = text.split()
+    while rest and len(broken) < lines - 1:
+        taken = 1
+        while taken < len(rest) and text_width(" ".join(rest[: taken + 1]), size) <= width:
+            taken += 1
+        broken.append(fitted(" ".join(rest[:taken]), size, width))
+        rest = rest[taken:]
+    return [*broken, fitted(" ".join(rest), size, width)] if rest else broken
+
+
 def write(
     draw: ImageDraw.ImageDraw,
     at: tuple[float, float],
