@@ -126,6 +126,7 @@ class PeopleTracker:
         self._settings = settings
         self._probes = probe_frames(len(frames), fps, settings)
         self._longest_gap = max(1, round(settings.join_seconds * fps))
+        self._rejected: list[tuple[int, Region]] = []
         self._fewest = min(len(frames), max(settings.person_frames, round(settings.person_seconds * fps)))
 
     def run(self) -> list[Track]:
@@ -154,11 +155,15 @@ class PeopleTracker:
         """Start a track from a detection, unless it belongs to one."""
         if any(frame in t.poses and _on_body(points, t.poses[frame]) for t in tracks):
             return
-        seed = self._network.landmarks(self._frames[frame], Region.from_alignment(points[0], points[1]))
-        if seed.flag >= 0.5:
+        region = Region.from_alignment(points[0], points[1])
+        if any(frame == other and _same_place(region, seen) for other, seen in self._rejected):
+            return
+        seed = self._network.landmarks(self._frames[frame], region)
+        if quality(seed) >= self._settings.keep_quality:
             again = self._network.landmarks(self._frames[frame], seed.next_region)
             seed = max(seed, again, key=quality)
         if quality(seed) < self._settings.seed_quality:
+            self._rejected.append((frame, region))
             return
         if any(frame in t.poses and same_person(t.poses[frame], seed) for t in tracks):
             return
@@ -204,6 +209,12 @@ def steady(old: Region, new: Region) -> Region:
     moved = np.hypot(new.x - old.x, new.y - old.y) / old.side
     turned = abs((new.rotation - old.rotation + np.pi) % (2 * np.pi) - np.pi)
     return old if moved < 0.03 and turned < 0.06 and abs(new.side / old.side - 1) < 0.05 else new
+
+
+def _same_place(one: Region, other: Region) -> bool:
+    """Whether two regions show nearly the same, so that a second look would tell nothing new."""
+    apart = np.hypot(one.x - other.x, one.y - other.y) / max(one.side, other.side)
+    return bool(apart < 0.15 and 0.75 < one.side / max(other.side, 1e-6) < 1.33)
 
 
 def _on_body(points: FloatArray, pose: Landmarks) -> bool:
