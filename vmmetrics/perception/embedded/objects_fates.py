@@ -29,6 +29,10 @@ INSIDE_SHARE = 0.4
 """Share of an object that its motion would have left in the frame; below it the object has left."""
 COVERED_SHARE = 0.5
 """Share of an object's expected place that another object must take up to hide it."""
+LEAST_SHARE = 0.005
+"""Share of the frame that an object must cover to be missed."""
+CONTACT_SHARE = 0.25
+"""Share of an object's rim along another object from which on they may be pieces of one."""
 GLANCE = 3
 """Frames after the last sight that are looked at."""
 
@@ -52,6 +56,8 @@ def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity
     velocity = _velocity(evidence, labels, identity, list(frames))
     if _leaves(evidence, mask, last, velocity):
         return "left"
+    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or contact(labels[last], identity) >= CONTACT_SHARE:
+        return "hidden"  # a piece of something: how it came off or was lost says little
     if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
         return "hidden"
     # The last frame or two may already show half of a fade: the sight before counts.
@@ -61,6 +67,13 @@ def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity
         return "hidden"
     before = last - int(np.argmax(areas[::-1] >= 0.9 * nearly_last))
     return "vanished" if _is_replaced(evidence, labels[before] == identity, before, last, velocity) else "hidden"
+
+
+def contact(labels: NDArray[np.unsignedinteger], identity: int) -> float:
+    """Share of the rim of object ``identity`` in one frame's labels (h, w) that lies along other objects."""
+    mask = (labels == identity).view(np.uint8)
+    rim = (cv2.dilate(mask, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))) > 0) & (mask == 0)
+    return float((labels[rim] > 0).mean()) if rim.any() else 0.0
 
 
 def _velocity(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +24,8 @@ UNLIKE_SHARE = 0.25
 """A place of which less than this share looks as before shows something else, wherever the object went."""
 SAMPLES = 5
 """Frames of its life that are compared with one another."""
+CLING_SHARE, CLING_LIFE = 0.2, 0.6
+"""Share of its rim along which, and of its frames in which, a part clings to the object it belongs to."""
 REPLACED_SHARE = 0.3
 """Share of the smaller mask that two labels have in common when one takes the other's place."""
 REPLACED_FRAMES = 4
@@ -82,6 +85,26 @@ def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, 
 def _centre(mask: BoolArray) -> FloatArray:
     rows, columns = np.nonzero(mask)
     return np.array([columns.mean(), rows.mean()])
+
+
+def merge_parts(labels: Labels) -> None:
+    """Give an object that clings to a larger one most of its life the larger one's label, in place."""
+    sizes = np.bincount(labels.ravel())
+    for identity in sorted(np.flatnonzero(sizes)[1:].tolist(), key=lambda i: int(sizes[i])):
+        frames = np.flatnonzero((labels == identity).any((1, 2)))
+        clings = np.zeros(len(sizes), int)
+        for t in frames.tolist():
+            mask = (labels[t] == identity).view(np.uint8)
+            x, y, w, h = cv2.boundingRect(mask)
+            window = (slice(max(0, y - 2), y + h + 2), slice(max(0, x - 2), x + w + 2))
+            rim = (cv2.dilate(mask[window], np.ones((5, 5), np.uint8)) > 0) & (mask[window] == 0)
+            shares = np.bincount(labels[t][window][rim], minlength=len(sizes)) / max(1, np.count_nonzero(rim))
+            clings += shares >= CLING_SHARE
+        clings[0] = 0
+        larger = [i for i in np.flatnonzero(clings).tolist() if np.count_nonzero(labels == i) > sizes[identity]]
+        host = max(larger, key=lambda i: int(clings[i]), default=None)
+        if host is not None and clings[host] >= CLING_LIFE * len(frames):
+            labels[labels == identity] = host
 
 
 def drop_replaced(labels: Labels, moved: dict[int, int]) -> None:

@@ -12,7 +12,7 @@ from vmmetrics.perception.embedded.objects_evidence import Evidence, gather_evid
 from vmmetrics.perception.embedded.objects_fates import fate_after
 from vmmetrics.perception.embedded.objects_linking import join_pieces
 from vmmetrics.perception.embedded.objects_pops import find_pops
-from vmmetrics.perception.embedded.objects_pruning import drop_replaced, drop_unmoved, trim_residue
+from vmmetrics.perception.embedded.objects_pruning import drop_replaced, drop_unmoved, merge_parts, trim_residue
 from vmmetrics.perception.embedded.objects_tracking import MaskTracker, moving_map
 from vmmetrics.perception.protocols import Objects, SceneObject
 from vmmetrics.types import BoolArray
@@ -30,11 +30,11 @@ class MotionSegmenter:
     """Objects are what moves by itself, followed through rests and back to before it moved.
 
     Attributes:
-        min_frames: An object is seen in at least this many frames ...
+        min_seconds: An object is seen for at least this long, and in three frames; shorter ones are chance ...
         min_moved: ... and moves by itself in this many.
     """
 
-    min_frames: int = 5
+    min_seconds: float = 0.25
     min_moved: int = 3
 
     def segment(self, scene: Scene) -> Objects:
@@ -42,12 +42,13 @@ class MotionSegmenter:
         evidence = gather_evidence(scene)
         labels = self._follow(evidence)
         join_pieces(evidence, labels)
-        kept = []
+        kept: list[SceneObject] = []
+        least = min(len(evidence), max(3, round(self.min_seconds * evidence.fps)))
         out = np.zeros(labels.shape, np.uint8)
         for identity in np.unique(labels)[1:].tolist():
             mask = labels == identity
             present = mask.any((1, 2))
-            if present.sum() < min(self.min_frames, len(present)) or len(kept) == MAX_OBJECTS:
+            if present.sum() < least or len(kept) == MAX_OBJECTS:
                 continue
             occluded = _occluded(evidence, labels, identity, present)
             kept.append(SceneObject(len(kept) + 1, "object", present, occluded))
@@ -76,6 +77,7 @@ class MotionSegmenter:
         trim_residue(labels, moving)
         drop_unmoved(evidence, labels)
         drop_replaced(labels, moved)
+        merge_parts(labels)
         self._add_pops(evidence, labels, moving)
         return labels
 
