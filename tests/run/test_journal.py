@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmmetrics.errors import SetupError
 from vmmetrics.run.journal import Journal, encode
 
 LINES = [{"clip": "a", "x": 1}, {"clip": "ü\u2028b", "x": 2.5}, {"clip": "c\n", "x": None}]
@@ -57,6 +60,22 @@ def test_not_a_number_never_reaches_the_file(tmp_path: Path, value: float) -> No
     with pytest.raises(ValueError, match="not JSON compliant"):
         journal.append([{"a": 1}, {"a": value}])
     assert journal.read_new() == []
+
+
+def test_a_full_disk_is_said_to_be_one_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "j.jsonl")
+    journal.append(LINES[:1])
+
+    def full(descriptor: int) -> None:
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size - 5)  # the last bytes found no room
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("vmmetrics.run.journal.os.fsync", full)
+    with pytest.raises(SetupError, match="No space left on device"):
+        journal.append(LINES[1:2])
+    monkeypatch.undo()
+    journal.append(LINES[2:])
+    assert Journal(tmp_path / "j.jsonl").read_new() == [LINES[0], LINES[2]]
 
 
 def test_a_name_that_is_no_utf8_survives() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -90,7 +91,5 @@ def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(Text(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
     scored = next((record for record in table if record.scores and record.path), None)
     if scored is not None:
-        import shlex
-
         command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(printable(scored.clip))} --out show.png"
         messages.print(Text(f"what cost points: {command}"), soft_wrap=True)

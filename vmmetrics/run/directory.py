@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
-from vmmetrics.run.journal import Journal, Line, iterate_lines
+from vmmetrics.run.journal import Journal, Line, iterate_lines, sync_folder
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
 from vmmetrics.run.record import Record
 from vmmetrics.types import METRICS
@@ -235,6 +235,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from vmmetrics.errors import SetupError
 
 Line = dict[str, Any]
 
@@ -67,13 +70,32 @@ class Journal:
 
         Raises:
             ValueError: A value is NaN or infinite; nothing was written.
+            SetupError: The disk is full or failing; what was written of the lines is cut off by the next append.
         """
         data = b"".join(encode(line) for line in lines)
-        self.cut_torn_tail()  # another process may have been killed in the middle of a line since we looked
-        with self.path.open("ab") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            self.cut_torn_tail()  # another process may have been killed in the middle of a line since we looked
+            new = not self.path.exists()
+            with self.path.open("ab") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if new:
+                sync_folder(self.path.parent)
+        except OSError as error:
+            raise SetupError(
+                f"Cannot write to {self.path}: {error.strerror}; what was scored before is kept"
+            ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in ``folder`` survive a power cut, where the system lets a program ask for that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def iterate_lines(path: Path, containing: bytes = b"") -> Iterator[Line]:
