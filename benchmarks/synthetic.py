@@ -1,6 +1,6 @@
 """The suite on rendered clips with known truth.
 
-    python -m benchmarks.synthetic [--suites pas tcs mss negatives matrix] [--clips 70] [--first-seed 10000]
+    python -m benchmarks.synthetic [--suites pas tcs mss negatives matrix] [--clips 70] [--first-seed 10000] [--textures DIR]
 
 Which metric owns a defect is laid down here, before anything is measured:
 
@@ -21,8 +21,9 @@ import os
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -38,8 +39,12 @@ from benchmarks.evaluate import (
     smoothness_counts,
 )
 from benchmarks.scenes import SUITES, GlitchSpec, PresenceSpec, SceneSpec, SyntheticClip, TimingSpec, render
+from benchmarks.scenes import suite as suite_of
 from benchmarks.scenes.spec import GLITCHES
+from benchmarks.scenes.textures import HELD_OUT_SEED, TextureBank
 from vmmetrics.suite import ClipScores, Suite
+
+Bank = TextureBank | None
 
 AMPLITUDE_OF_INTEREST = 0.02  # diagonals per second; below it a relative error says little
 MATRIX_METRICS = ("mss", "ois", "pas", "tcs")
@@ -54,19 +59,13 @@ def score(suite: Suite, clip: SyntheticClip) -> ClipScores:
     return scores
 
 
-def clips(name: str, seeds: Iterable[int]) -> Iterator[SyntheticClip]:
-    """Render the clips of a suite one by one."""
-    for seed in seeds:
-        yield render(SUITES[name](seed), seed)
-
-
-def measure_pas(seeds: range) -> None:
+def measure_pas(seeds: range, bank: Bank) -> None:
     """Print the error of the amplitude by kind of motion and of camera."""
     suite = Suite(metrics=("pas",))
     errors: dict[str, list[float]] = defaultdict(list)
     worst = []
     missing = 0
-    for clip in clips("pas", seeds):
+    for clip in suite_of("pas", seeds, bank):
         if clip.amplitude < AMPLITUDE_OF_INTEREST:
             continue
         found = score(suite, clip).amplitude
@@ -88,12 +87,12 @@ def measure_pas(seeds: range) -> None:
     print_worst(worst)
 
 
-def measure_negatives(seeds: range) -> None:
+def measure_negatives(seeds: range, bank: Bank) -> None:
     """Print what the metrics say of clips with nothing in them but camera, light and noise."""
     suite = Suite(metrics=("pas", "mss", "tcs"))
     scores: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     worst = []
-    for clip in clips("negatives", seeds):
+    for clip in suite_of("negatives", seeds, bank):
         found = score(suite, clip)
         row = tuple(found.scores.get(key, float("nan")) for key in ("pas", "mss", "tcs"))
         scores[clip.name].append((row[0], row[1], row[2]))
@@ -112,14 +111,14 @@ def measure_negatives(seeds: range) -> None:
     print_worst(worst)
 
 
-def measure_tcs(seeds: range) -> None:
+def measure_tcs(seeds: range, bank: Bank) -> None:
     """Print how unexplained changes are found and explained ones left alone."""
     suite = Suite(metrics=("tcs",))
     counts: dict[str, Counts] = defaultdict(Counts)
     number: dict[str, int] = defaultdict(int)
     excused: dict[str, int] = defaultdict(int)
     worst = []
-    for clip in clips("tcs", seeds):
+    for clip in suite_of("tcs", seeds, bank):
         result = score(suite, clip).results["tcs"]
         found = coherence_counts(clip, result.events)
         alarmed = excused_alarms(clip, result.events)
@@ -135,14 +134,14 @@ def measure_tcs(seeds: range) -> None:
     print_worst(worst, 16)
 
 
-def measure_mss(seeds: range) -> None:
+def measure_mss(seeds: range, bank: Bank) -> None:
     """Print how spoilt frames are found, and what is flagged in clips that merely move."""
     suite = Suite(metrics=("mss",))
     counts: dict[str, Counts] = defaultdict(Counts)
     bursts: dict[str, Counts] = defaultdict(Counts)
     number: dict[str, int] = defaultdict(int)
     worst = []
-    for clip in clips("mss", seeds):
+    for clip in suite_of("mss", seeds, bank):
         result = score(suite, clip).results["mss"]
         found, burst = smoothness_counts(clip, result.events), burst_counts(clip, result.events)
         what = clip.name.split("/")[0]
@@ -184,16 +183,16 @@ def defects(scene: SceneSpec) -> dict[str, SceneSpec]:
 OWNERS = {"vanish": "tcs", "appear": "tcs"}  # every other defect below is of MSS
 
 
-def measure_matrix(seeds: range) -> None:
+def measure_matrix(seeds: range, bank: Bank) -> None:
     """Print by how many standard deviations of clean scores each defect moves each metric."""
     suite = Suite(metrics=MATRIX_METRICS)
     clean: list[dict[str, float]] = []
     spoilt: dict[str, list[dict[str, float]]] = defaultdict(list)
     for seed in seeds:
         scene = replace(SUITES["tcs"](13 * seed + 12), name="matrix")  # every 13th is of the kind that only moves
-        clean.append(score(suite, render(scene, seed)).scores)
+        clean.append(score(suite, render(scene, seed, bank)).scores)
         for name, spec in defects(scene).items():
-            spoilt[name].append(score(suite, render(spec, seed)).scores)
+            spoilt[name].append(score(suite, render(spec, seed, bank)).scores)
     print(f"\nSpecificity: fall of each metric in standard deviations of its clean scores (at least {DEVIATION_FLOOR})")
     print(f"  {'':12}" + "".join(f"{key:>9}" for key in MATRIX_METRICS) + "   owner")
     for name, rows in spoilt.items():
@@ -232,7 +231,7 @@ def print_worst(worst: Sequence[tuple[float, str]], count: int = 8) -> None:
             print(f"    {badness:8.3f}  {text}")
 
 
-MEASURES: dict[str, Callable[[range], None]] = {
+MEASURES: dict[str, Callable[[range, Bank], None]] = {
     "pas": measure_pas,
     "negatives": measure_negatives,
     "tcs": measure_tcs,
@@ -254,13 +253,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suites", nargs="+", choices=MEASURES, default=list(MEASURES))
     parser.add_argument("--clips", type=int, help="clips per suite; by default one or more of every kind")
-    parser.add_argument("--first-seed", type=int, default=10_000)
+    parser.add_argument("--first-seed", type=int, default=HELD_OUT_SEED)
+    parser.add_argument("--textures", type=Path, help="folder of videos and images to cut from instead")
     arguments = parser.parse_args()
+    held_out = arguments.first_seed >= HELD_OUT_SEED
+    bank = TextureBank((arguments.textures,), held_out) if arguments.textures else None
     print(machine())
     for name in arguments.suites:
         start = time.perf_counter()
         seeds = range(arguments.first_seed, arguments.first_seed + (arguments.clips or DEFAULT_CLIPS[name]))
-        MEASURES[name](seeds)
+        MEASURES[name](seeds, bank)
         print(f"  seeds {seeds.start} to {seeds.stop - 1}, {time.perf_counter() - start:.0f} s", flush=True)
 
 
