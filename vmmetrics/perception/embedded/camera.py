@@ -185,6 +185,10 @@ class GlobalMotion:
         share = float(weights @ (sample.agreement(coarse, 0.3) > 0.25))
         if share < self.min_inliers:
             return np.eye(3), "unknown", share
+        # A plane that tilts bends away from every affine motion, so the richest model is fitted first, from far.
+        rich = self._refine("homography", sample, coarse, weights, (0.25, 0.25, 0.35, 0.5, 0.7, 1.0))
+        if weights @ sample.agreement(rich) > weights @ sample.agreement(coarse):
+            coarse = rich
         followers = weights * sample.agreement(coarse, 0.5)
         count = float(followers.sum() ** 2 / np.square(followers).sum())
         kinds: tuple[Kind, ...] = ("translation", "affine", "homography")

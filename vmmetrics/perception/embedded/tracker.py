@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 DISTINCT = 5.0
 """Grey levels per pixel, in the direction of least change, from which on a patch is not found just anywhere."""
 
+WHOLE = 0.7
+"""Share of the points in the picture that must be visible for their arrangement to be trusted."""
+
 LONGEST_SEARCH = 128.0
 """Working pixels that a set out of sight may have gone, half of a usual frame's height."""
 
@@ -98,6 +101,7 @@ class _Walk:
         self.seen = np.zeros(count, np.bool_)
         self.last_seen = start.copy()
         self.linear = np.tile(np.eye(2), (count, 1, 1))
+        self.layout = at.copy()
         self.reference = Patches.cut(np.zeros((1, 1), np.float32), at)
         self.cruise, self.speed, self.lead = np.zeros(2), np.zeros(2), np.zeros(2)
         order = range(frames) if self.forwards else range(frames - 1, -1, -1)
@@ -133,16 +137,36 @@ class _Walk:
         at, likeness = self._fit(self.reference[active], following, expected, linear, seen)
         settings = self.settings
         fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
+        fits &= safe | hidden | (np.hypot(*(at - expected).T) < settings.reach / 2)
         now = self._supported(at, fits)
-        if hidden and not self._convincing(active, likeness):
-            now[:] = False
         missed = np.full((len(self.at), 2), np.nan)
+        if hidden and self._convincing(active, likeness, at - expected):
+            carried, lost_way = expected, carried
+            missed[active] = expected - lost_way
+        else:
+            lost_way = carried
+            now &= not hidden
         again = now & ~seen
-        missed[active[again]] = at[again] - carried[again]
+        missed[active[again]] = (at - lost_way)[again]
         self.at[active] = np.where(now[:, None], at, carried)
-        self.seen[active], self.linear[active] = now, linear
+        self.seen[active] = now
+        self._remember(pair, active, linear, vanished=bool(seen.any() and not now.any()))
         self._renew(pair, active, image, following, was, now & safe & (likeness < settings.renew_below))
         return missed
+
+    def _remember(self, pair: int, active: NDArray[np.int64], linear: FloatArray, vanished: bool) -> None:
+        """Keep the arrangement of the points while it can be trusted; a set out of sight returns to it.
+
+        Points that an occluder is about to cover stick to its edge for a frame or two.
+        """
+        at = self.at[active]
+        within = self._inside(at)
+        if self.seen[active].sum() >= WHOLE * within.sum():
+            self.layout[active], self.linear[active] = at, linear
+            return
+        self.layout[active] = apply(self.camera[pair], self.layout[active]) + self.speed
+        if vanished:
+            self.at[active] = self.layout[active]
 
     def _carry(self, pair: int, was: FloatArray, there: FloatArray, safe: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Where the set's motion takes every point, and how it turns and scales patches (2, 2)."""
@@ -157,7 +181,7 @@ class _Walk:
         # The few points still seen while a set goes behind something say less about its speed than all did before.
         trust = 0.5 * (count / len(was)) ** 2 if self.cruise.any() else 1.0
         self.cruise = self.speed = self.cruise + trust * (own - self.cruise)
-        if count < 8 or np.ptp(was[safe], axis=0).max() < 6:
+        if count < max(8, len(was) / 3) or np.ptp(was[safe], axis=0).max() < 6:
             return by_camera + own, np.eye(2)
         model = fit_similarity(was[safe], there[safe], noise=0.5)
         return apply(model, was), model[:2, :2]
@@ -192,20 +216,30 @@ class _Walk:
         expected: FloatArray = carried + np.median((there - carried)[safe][near], axis=1)
         return expected
 
-    def _convincing(self, active: NDArray[np.int64], likeness: FloatArray) -> bool:
-        """Whether enough points that cannot be mistaken for others were found for a lost set to be back."""
+    def _convincing(self, active: NDArray[np.int64], likeness: FloatArray, shifted: FloatArray) -> bool:
+        """Whether enough points that cannot be mistaken for others were found, all together, for a lost set to be back.
+
+        ``shifted`` (N, 2) is how far each point was moved to fit; by chance they go every way.
+        """
         distinct = self.reference[active].corner() > DISTINCT
-        return bool(distinct.sum() >= 4 and (likeness[distinct] >= self.settings.sure + 0.05).mean() >= 0.35)
+        if distinct.sum() < 4:
+            return False
+        found = distinct & (likeness >= self.settings.sure + 0.05)
+        if found.any():
+            found &= np.hypot(*(shifted - np.median(shifted[found], axis=0)).T) < 1.0
+        return bool(found.sum() >= 0.35 * distinct.sum())
 
     def _supported(self, at: FloatArray, fits: BoolArray) -> BoolArray:
         """Leave out chance finds in a set of eight or more.
 
         A third of a visible point's neighbours are visible, and a fifth of all points that lie in the picture.
         """
-        if len(at) < 8 or fits.sum() < self._inside(at).sum() / 5:
-            return fits & (len(at) < 8)
+        if len(at) < 8 or not fits.any():
+            return fits
         near = _nearest(at, at, self.settings.neighbours + 1)[:, 1:]
         supported: BoolArray = fits & (fits[near].mean(1) >= 1 / 3)
+        if supported.sum() < self._inside(at).sum() / 5:
+            supported[:] = False
         return supported
 
     def _renew(
