@@ -1,6 +1,7 @@
 """The suite on rendered clips with known truth.
 
-    python -m benchmarks.synthetic [--suites pas tcs mss negatives matrix] [--clips 70] [--first-seed 10000] [--textures DIR]
+    python -m benchmarks.synthetic [--suites pas tcs mss negatives matrix] [--clips N] [--first-seed 10000]
+                                   [--textures DIR]
 
 Which metric owns a defect is laid down here, before anything is measured:
 
