@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.clip import Clip
-from vmmetrics.perception.embedded.flow import DISFlow, working_size
+from vmmetrics.perception.embedded.flow import working_size
 
 
 def shift(x: float, y: float) -> np.ndarray:

@@ -99,7 +99,7 @@ class _Walk:
         count, frames = len(start), len(self.images)
         self.at = at.copy()
         self.seen = np.zeros(count, np.bool_)
-        self.last_seen = start.copy()
+        self.last_known = start.copy()
         self.linear = np.tile(np.eye(2), (count, 1, 1))
         self.layout = at.copy()
         self.reference = Patches.cut(np.zeros((1, 1), np.float32), at)
@@ -122,8 +122,8 @@ class _Walk:
             self._close_gaps(found, t + order.step, xy)
             image = following
 
-    def _step(self, t: int, active: NDArray[np.int64], image: FloatArray, following: FloatArray) -> FloatArray:
-        """Go from frame ``t`` to the next one; returns (N, 2) how far carried points were off, NaN elsewhere."""
+    def _step(self, t: int, active: NDArray[np.int64], image: FloatArray, following: FloatArray) -> NDArray[np.int64]:
+        """Go from frame ``t`` to the next one; returns the points that were found again."""
         pair = t if self.forwards else t - 1
         was, seen = self.at[active], self.seen[active]
         motion = sample(self.flow[pair], was[:, None])[0][:, 0]
@@ -139,20 +139,16 @@ class _Walk:
         fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
         fits &= safe | hidden | (np.hypot(*(at - expected).T) < settings.reach / 2)
         now = self._supported(at, fits)
-        missed = np.full((len(self.at), 2), np.nan)
+        found = now & ~seen
         if hidden and self._convincing(active, likeness, at - expected):
-            carried, lost_way = expected, carried
-            missed[active] = expected - lost_way
-        else:
-            lost_way = carried
-            now &= not hidden
-        again = now & ~seen
-        missed[active[again]] = (at - lost_way)[again]
+            carried, found = expected, np.ones_like(seen)
+        elif hidden:
+            now, found = np.zeros_like(seen), np.zeros_like(seen)
         self.at[active] = np.where(now[:, None], at, carried)
         self.seen[active] = now
         self._remember(pair, active, linear, vanished=bool(seen.any() and not now.any()))
         self._renew(pair, active, image, following, was, now & safe & (likeness < settings.renew_below))
-        return missed
+        return active[found]
 
     def _remember(self, pair: int, active: NDArray[np.int64], linear: FloatArray, vanished: bool) -> None:
         """Keep the arrangement of the points while it can be trusted; a set out of sight returns to it.
@@ -293,13 +289,19 @@ class _Walk:
         best = int(np.argmax(share))
         return offsets[best] if share[best] >= 0.2 else np.zeros(2)
 
-    def _close_gaps(self, missed: FloatArray, now: int, xy: FloatArray) -> None:
-        """Where a point is seen again, spread what it was carried wrong over the frames since it was last seen."""
-        for n in np.flatnonzero(np.isfinite(missed[:, 0])):
-            gap = abs(now - int(self.last_seen[n]))
+    def _close_gaps(self, found: NDArray[np.int64], now: int, xy: FloatArray) -> None:
+        """Let points that were found again have moved evenly, but for the camera, since they were last known."""
+        for since in np.unique(self.last_known[found]).tolist():
+            which = found[self.last_known[found] == since]
+            gap = abs(now - since)
+            path = [xy[since, which]]
+            for k in range(gap):
+                path.append(apply(self.camera[since + k if self.forwards else since - k - 1], path[-1]))
+            missed = self.at[which] - path[-1]
             for k in range(1, gap):
-                xy[self.last_seen[n] + (k if self.forwards else -k), n] += missed[n] * (k / gap)
-        self.last_seen[self.seen] = now
+                xy[since + k if self.forwards else since - k, which] = path[k] + missed * (k / gap)
+        self.last_known[self.seen] = now
+        self.last_known[found] = now
 
     def _is_valid(self, pair: int, points: FloatArray) -> BoolArray:
         height, width = self.images.shape[1:]
