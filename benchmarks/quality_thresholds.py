@@ -15,7 +15,6 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.scenes.glitches import spoil
 from benchmarks.scenes.spec import GLITCHES, STRENGTHS, GlitchSpec
@@ -23,6 +22,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, pas
 from vmmetrics.perception.presets import load_preset
 from vmmetrics.perception.scene import Scene
+from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
 
 REAL_CLIPS = Path(__file__).resolve().parents[2] / "shared" / "real-clips"
@@ -51,8 +51,9 @@ def windows(strides: tuple[int, ...]) -> Iterator[tuple[str, int, Clip]]:
             yield path.name, stride, Clip(frames, times, clip.fps / stride, path.name)
 
 
-def largest_drops(quality: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.maximum(-np.diff(quality), 0)
+def drops_of(quality: FloatArray) -> FloatArray:
+    """Return (T-1,): by how much quality falls into each frame."""
+    return np.asarray(np.maximum(-np.diff(quality), 0))
 
 
 def derive(strides: tuple[int, ...]) -> None:
@@ -63,22 +64,22 @@ def derive(strides: tuple[int, ...]) -> None:
     for name, stride, clip in windows(strides):
         scene = Scene(clip, models)
         amplitude = pas.measure(scene, "vmmetrics").amplitude
-        drops = largest_drops(scene.quality)
+        drops = drops_of(scene.quality)
         by_class[int(np.searchsorted(bounds, amplitude or 0.0, side="right"))].extend(drops.tolist())
         score = mss.measure(scene, "vmmetrics", amplitude).score
         print(
             f"{name:30} 1/{stride}  amplitude {amplitude or 0:.3f}  MSS {score:.3f}  drop {drops.max():.3f}", flush=True
         )
-    for index, drops in enumerate(by_class):
+    for index, pooled in enumerate(by_class):
         low = bounds[index - 1] if index else 0.0
-        if not drops:
+        if not pooled:
             print(f"amplitude from {low:.3f}: no frames")
             continue
-        shares = [float(np.mean(np.array(drops) > threshold)) for threshold in GRID]
+        shares = [float(np.mean(np.array(pooled) > threshold)) for threshold in GRID]
         fitting = [t for t, share in zip(GRID, shares, strict=True) if share <= FALSE_FLAGS]
         chosen = f"{fitting[0]:.2f}" if fitting else f"above {GRID[-1]}"
         listed = "  ".join(f">{t:.2f}: {100 * s:.2f} %" for t, s in zip(GRID[::5], shares[::5], strict=True))
-        print(f"amplitude from {low:.3f}: {len(drops)} frames, threshold {chosen} at {FALSE_FLAGS:.0%}   {listed}")
+        print(f"amplitude from {low:.3f}: {len(pooled)} frames, threshold {chosen} at {FALSE_FLAGS:.0%}   {listed}")
 
 
 def recall(seeds: range) -> None:

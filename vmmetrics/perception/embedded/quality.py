@@ -20,8 +20,9 @@ from scipy.ndimage import median_filter
 from vmmetrics.perception.embedded.quality_cadence import breaks
 from vmmetrics.perception.embedded.quality_features import combs, detail, grid_shape, luma, neighbour_quantile
 from vmmetrics.perception.embedded.quality_motion import displaced, foreign
+from vmmetrics.perception.protocols import Flow
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 
 DEPTH = 0.8
 """Share of its level that a frame with an undoubted defect loses; what is left keeps bad clips below good ones."""
@@ -58,7 +59,7 @@ SIGNS = (
     Sign("blocks", 1.00, 0.35, 0.80),
     Sign("foreign", 0.10, 0.01, 0.05),
     Sign("foreign", 0.05, 0.05, 0.15),
-    Sign("foreign", 0.02, 0.25, 0.60),
+    Sign("foreign", 0.02, 0.35, 0.80),
     Sign("foreign, lasting", 0.05, 0.18, 0.35),
     Sign("displaced", 0.20, 0.02, 0.10),
     Sign("displaced", 0.05, 0.15, 0.40),
@@ -107,8 +108,10 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     pixels. Blur and noise must show in all directions: motion blur spares the one across the motion.
     """
     shape = fine.shape[-2:]
-    content, contrast = foreign(scene.flow, shape)
-    offset, speed = displaced(scene.flow)
+    rhythm, held = breaks(scene.flow, shape)
+    flow = without(scene.flow, held)
+    content, contrast = foreign(flow, shape)
+    offset, speed = displaced(flow)
     around = widen(speed, 3, 0.8, REACH)
     pace = np.stack([cv2.resize(plane, shape[::-1], interpolation=cv2.INTER_AREA) for plane in around])
     blurred = (neighbour_quantile(fine, 0.2, REACH) - fine).min(2).max(1)
@@ -119,16 +122,33 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     lively = 1 + 0.5 * widen(speed, 5, 0.9, LONG_REACH)
     alien = [excess(values, 3, 0.8, REACH) / hidden for values in content]
     shifted = [excess(values, 5, 0.9, LONG_REACH) / lively for values in offset]
+    shown = np.cumsum(~held) - 1  # a held frame has the evidence of the one it repeats
     return {
         "blur": blurred,
         "noise": noisy,
         "blocks": (edges - neighbour_quantile(edges, 0.8, REACH)).max(1)[:, None, None],
-        "foreign": smooth(alien[0]),
-        "foreign, lasting": lasting(alien),
-        "displaced": smooth(shifted[0]),
-        "displaced, lasting": lasting(shifted),
-        "broken rhythm": breaks(scene.flow, shape)[:, None, None],
+        "foreign": smooth(alien[0])[shown],
+        "foreign, lasting": lasting(alien)[shown],
+        "displaced": smooth(shifted[0])[shown],
+        "displaced, lasting": lasting(shifted)[shown],
+        "broken rhythm": rhythm[:, None, None],
     }
+
+
+def without(flow: Flow, held: BoolArray) -> Flow:
+    """Return ``flow`` without the ``held`` frames, each of which is the frame before it once more."""
+    if not held.any():
+        return flow
+    frames = np.flatnonzero(~held)
+    into = frames[1:] - 1
+    return Flow(
+        flow.images[frames],
+        flow.forward[into],
+        flow.backward[into],
+        flow.forward_valid[into],
+        flow.backward_valid[into],
+        flow.scale,
+    )
 
 
 def lasting(by_length: Sequence[FloatArray]) -> FloatArray:

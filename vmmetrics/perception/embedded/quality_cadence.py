@@ -53,15 +53,20 @@ def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
     return motion, change
 
 
-def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
-    """Return (T,) in working pixels: by how much a frame breaks the rhythm of the motion; 0 where it does not.
+def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
+    """Find the frames that break the rhythm of the motion, and those that repeat by a steady cadence.
 
     A freeze of one frame, or one after which the motion goes on as if nothing had been, is held against the frames
     that repeat; a longer one that a jump makes good, against the frame of the jump. A steady cadence is no break.
+
+    Returns:
+        By how much each frame breaks the rhythm (T,) in working pixels, 0 where it does not; and where a frame does no
+        more than keep the cadence (T,).
     """
     motion, change = steps(flow, shape)
     found = np.zeros(len(flow.images))
     repeats: list[int] = []
+    held = np.zeros(len(flow.images), np.bool_)
     leaps: list[float] = []
     start = 1
     while start < len(motion):
@@ -76,12 +81,14 @@ def breaks(flow: Flow, shape: tuple[int, int]) -> FloatArray:
             found[after] = missed
         else:
             found[first:after] = missed
+            held[first:after] = True
             repeats.append(first)
             leaps.append(leap)
         start += run
     # A frame rate repeats frames and skips none.
-    steady = _is_cadence(repeats, len(found)) and float(np.median(leaps)) < 1
-    return np.zeros_like(found) if steady else found
+    if _is_cadence(repeats, len(found)) and float(np.median(leaps)) < 1:
+        return np.where(held, 0, found), held
+    return found, np.zeros_like(held)
 
 
 def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:

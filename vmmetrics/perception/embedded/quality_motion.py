@@ -12,7 +12,7 @@ import numpy as np
 
 from vmmetrics.perception.embedded.quality_features import cell_means
 from vmmetrics.perception.protocols import Flow
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 
 LONGEST = 3
 """Frames: a defect that lasts longer is a state of the clip, not a glitch."""
@@ -44,13 +44,15 @@ def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], Float
     shared = [np.zeros((len(images), *shape), np.float32) for _ in range(LONGEST)]
     contrast = np.stack([cell_means(np.abs(_high_pass(image)), shape) for image in images])
     for t in range(1, len(images) - 1):
-        before = _high_pass(images[t] - sample(images[t - 1], flow.backward[t - 1]))
+        back = flow.backward[t - 1]
+        before, seen_before = _high_pass(images[t] - sample(images[t - 1], back)), _in_frame(back)
         path = flow.forward[t]
         for length in range(1, min(LONGEST, len(images) - 1 - t) + 1):
             if length > 1:
                 path = path + sample(flow.forward[t + length - 1], path)
             after = _high_pass(images[t] - sample(images[t + length], path))
-            both = np.where(before * after > 0, np.minimum(np.abs(before), np.abs(after)), 0)
+            common = seen_before & _in_frame(path) & (before * after > 0)
+            both = np.where(common, np.minimum(np.abs(before), np.abs(after)), 0)
             shared[length - 1][t] = cell_means(both, shape)
     return shared, contrast
 
@@ -118,6 +120,14 @@ def without_camera(field: FloatArray) -> FloatArray:
         distance = (rest**2).sum(1)
         weights = 1 / (1 + distance / max(2.0 * float(np.median(distance)), _LEAST_SPREAD**2))
     return rest.reshape(field.shape).astype(np.float32)
+
+
+def _in_frame(flow: FloatArray) -> BoolArray:
+    """Where ``flow`` (h, w, 2) points to a place inside the frame: what comes in from outside is news by right."""
+    height, width = flow.shape[:2]
+    x = np.arange(width, dtype=np.float32) + flow[..., 0]
+    y = np.arange(height, dtype=np.float32)[:, None] + flow[..., 1]
+    return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
 
 
 def _at_nodes(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
