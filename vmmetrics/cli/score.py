@@ -72,7 +72,8 @@ def score(
         float | None, typer.Option(min=0.01, help="Frames per second where a clip states none. Default: 8.")
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(help="Bound on the frames of one clip, such as 2GB; larger clips are downscaled.")
+        str | None,
+        typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
     ] = None,
     allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
 ) -> None:
@@ -86,7 +87,7 @@ def score(
         {"preset": preset, "protocol": protocol, "metrics": None if metrics is None else _parse_metrics(metrics)},
         {"assume_fps": assume_fps, "max_memory": None if max_memory is None else _parse_bytes(max_memory)},
     )
-    from vmmetrics.cli.progress import LiveProgress, open_consoles
+    from vmmetrics.cli.progress import LiveProgress, count, open_consoles
     from vmmetrics.cli.results import print_results
     from vmmetrics.run.local import default_directory, run
 
@@ -94,7 +95,7 @@ def score(
     tasks = _tasks(clips, settings, prompts, subject, part, messages)
     setup = _prepare(settings)
     directory = default_directory(setup, clips) if out is None else out
-    messages.print(f"{len(tasks)} clips, {setup.label}", markup=False, highlight=False)
+    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)
     with _stoppable(), LiveProgress(messages, setup.settings.metrics, jobs or DEFAULT_JOBS) as progress:
         try:
             table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress)
@@ -126,6 +127,7 @@ def _tasks(
     part: tuple[int, int] | None,
     messages: Console,
 ) -> list[Task]:
+    from vmmetrics.cli.progress import count
     from vmmetrics.run.tasks import shard as shard_of
     from vmmetrics.run.tasks import tasks_of_paths
 
@@ -137,7 +139,7 @@ def _tasks(
             messages.print(f"no clips in {path}", markup=False)
     if found.unmatched:
         first = ", ".join(found.unmatched[:3]) + (" ..." if len(found.unmatched) > 3 else "")
-        messages.print(f"{len(found.unmatched)} prompts in the list have no clip: {first}", markup=False)
+        messages.print(f"{count(len(found.unmatched), 'prompt')} of the list without a clip: {first}", markup=False)
     return found.tasks if part is None else shard_of(found.tasks, *part)
 
 

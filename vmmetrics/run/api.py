@@ -52,7 +52,7 @@ def score(
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         assume_fps: Frames per second where a source states none; None takes the reader's default.
-        max_memory: Bytes that the frames of one clip may take; None takes the reader's default.
+        max_memory: Bytes that one clip may take while it is scored; None takes the reader's default.
         listener: Is told of every clip that is done.
 
     Returns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import cv2
@@ -11,14 +12,21 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import ClipError
 
-DEFAULT_MAX_MEMORY = 512 * 2**20
-"""Bytes of RGB frames a clip may take: 49 frames of 1080p, 194 of 720p or 497 of 480p at full size."""
+DEFAULT_MAX_MEMORY = 4 * 2**30
+"""Bytes a clip may take while it is scored: 340 frames of 1080p, 500 of 720p or 600 of 480p at full size."""
+
+WORKING_BYTES = 50
+"""Bytes that perception holds at its peak per pixel of its working pictures (flow both ways, masks, evidence): 33 to
+51 measured by ``benchmarks/memory.py`` on 60 to 180 frames of two sizes."""
+
+WORKING_SHORT_SIDE = 256
+"""Short side of those working pictures where the clip is larger."""
 
 MAX_PIXELS = 64 * 10**6
 """Pixels per frame above which a header is taken for damage or a decompression bomb; 8K UHD has 33 million."""
 
-MIN_SIDE = 96
-"""Short side that downscaling for memory stops at: below it people and small objects can no longer be told apart."""
+MIN_SIDE = 64
+"""Short side that downscaling for memory stops at: below it hardly an object can be told apart."""
 
 _MIB = 2**20
 
@@ -31,7 +39,7 @@ class Plan:
         count: Frames expected.
         full: (width, height) upright, in square pixels, before downscaling.
         kept: (width, height) as kept.
-        max_memory: Bytes the frames may take together.
+        max_memory: Bytes the clip may take while it is scored.
     """
 
     count: int
@@ -62,6 +70,12 @@ def check_size(width: int, height: int) -> None:
         )
 
 
+def clip_bytes(count: int, width: int, height: int) -> int:
+    """Bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and working pictures."""
+    shrink = min(1.0, WORKING_SHORT_SIDE / min(width, height))
+    return count * width * height * 3 + math.ceil(count * width * height * shrink**2 * WORKING_BYTES)
+
+
 def make_plan(count: int, width: int, height: int, max_memory: int) -> Plan:
     """Choose the size at which ``count`` frames of ``width`` x ``height`` fit into ``max_memory`` bytes.
 
@@ -71,18 +85,25 @@ def make_plan(count: int, width: int, height: int, max_memory: int) -> Plan:
     """
     check_size(width, height)
     full = (width, height)
-    if count * width * height * 3 <= max_memory:
+    if clip_bytes(count, *full) <= max_memory:
         return Plan(count, full, full, max_memory)
-    scale = math.sqrt(max_memory / (count * width * height * 3))
-    kept = (max(1, math.floor(width * scale)), max(1, math.floor(height * scale)))
-    if min(kept) < min(MIN_SIDE, width, height):
-        least = min(1.0, MIN_SIDE / min(full))
-        needed = math.ceil(count * math.ceil(width * least) * math.ceil(height * least) * 3 / _MIB)
+    least = min(1.0, MIN_SIDE / min(full))
+    smallest = (math.ceil(width * least), math.ceil(height * least))
+    if clip_bytes(count, *smallest) > max_memory:
+        needed = math.ceil(clip_bytes(count, *smallest) / _MIB)
         raise ClipError(
             f"{count} frames of {width}x{height} do not fit into {max_memory / _MIB:g} MiB with a short side of "
             f"at least {MIN_SIDE} pixels; max_memory of {needed} MiB would do"
         )
-    return Plan(count, full, kept, max_memory)
+    sizes = range(max(smallest), max(full))  # by the long side, so that every size keeps the aspect
+    long = bisect_right(sizes, max_memory, key=lambda side: clip_bytes(count, *_scaled(full, side)))
+    return Plan(count, full, _scaled(full, sizes[long - 1]) if long else smallest, max_memory)
+
+
+def _scaled(size: tuple[int, int], long_side: int) -> tuple[int, int]:
+    width, height = size
+    longest = max(size)
+    return max(1, width * long_side // longest), max(1, height * long_side // longest)
 
 
 class FrameStore:
@@ -116,8 +137,7 @@ class FrameStore:
         self._used += 1
 
     def _grow(self) -> None:
-        frame_bytes = self._frames[0].nbytes
-        room = self._plan.max_memory // frame_bytes
+        room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
         if room <= self._used:
             raise ClipError(
                 f"More frames than the {self._plan.count} expected do not fit into "

@@ -32,7 +32,7 @@ class Limits:
     """What the caller allows and assumes.
 
     Attributes:
-        max_memory: Bytes of RGB frames a clip may take.
+        max_memory: Bytes a clip may take while it is scored.
         assume_fps: Frame rate where the source states none.
         fps: Frame rate that overrides what the source states, or None.
     """

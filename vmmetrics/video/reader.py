@@ -41,7 +41,8 @@ def read_clip(
         fps: Frames per second, whatever the source states.
         assume_fps: Frames per second where the source states none.
         layout: Axes of an array: T, H, W, C and B in any order, C and B optional (``"TCHW"``). Guessed where None.
-        max_memory: Bytes the RGB frames may take; a clip that exceeds them is downscaled. Default 512 MiB.
+        max_memory: Bytes the clip may take while it is scored, frames and perception; a clip that exceeds them is
+            downscaled. Default 4 GiB.
         name: What to call it. Default: the file name, or ``"clip"``.
         prompt: Text it was generated from.
         subject: Who or what it is about. Default: found in the prompt by rule.
