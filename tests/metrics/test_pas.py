@@ -1,0 +1,108 @@
+"""PAS from pixels, given perfect masks: what remains is flow, camera, tracker and formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.perception.conftest import draw, views_of
+from vmmetrics.clip import Clip
+from vmmetrics.metrics import pas
+from vmmetrics.perception.embedded.camera import GlobalMotion
+from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.embedded.tracker import GridTracker
+from vmmetrics.perception.protocols import Objects, SceneObject
+from vmmetrics.perception.scene import Models, Scene
+
+DIAGONAL = 400.0  # of 320 x 240
+STILL = np.eye(3)
+PAN = np.array([[1, 0, 4.0], [0, 1, -1.0], [0, 0, 1.0]])
+TURN = np.array([[np.cos(0.02), -np.sin(0.02), 3.2], [np.sin(0.02), np.cos(0.02), -3.1], [0, 0, 1.0]])
+TURN_AND_ZOOM = TURN @ np.array([[1.01, 0, -1.6], [0, 1.01, -1.2], [0, 0, 1.0]])
+
+
+class DiscSegmenter:
+    """Says exactly where the disc is."""
+
+    def __init__(self, views, place, radius=36.0):
+        self.views, self.place, self.radius = views, place, radius
+
+    def segment(self, scene):
+        frames = len(scene.clip)
+        y, x = np.mgrid[: scene.clip.height, : scene.clip.width]
+        labels = np.zeros((frames, *y.shape), np.uint8)
+        for t in range(frames):
+            if (at := self.place(t)) is not None:
+                centre = self.views[t] @ [*at, 1.0]
+                labels[t][np.hypot(x - centre[0] / centre[2], y - centre[1] / centre[2]) < self.radius] = 1
+        present = labels.any((1, 2))
+        objects = (SceneObject(1, "object", present, np.zeros(frames, bool)),) if present.any() else ()
+        return Objects(labels, objects, (1.0, 1.0))
+
+
+def scene_of(views, place, every=1, **options) -> Scene:
+    clip = draw(views, place, **options)
+    clip = Clip(clip.frames[::every], clip.timestamps[::every], clip.fps / every)
+    segmenter = DiscSegmenter(views[::every], lambda t: place(t * every))
+    return Scene(clip, Models(DISFlow(), GlobalMotion(), segmenter, GridTracker(), None, None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("step", [STILL, PAN, TURN])
+@pytest.mark.parametrize("speed", [1.5, 6.0])
+def test_amplitude_is_the_objects_own_motion_whatever_the_camera_does(step, speed):
+    scene = scene_of(views_of(step, 13), lambda t: (110.0 + speed * t, 120.0))
+    result = pas.measure(scene, "vmmetrics")
+    assert result.amplitude == pytest.approx(speed * 8 / DIAGONAL, rel=0.05)
+
+
+def test_halving_the_frame_rate_changes_little():
+    views = views_of(PAN, 25)
+
+    def place(t):
+        return 110.0 + 3 * t, 120.0 + 10 * np.sin(t / 8)
+
+    full, half = (pas.measure(scene_of(views, place, every), "vmmetrics") for every in (1, 2))
+    assert half.amplitude == pytest.approx(full.amplitude, rel=0.1)
+    assert half.score == pytest.approx(full.score, rel=0.1)
+
+
+def test_camera_motion_alone_is_nothing():
+    result = pas.measure(scene_of(views_of(TURN_AND_ZOOM, 5), lambda t: None), "vmmetrics")
+    assert result.score == 0.0
+    assert result.events
+
+
+def test_a_still_object_under_a_moving_camera_has_next_to_no_amplitude():
+    result = pas.measure(scene_of(views_of(TURN_AND_ZOOM, 9), lambda t: (160.0, 120.0)), "vmmetrics")
+    assert result.score < 0.02
+
+
+def test_one_frame_is_missing():
+    assert pas.measure(scene_of(views_of(STILL, 1), lambda t: (160.0, 120.0)), "vmmetrics").missing
+
+
+def test_an_object_that_comes_back_another_way_round_gets_new_points():
+    def place(t):
+        return (100.0 + 5 * t, 120.0) if t < 6 or t > 9 else None
+
+    views = views_of(STILL, 18)
+    scene = scene_of(views, place)
+    # Replaced while away by a disc of another texture: the first points are not seen again.
+    other = draw(views, place, seed=7).frames
+    background = draw(views, lambda t: None).frames
+    frames = scene.clip.frames.copy()
+    y, x = np.mgrid[:240, :320]
+    for t in range(10, 18):
+        disc = np.hypot(x - 100 - 5 * t, y - 120) < 36
+        frames[t] = np.where(disc[..., None], other[t], background[t])
+    changed = Scene(Clip(frames, scene.clip.timestamps, 8.0), scene.models)
+    result = pas.measure(changed, "vmmetrics")
+    assert len([name for name in changed.calls if name.startswith("tracks:")]) == 2
+    assert result.amplitude == pytest.approx(5 * 8 / DIAGONAL, rel=0.05)
+    assert np.isfinite(result.series["amplitude"][[2, 14]]).all()
+
+
+def test_upstreams_definition_adds_up_over_the_clip():
+    # Ten steps of 6 px on the disc and none behind it: upstream's amplitude is their sum in diagonals.
+    result = pas.measure(scene_of(views_of(STILL, 11), lambda t: (120.0 + 6 * t, 120.0)), "vmbench")
+    assert result.score == pytest.approx(10 * 6 / DIAGONAL, rel=0.1)
