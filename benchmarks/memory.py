@@ -3,7 +3,8 @@
     python -m benchmarks.memory [--clip FILE]
 
 Each size runs in a process of its own, the clip cut to length and resized; a short clip is played back and forth.
-Printed: peak memory above what the process held with models and frames loaded, per frame and per pixel of the working picture.
+Printed: peak memory above what the process held with models and frames loaded, per frame and per pixel of the
+working picture.
 """
 
 from __future__ import annotations
