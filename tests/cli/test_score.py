@@ -81,7 +81,7 @@ def test_options_reach_the_run(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
     (tmp_path / "list.csv").write_text("clip,prompt\na.npy,a dog runs\ngone.npy,a cat\n")
     options = ["--prompts", "list.csv", "--metrics", "pas,mss", "--protocol", "vmbench", "--max-memory", "1.5MB"]
     assert vmmetrics("score", clips, "--out", "run", "--assume-fps", "12", *options, "--subject", "two horses") == 0
-    assert "1 prompts in the list have no clip: gone.npy" in capsys.readouterr().err
+    assert "1 prompt of the list without a clip: gone.npy" in capsys.readouterr().err
     first = json.loads(Path("run/scores.jsonl").read_text().splitlines()[0])
     assert (first["prompt"], first["prompt_source"], first["fps"]) == ("a dog runs", "list", 12)
     assert first["subject"]["source"] == "option"

@@ -27,6 +27,15 @@ def open_consoles() -> tuple[Console, Console]:
     return output, messages
 
 
+def count(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> count(1, "clip"), count(2, "clip")
+    ('1 clip', '2 clips')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def printable(name: str) -> str:
     """A file name that cannot break a terminal: control characters and stray bytes escaped."""
     shown = name.encode("utf-8", "backslashreplace").decode()

@@ -89,7 +89,8 @@ def _print_missing(table: Table, output: Console) -> None:
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(Text(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
-    scored = next((record for record in table if record.scores and record.path), None)
-    if scored is not None:
+    drawable = [record for record in table if record.scores and record.path and not record.error]
+    if drawable:  # the one with the lowest score has most to show; a low PAS alone is no fault
+        scored = min(drawable, key=lambda record: min((s for m, s in record.scores.items() if m != "pas"), default=1))
         command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(printable(scored.clip))} --out show.png"
         messages.print(Text(f"what cost points: {command}"), soft_wrap=True)

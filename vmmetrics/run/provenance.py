@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from typing import Any
 
 # Packages whose code turns a file into pixels or pixels into motion: another version may move a score.
 _DECISIVE = ("vmmetrics", "av", "pillow", "opencv-python-headless", "opencv-python", "ai-edge-litert")
+_PACKAGE = Path(__file__).parents[1]
+_DECIDING_CODE = ("functional", "metrics", "perception", "video")
 # Recorded for the reader; scores do not depend on their version beyond rounding.
 _RECORDED = ("numpy", "scipy", "torch", "torchvision", "transformers", "timm", "spacy", "pandas", "pyarrow")
 
@@ -29,8 +32,24 @@ def version_of(package: str) -> str | None:
 
 
 def decisive_versions() -> dict[str, str]:
-    """Versions that two runs must share for their scores to belong together."""
-    return _versions(_DECISIVE)
+    """Versions that two runs must share for their scores to belong together.
+
+    A checkout has no version of its own between releases, so the code that decides scores is named by its hash there.
+    """
+    versions = _versions(_DECISIVE)
+    if (_PACKAGE.parent / "pyproject.toml").is_file():
+        versions["vmmetrics"] += f"+{source_hash(_PACKAGE)}"
+    return versions
+
+
+def source_hash(package: Path) -> str:
+    """Eight letters for the content of the code under ``package`` that scores depend on."""
+    files = [file for place in _DECIDING_CODE for file in (package / place).rglob("*.py")]
+    files += [package / f"{name}.py" for name in ("suite", "clip", "types")]
+    whole = hashlib.sha256()
+    for file in sorted(file for file in files if file.is_file()):
+        whole.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return whole.hexdigest()[:8]
 
 
 def recorded_versions() -> dict[str, str]:
