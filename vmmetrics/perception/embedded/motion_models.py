@@ -17,10 +17,10 @@ PARAMETERS: dict[Kind, int] = {"translation": 2, "affine": 6, "homography": 8}
 
 def apply(model: FloatArray, points: FloatArray) -> FloatArray:
     """Map ``points`` (..., 2) by the homography ``model`` (3, 3)."""
-    mapped = points @ model[:2, :2].T + model[:2, 2]
-    depth = points @ model[2, :2] + model[2, 2]
-    result: FloatArray = mapped / depth[..., None]
-    return result
+    mapped: FloatArray = points @ model[:2, :2].T + model[:2, 2]
+    if not model[2, :2].any():
+        return mapped / model[2, 2]
+    return mapped / (points @ model[2, :2] + model[2, 2])[..., None]
 
 
 def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
@@ -47,10 +47,10 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
         return np.eye(3)
     if kind == "translation":
         model = np.eye(3)
-        model[:2, 2] = (weights[:, None] * (targets - points)).sum(0) / total
+        model[:2, 2] = weights @ (targets - points) / total
         return model
-    centre = (weights[:, None] * points).sum(0) / total
-    size = np.sqrt((weights * np.square(points - centre).sum(-1)).sum() / total) + 1e-9
+    centre = weights @ points / total
+    size = np.sqrt(weights @ np.square(points - centre) @ np.ones(2) / total) + 1e-9
     p, q = (points - centre) / size, (targets - centre) / size
     model = np.eye(3)
     plane = np.column_stack([p, np.ones(len(p))])
@@ -60,8 +60,11 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
         model[:2] += np.linalg.solve(normal, weighted.T @ (q - p)).T
     else:
         # Unknowns: the six changes of the affine part, then the two of the denominator.
-        zero = np.zeros_like(plane)
-        design = np.concatenate([np.hstack([plane, zero, -q[:, :1] * p]), np.hstack([zero, plane, -q[:, 1:] * p])])
+        count = len(p)
+        design = np.zeros((2 * count, 8))
+        design[:count, :3] = design[count:, 3:6] = plane
+        design[:count, 6:] = -q[:, :1] * p
+        design[count:, 6:] = -q[:, 1:] * p
         weighted = design * np.concatenate([weights, weights])[:, None]
         normal = weighted.T @ design + RIDGE * total * np.eye(8)
         solved = np.linalg.solve(normal, weighted.T @ (q - p).T.ravel())
