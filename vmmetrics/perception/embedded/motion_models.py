@@ -17,10 +17,9 @@ PARAMETERS: dict[Kind, int] = {"translation": 2, "affine": 6, "homography": 8}
 
 def apply(model: FloatArray, points: FloatArray) -> FloatArray:
     """Map ``points`` (..., 2) by the homography ``model`` (3, 3)."""
-    mapped: FloatArray = points @ model[:2, :2].T + model[:2, 2]
-    if not model[2, :2].any():
-        return mapped / model[2, 2]
-    return mapped / (points @ model[2, :2] + model[2, 2])[..., None]
+    depth = (points @ model[2, :2] + model[2, 2])[..., None] if model[2, :2].any() else model[2, 2]
+    mapped: FloatArray = (points @ model[:2, :2].T + model[:2, 2]) / depth
+    return mapped
 
 
 def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
