@@ -25,6 +25,8 @@ STABLE_SHARE, PART_SHARE = 0.8, 0.4
 """Neither has one that over the last six frames kept this share of itself, of which at least this share was in sight."""
 CHANGED_SHARE = 0.5
 """Share of its place that must show something else afterwards."""
+UNREST_SHARE = 0.35
+"""Share of its place that may change afterwards, where background has come to light."""
 INSIDE_SHARE = 0.4
 """Share of an object that its motion would have left in the frame; below it the object has left."""
 COVERED_SHARE = 0.5
@@ -65,8 +67,7 @@ def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity
     stable = areas[-1] >= max(STABLE_SHARE * earlier, PART_SHARE * usual)
     if not stable and nearly_last < SUDDEN_SHARE * usual:
         return "hidden"
-    before = last - int(np.argmax(areas[::-1] >= 0.9 * nearly_last))
-    return "vanished" if _is_replaced(evidence, labels[before] == identity, before, last, velocity) else "hidden"
+    return "vanished" if _is_replaced(evidence, labels, identity, last, velocity) else "hidden"
 
 
 def contact(labels: NDArray[np.unsignedinteger], identity: int) -> float:
@@ -117,14 +118,36 @@ def _behind_another(
     return max(shares, default=0.0)
 
 
-def _is_replaced(evidence: Evidence, mask: BoolArray, before: int, last: int, velocity: FloatArray) -> bool:
-    """Whether the object is nowhere near in the next frames and its place shows something else."""
-    limit = same_levels(evidence)
-    for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
-        if find_again(evidence, mask, before, t, velocity) is not None:
-            return False
-        there = mapped(evidence.camera_between(before, t), evidence.grid)
-        changed = colour_gap(evidence.colour[before], np.asarray(warp(evidence.colour[t], there))) > limit
-        if t == min(last + GLANCE, len(evidence) - 1) and changed[mask].mean() < CHANGED_SHARE:
-            return False
-    return True
+def _is_replaced(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, velocity: FloatArray
+) -> bool:
+    """Whether the object is nowhere near in the next frames and its place shows something else, and that for good.
+
+    A fade may have begun before the last frame and end after it. What replaces the object must stand still as the
+    background does: a place taken by something that moves is hidden.
+    """
+    after = min(last + GLANCE, len(evidence) - 1)
+    whole = max(0, last - GLANCE)
+    if not (labels[whole] == identity).any():
+        whole = last
+    for before in {whole, last}:
+        mask = labels[before] == identity
+        for t in range(min(last + 2, after), after + 1):
+            if find_again(evidence, mask, before, t, velocity) is not None:
+                return False
+    mask = labels[whole] == identity
+    if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
+        return False
+    later = min(after + GLANCE, len(evidence) - 1)
+    there = mapped(evidence.camera_between(after, whole), evidence.grid)
+    place = warp(mask.view(np.uint8), there, nearest=True) > 0
+    return later == after or _changed_share(evidence, place, after, later) <= UNREST_SHARE
+
+
+def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:
+    """Share of the place ``mask`` of frame ``one`` that looks different in frame ``other``; out of view is changed."""
+    if not mask.any():
+        return 1.0
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], there)))
+    return float((gap[mask] > same_levels(evidence)).mean())

@@ -12,7 +12,7 @@ from vmmetrics.types import BoolArray, FloatArray
 
 Labels = NDArray[np.uint16]
 
-RESIDUE_SHARE = 0.4
+RESIDUE_SHARE = 0.5
 """A resting remainder below this share of the moving object's usual size is background that stuck to it."""
 MOVES_SHARE = 0.25
 """Share of a mask that must move by itself for the object to be moving in that frame."""
@@ -22,6 +22,8 @@ FOLLOWED_SHARE = 0.35
 """Share of an object that must look the same where its mask has gone; a turning or deforming one changes a lot."""
 UNLIKE_SHARE = 0.25
 """A place of which less than this share looks as before shows something else, wherever the object went."""
+FADE_FRAMES = 3
+"""Frames at both ends of its life that are left out of that."""
 SAMPLES = 5
 """Frames of its life that are compared with one another."""
 CLING_SHARE, CLING_LIFE = 0.2, 0.6
@@ -56,6 +58,8 @@ def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
 
 def _was_elsewhere(evidence: Evidence, labels: Labels, identity: int) -> bool:
     frames = np.flatnonzero((labels == identity).any((1, 2)))
+    if len(frames) > 4 * FADE_FRAMES:  # a place may be changing as it is taken for an object, and only then
+        frames = frames[FADE_FRAMES:-FADE_FRAMES]
     some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
     return any(_moved_between(evidence, labels, identity, one, other) for one in some for other in some if one != other)
 
