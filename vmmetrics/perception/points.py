@@ -39,11 +39,9 @@ def grid_queries(
         max_points: Most points returned.
     """
     core = mask.astype(np.uint8)
-    for size in (5, 3):
-        eroded = cv2.erode(core, np.ones((size, size), np.uint8), borderValue=1)
-        if eroded.sum() >= max(4 * MIN_POINTS, 0.4 * core.sum()):
-            core = eroded.astype(np.uint8)
-            break
+    eroded = cv2.erode(core, np.ones((3, 3), np.uint8), borderValue=1).astype(np.uint8)
+    if eroded.sum() >= max(4 * MIN_POINTS, 0.4 * core.sum()):
+        core = eroded
     step = max(1, int(np.sqrt(core.sum() / max_points)))
     while True:
         inside = np.zeros_like(core)
