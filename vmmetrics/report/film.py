@@ -1,4 +1,4 @@
-"""The clip itself, slowed for nobody: overlays on every frame and a cursor over the curves."""
+"""The clip as it plays: overlays on every frame and a cursor over the curves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vmmetrics.report.style import FAINT, FAULT, INK, PAPER, write
 LEAST_WIDTH = 960
 """Smaller clips are enlarged, for letters that can be read."""
 MOST_WIDTH = 1280
-MOST_HEIGHT = 900
+MOST_HEIGHT = 600
 """Of the picture, without the curves."""
 _TITLE = 62
 _TICKS = 90_000  # per second, the clock of MPEG
