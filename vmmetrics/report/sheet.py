@@ -60,13 +60,15 @@ def draw_sheet(clip: Clip, findings: Findings, perceived: Perceived) -> Image.Im
 
 
 def key_frames(findings: Findings, num_frames: int) -> tuple[int, ...]:
-    """The frames to show: where faults begin, the gravest first, then evenly spread ones; ascending."""
+    """The frames to show: faults, each metric's gravest before its second, then evenly spread ones; ascending."""
     wanted = min(KEY_FRAMES, num_frames)
-    gravest = sorted(findings.faults, key=_gravity, reverse=True)
+    by_gravity = sorted(findings.faults, key=_gravity, reverse=True)
+    rank = {id(event): [e for e in by_gravity if e.metric == event.metric].index(event) for event in by_gravity}
+    gravest = sorted(by_gravity, key=lambda event: rank[id(event)])
     chosen: list[int] = []
     for event in gravest:
         middle = event.frames[len(event.frames) // 2]
-        if middle < num_frames and all(abs(middle - other) > 1 for other in chosen) and len(chosen) < wanted:
+        if middle < num_frames and middle not in chosen and len(chosen) < wanted:
             chosen.append(middle)
     spread = [round(i * (num_frames - 1) / max(1, wanted - 1)) for i in range(wanted)]
     while len(chosen) < wanted:  # of the evenly spread ones, always the one farthest from all chosen
