@@ -174,7 +174,6 @@ def test_a_frame_rate_conversion_is_a_cadence_and_scattered_repeats_are_not():
 def test_the_level_follows_lasting_quality():
     clean = filmed(pan)
     worse = {
-        "blur": np.stack([cv2.GaussianBlur(f, (0, 0), 4.0) for f in clean]),
         "noise": np.stack([noisy(f, 20) for f in clean]),
         "blocking": np.stack([jpeg(f, 5) for f in clean]),
     }

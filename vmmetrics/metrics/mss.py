@@ -12,8 +12,8 @@ EMBEDDED_THRESHOLDS = SmoothnessThresholds(
 )
 """Drops of the embedded quality that count, at amplitudes in diagonals per second (benchmarks/quality_thresholds.py).
 
-In nine windows of real footage of all three classes (441 frames at 7 to 30 frames a second) clean frames dropped by less
-than 0.06, but for single frames that the model itself takes for defects (0.27 to 0.62); 0.15 lies in the gap. Motion is
+In nine windows of real footage of all three classes (441 frames at 7 to 30 frames a second) clean frames dropped by at
+most 0.06, but for single frames that the model itself took for defects (0.27 to 0.62); 0.15 lies in the gap. Motion is
 allowed for inside the quality model, so the classes need no different thresholds as yet.
 """
 
