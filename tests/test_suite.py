@@ -50,12 +50,12 @@ def test_mss_is_told_the_amplitude_even_when_pas_is_not_wanted(
     seen = []
 
     def measure_mss(scene: object, protocol: str, earlier: dict[str, MetricResult]) -> MetricResult:
-        seen.append(earlier["pas"].score)
+        seen.append(earlier["pas"].amplitude)
         return MetricResult(1.0)
 
     measures_giving(monkeypatch, pas=lambda s, p, e: AmplitudeResult(0.25, amplitude=0.1), mss=measure_mss)
     scores = Suite(metrics=("mss",)).score_clip(clip_of())
-    assert seen == [0.25]
+    assert seen == [0.1]
     assert list(scores.results) == ["mss"]
 
 

@@ -20,7 +20,7 @@ Measure = Callable[[Scene, Protocol, Mapping[str, MetricResult]], MetricResult]
 
 def _measure_mss(scene: Scene, protocol: Protocol, earlier: Mapping[str, MetricResult]) -> MetricResult:
     amplitude = earlier.get("pas")
-    return mss.measure(scene, protocol, amplitude.score if amplitude is not None else None)
+    return mss.measure(scene, protocol, amplitude.amplitude if isinstance(amplitude, AmplitudeResult) else None)
 
 
 # PAS stands first because MSS chooses its threshold by it; the rest are independent of one another.
