@@ -13,7 +13,7 @@ blurred, noisy and mirrored crops; an error that all of them share is not seen. 
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,13 +75,23 @@ def scene_of(clip: Clip, models: Models) -> Scene:
 
 @dataclass
 class Sample:
-    """Errors in torso lengths of one view against the consensus of all, with what the networks said."""
+    """Errors in torso lengths of one view against the consensus of all, with what the networks said.
 
-    clip: str
-    error: FloatArray
+    ``used`` marks the view that the estimator itself took; ``track`` and ``frame`` say whose and when.
+    """
+
+    track: int
+    frame: int
+    used: bool
     offset: FloatArray
     pose: Landmarks
     torso: float
+
+    @property
+    def error(self) -> FloatArray:
+        """(17,) torso lengths."""
+        length: FloatArray = np.linalg.norm(self.offset, axis=1)
+        return length
 
 
 def views(
@@ -111,12 +121,16 @@ def jittered(region: Region, rng: np.random.Generator) -> Region:
     return Region(region.x + dx, region.y + dy, side, region.rotation + float(rng.uniform(-0.2, 0.2)))
 
 
-def sample_errors(step: int) -> list[Sample]:
+def sample_errors(step: int, windows_per_clip: int) -> list[Sample]:
     networks = BlazePoseNetworks(weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full"), 2)
     pose_model, rng, samples = BlazePose(2), np.random.default_rng(0), []
-    models = load_preset("embedded", 2).models
+    models, taken, number = load_preset("embedded", 2).models, Counter[str](), 0
     for name, _, clip in windows(PEOPLE + SMALL_PEOPLE, LENGTH):
+        taken[name] += 1
+        if taken[name] > windows_per_clip:
+            continue
         for track in pose_model.people(scene_of(clip, models)):
+            number += 1
             size = float(np.median([torso(p) for p in track.poses.values()]))
             for frame in sorted(track.poses)[::step]:
                 pose = track.poses[frame]
@@ -124,13 +138,12 @@ def sample_errors(step: int) -> list[Sample]:
                 consensus = np.median([xy for xy, _ in found], axis=0)
                 for xy, seen in found:
                     if seen is not None:
-                        offset = (xy - consensus) / size
-                        samples.append(Sample(name, np.linalg.norm(offset, axis=1), offset, seen, size))
+                        samples.append(Sample(number, frame, seen is pose, (xy - consensus) / size, seen, size))
     return samples
 
 
 def calibration() -> None:
-    samples = sample_errors(step=6)
+    samples = sample_errors(step=6, windows_per_clip=4)
     close = np.concatenate([s.error < CLOSE for s in samples])
     peak = np.clip(np.concatenate([s.pose.peak[list(COCO)] for s in samples]), 1e-3, 1 - 1e-3)
     logit = np.log(peak / (1 - peak))
@@ -149,21 +162,28 @@ def calibration() -> None:
         chosen = (sizes >= low) & (sizes < high)
         if chosen.any():
             print(f"  {low}-{high}: {chosen.sum()}, {close[chosen].mean():.3f}")
-    noise(samples)
+    noise(sample_errors(step=1, windows_per_clip=1))
 
 
 def noise(samples: list[Sample]) -> None:
-    """Error of the view that is used, in the order of time within a clip."""
+    """Errors of the view that is used, and how much of one frame's error is still there frames later."""
     names = ("face", "shoulders", "elbows", "wrists", "hips", "knees", "ankles")
     groups = ((0, 1, 2, 3, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14), (15, 16))
-    scores = np.stack([keypoint_scores(s.pose) for s in samples])
-    offsets = np.stack([s.offset for s in samples])
-    offsets[scores <= 0.5] = np.nan
+    tracks: dict[int, dict[int, FloatArray]] = defaultdict(dict)
+    for sample in samples:
+        if sample.used:
+            sure = keypoint_scores(sample.pose) > 0.5
+            tracks[sample.track][sample.frame] = np.where(sure[:, None], sample.offset, np.nan)
+    errors = [np.stack([track[frame] for frame in sorted(track)]) for track in tracks.values()]
     print("noise per axis in torso lengths (score > 0.5): standard deviation, robust (1.48 MAD)")
     for name, group in zip(names, groups, strict=True):
-        values = offsets[:, group].ravel()
+        values = np.concatenate([e[:, group].ravel() for e in errors])
         values = values[np.isfinite(values)]
         print(f"  {name}: {values.std():.3f}, {1.48 * np.median(np.abs(values)):.3f}")
+    for lag in (1, 2, 5):
+        pairs = [(e[lag:] * e[:-lag]).ravel() for e in errors]
+        shared = np.nanmean(np.concatenate(pairs)) / np.nanmean(np.concatenate([e.ravel() for e in errors]) ** 2)
+        print(f"  correlation {lag} frames apart: {shared:.2f}")
 
 
 # ---- people ----------------------------------------------------------------------------------------------------------
@@ -238,30 +258,27 @@ def drawn_defects(track: Track, clip: Clip, rng: np.random.Generator) -> list[De
 def defects() -> None:
     models, rng = load_preset("embedded", 2).models, np.random.default_rng(5)
     pose_model = BlazePose(2)
-    counts: dict[bool, dict[tuple[str, float], FloatArray]] = {
-        seen: defaultdict(lambda: np.zeros(4)) for seen in (True, False)
-    }
-    for name, first, clip in windows(PEOPLE, LENGTH):
+    tables: dict[bool, dict[tuple[str, float], FloatArray]] = {}
+    for name, first, clip in sorted(windows(PEOPLE, LENGTH), key=lambda w: w[:2] in TUNED_ON):
+        tuned = (name, first) in TUNED_ON
+        table = tables.setdefault(tuned, defaultdict(lambda: np.zeros(4)))
         track = next((t for t in pose_model.people(scene_of(clip, models)) if len(t.poses) == LENGTH), None)
         if track is None:
             continue
-        poses = assemble([track], LENGTH, (clip.width, clip.height))
-        size = float(np.median([torso(p) for p in track.poses.values()]))
+        landmarks = [track.poses[t] for t in range(LENGTH)]
+        keypoints = assemble([track], LENGTH, (clip.width, clip.height)).keypoints[:, 0]
+        size = float(np.median([torso(p) for p in landmarks]))
         for defect in drawn_defects(track, clip, rng):
-            landmarks = [track.poses[t] for t in range(LENGTH)]
-            frames = inject(clip.frames, landmarks, poses.keypoints[:, 0], size, defect)
+            frames = inject(clip.frames, landmarks, keypoints, size, defect)
             result = ois.measure(scene_of(cut(clip, 0, LENGTH, frames), models), "vmmetrics")
             truth = np.zeros((LENGTH, len(PARTS)), dtype=bool)
             truth[defect.first : defect.last + 1, list(PARTS).index(defect.part)] = True
-            found = matches(marked(result, LENGTH), truth)
-            counts[(name, first) in TUNED_ON][defect.kind, abs(defect.strength)] += found
-        print(f"{name} {first} done", flush=True)
-    for tuned, table in counts.items():
-        print("windows the thresholds were chosen on:" if tuned else "other windows:")
+            table[defect.kind, abs(defect.strength)] += matches(marked(result, LENGTH), truth)
+        print(f"{name} {first} ({'thresholds chosen here' if tuned else 'unseen'}); of its kind so far:")
         for (kind, strength), found in [*table.items(), (("all", 0.0), np.sum(list(table.values()), axis=0))]:
             precision, recall = found[0] / max(found[1], 1), found[2] / max(found[3], 1)
             f1 = 2 * precision * recall / max(precision + recall, 1e-9)
-            print(f"  {kind} {strength:g}: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
+            print(f"  {kind} {strength:g}: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}", flush=True)
 
 
 def main() -> None:
