@@ -1,4 +1,4 @@
-"""TCS, temporal coherence: asks for the objects of the clip and their tracks, and whether any comes or goes unexplained."""
+"""TCS, temporal coherence: asks for the objects and their tracks, and whether any comes or goes unexplained."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
 
 
 def _histories(scene: Scene) -> list[ObjectHistory]:
-    """Every object in every frame."""
+    """Every object in every frame.
+
+    Where an object is not seen, its points are not either: the segmenter has looked for it with its whole appearance,
+    and a point that fits there by itself fits the background.
+    """
     tracks = object_tracks(scene)
     frames = np.arange(len(scene.clip))
     return [
@@ -48,7 +52,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
             present=item.present,
             key_frames=frames,
             tracks=tracks[item.id].xy,
-            visibility=tracks[item.id].visible,
+            visibility=tracks[item.id].visible & (item.present | item.occluded)[:, None],
             query_frame=item.first_frame,
             occluded=item.occluded,
         )
@@ -57,7 +61,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
 
 
 def _released_histories(scene: Scene) -> list[ObjectHistory]:
-    """Every object at the released code's key frames, tracked from its query frame: the ordinal of a key frame (Q13)."""
+    """Every object at the released code's key frames, tracked from the ordinal of a key frame (Q13)."""
     objects = scene.objects
     frames = np.arange(0, len(scene.clip), int(scene.clip.fps) - 1)
     histories = []

@@ -1,4 +1,4 @@
-"""What moves by itself, pixel by pixel: flow against the camera's motion, over one frame and over about a third of a second.
+"""What moves by itself, pixel by pixel: flow against the camera's motion, over one frame and over a third of a second.
 
 A pixel counts as moving when its motion differs from the camera's by more than the measured error of the flow *and*
 the difference explains the picture better: in noise and in flat areas the flow wanders, but following it gains nothing.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -135,10 +135,11 @@ def gather_evidence(scene: Scene) -> Evidence:
     )  # fmt: skip
 
 
-def warp(picture: NDArray[np.generic], position: FloatArray, nearest: bool = False) -> NDArray[np.generic]:
+def warp(picture: NDArray[Any], position: FloatArray, nearest: bool = False) -> NDArray[Any]:
     """Sample ``picture`` at ``position`` (h, w, 2); 0 outside."""
     how = cv2.INTER_NEAREST if nearest else cv2.INTER_LINEAR
-    return np.asarray(cv2.remap(picture, position, None, how, borderMode=cv2.BORDER_CONSTANT, borderValue=0))
+    x, y = position[..., 0], position[..., 1]
+    return np.asarray(cv2.remap(picture, x, y, how, borderMode=cv2.BORDER_CONSTANT, borderValue=0))
 
 
 def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
@@ -161,7 +162,7 @@ def contrast(colour: NDArray[np.uint8]) -> FloatArray:
 
 
 class _Motion:
-    """Accumulates, over both directions and both gaps, how far each pixel moves by itself and whether that explains it."""
+    """Accumulates, over both directions and gaps, how far a pixel moves by itself and whether that explains it."""
 
     def __init__(self, colour: NDArray[np.uint8], camera: FloatArray, known: BoolArray, fps: float) -> None:
         count, height, width = colour.shape[:3]
@@ -181,13 +182,17 @@ class _Motion:
 
     def add(self, steps: FloatArray, ok: BoolArray, *, reverse: bool) -> None:
         """Take in the flow of one direction: steps of one frame, then doubled up to the gap."""
+        if len(steps) == 0:
+            return
         if reverse:
             steps, ok, colour = steps[::-1], ok[::-1], self.colour[::-1]
             matrices, known = np.linalg.inv(self.camera[::-1]), self.known[::-1]
         else:
             colour, matrices, known = self.colour, self.camera, self.known
         ok &= self._alike(colour, steps)
-        rate = np.stack([self.grid + step - mapped(matrix, self.grid) for step, matrix in zip(steps, matrices, strict=True)])
+        rate = np.stack(
+            [self.grid + step - mapped(matrix, self.grid) for step, matrix in zip(steps, matrices, strict=True)]
+        )
         gap = 1
         for level in range(self.doublings + 1):
             if len(steps) == 0:
@@ -198,7 +203,8 @@ class _Motion:
                         self._judge(colour, steps[t], ok[t], matrices[t], rate[t], t, gap, reverse)
             if level < self.doublings:
                 steps, ok = self._doubled(steps, ok, gap)
-                matrices = np.stack([b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)] or [np.eye(3)])
+                joined = [b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)]
+                matrices = np.stack(joined or [np.eye(3)])
                 known = known[:-gap] & known[gap:]
                 gap *= 2
 
@@ -266,7 +272,7 @@ class _Motion:
         # Around a moving object the flow drags the background along. Seen one way in time that may even explain it,
         # where it is about to be covered; the other way it just stands there.
         refuted = (self.tested & ~self.explained).any(0)
-        support = self.explained.any(0) & ~refuted
+        support: BoolArray = np.logical_and(self.explained.any(0), ~refuted)
         return self.total, self.strength, support
 
 
@@ -281,7 +287,7 @@ def _shrunk(
     small = np.empty((len(steps), size[1], size[0], 2), np.float32)
     held = np.empty((len(steps), size[1], size[0]), np.bool_)
     for t in range(len(steps)):
-        small[t] = cv2.resize(steps[t], size, interpolation=cv2.INTER_AREA) * np.float32(zoom)
+        small[t] = cv2.resize(steps[t], size, interpolation=cv2.INTER_AREA) * np.array(zoom, np.float32)
         share = cv2.resize(ok[t].view(np.uint8) * np.uint8(255), size, interpolation=cv2.INTER_AREA)
         held[t] = share > 127
     return small, held

@@ -20,8 +20,8 @@ Fate = Literal["left", "hidden", "vanished"]
 RECENT_SECONDS = 0.6
 """Time over which an object's usual size and motion are taken."""
 SUDDEN_SHARE = 0.75
-"""An object of which this share (of its recent largest) was seen until two frames ago has not gone step by step."""
-STABLE_SHARE, PART_SHARE = 0.8, 0.4
+"""An object of which this share (of its recent usual size) was seen two frames ago has not gone step by step."""
+STABLE_SHARE, PART_SHARE = 0.65, 0.4
 """Neither has one that over the last six frames kept this share of itself, of which at least this share was in sight."""
 CHANGED_SHARE = 0.5
 """Share of its place that must show something else afterwards."""
@@ -35,6 +35,8 @@ LEAST_SHARE = 0.005
 """Share of the frame that an object must cover to be missed."""
 CONTACT_SHARE = 0.25
 """Share of an object's rim along another object from which on they may be pieces of one."""
+SETTLING = 2
+"""Frames more after which a fade is over."""
 GLANCE = 3
 """Frames after the last sight that are looked at."""
 
@@ -77,13 +79,10 @@ def contact(labels: NDArray[np.unsignedinteger], identity: int) -> float:
     return float((labels[rim] > 0).mean()) if rim.any() else 0.0
 
 
-def _velocity(
-    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: list[int]
-) -> FloatArray:
+def _velocity(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: list[int]) -> FloatArray:
     """Median motion against the camera over the last frames, grid pixels a frame."""
-    each = [
-        np.median(evidence.velocity[t][labels[t] == identity], axis=0) for t in frames[-6:] if (labels[t] == identity).any()
-    ]
+    masks = [(t, labels[t] == identity) for t in frames[-6:]]
+    each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
     return np.median(each, axis=0) if each else np.zeros(2)
 
 
@@ -138,10 +137,11 @@ def _is_replaced(
     mask = labels[whole] == identity
     if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
         return False
-    later = min(after + GLANCE, len(evidence) - 1)
-    there = mapped(evidence.camera_between(after, whole), evidence.grid)
+    settled = min(after + SETTLING, len(evidence) - 1)
+    later = min(settled + GLANCE, len(evidence) - 1)
+    there = mapped(evidence.camera_between(settled, whole), evidence.grid)
     place = warp(mask.view(np.uint8), there, nearest=True) > 0
-    return later == after or _changed_share(evidence, place, after, later) <= UNREST_SHARE
+    return later == settled or _changed_share(evidence, place, settled, later) <= UNREST_SHARE
 
 
 def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:

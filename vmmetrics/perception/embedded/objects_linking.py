@@ -102,8 +102,8 @@ def _piece(evidence: Evidence, labels: NDArray[np.uint16], identity: int) -> Pie
         core = cv2.erode(mask, np.ones((3, 3), np.uint8))
         mask = core if core.any() else mask
         histogram += cv2.calcHist([evidence.colour[t]], [0, 1, 2], mask, BINS, [0, 256, 80, 180, 80, 180])
-    histogram = cv2.GaussianBlur(histogram.reshape(BINS[0], -1), (1, 3), 0.7).ravel()
-    roots = np.sqrt(histogram / max(float(histogram.sum()), 1e-6))
+    smooth = cv2.GaussianBlur(histogram.reshape(BINS[0], -1), (1, 3), 0.7).ravel()
+    roots = np.sqrt(smooth / max(float(smooth.sum()), 1e-6))
     return Piece(
         identity, first, last, float(np.quantile(areas, 0.75)), roots,
         _centre(labels[first] == identity), _centre(labels[last] == identity),
@@ -117,8 +117,6 @@ def _centre(mask: NDArray[np.bool_]) -> FloatArray:
     return np.array([columns.mean(), rows.mean()])
 
 
-def _mean_velocity(
-    evidence: Evidence, labels: NDArray[np.uint16], identity: int, frames: list[int]
-) -> FloatArray:
+def _mean_velocity(evidence: Evidence, labels: NDArray[np.uint16], identity: int, frames: list[int]) -> FloatArray:
     each = [np.median(evidence.velocity[t][labels[t] == identity], axis=0) for t in frames]
     return np.asarray(np.median(each, axis=0))

@@ -38,9 +38,7 @@ def survival(evidence: Evidence, mask: BoolArray, t: int) -> float:
     return float(held[inside].mean())
 
 
-def find_again(
-    evidence: Evidence, mask: BoolArray, start: int, stop: int, velocity: FloatArray
-) -> FloatArray | None:
+def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, velocity: FloatArray) -> FloatArray | None:
     """Look for the object under ``mask`` of frame ``start`` in frame ``stop``.
 
     Args:

@@ -61,11 +61,10 @@ def find_pops(evidence: Evidence, labels: NDArray[np.uint16]) -> list[Pop]:
             if np.count_nonzero(changed) < LEAST_SHARE * area:
                 continue
             changed &= ~_changed(evidence, t, t - 1) & ~_after(evidence, t, step)
-            labelled = labels[t - 1 : t + step + 2].any(0)
-            changed &= cv2.dilate(labelled.view(np.uint8), _disc(7)) == 0
-            for mask in _things(changed, area):
-                if _stays(evidence, mask, t, step):
-                    found.append((np.count_nonzero(mask), t, step, mask))
+            labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
+            changed &= np.asarray(cv2.dilate(labelled, _disc(7))) == 0
+            things = [mask for mask in _things(changed, area) if _stays(evidence, mask, t, step)]
+            found.extend((int(mask.sum()), t, step, mask) for mask in things)
     pops: list[Pop] = []
     taken = np.zeros(labels.shape, np.bool_)
     for _, t, step, mask in sorted(found, key=lambda one: -one[0]):  # the whole thing before its parts

@@ -102,8 +102,8 @@ def merge_parts(labels: Labels) -> None:
             x, y, w, h = cv2.boundingRect(mask)
             window = (slice(max(0, y - 2), y + h + 2), slice(max(0, x - 2), x + w + 2))
             rim = (cv2.dilate(mask[window], np.ones((5, 5), np.uint8)) > 0) & (mask[window] == 0)
-            shares = np.bincount(labels[t][window][rim], minlength=len(sizes)) / max(1, np.count_nonzero(rim))
-            clings += shares >= CLING_SHARE
+            along = np.bincount(labels[t][window][rim], minlength=len(sizes))
+            clings += along >= CLING_SHARE * max(1, int(rim.sum()))
         clings[0] = 0
         larger = [i for i in np.flatnonzero(clings).tolist() if np.count_nonzero(labels == i) > sizes[identity]]
         host = max(larger, key=lambda i: int(clings[i]), default=None)

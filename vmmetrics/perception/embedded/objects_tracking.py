@@ -1,4 +1,4 @@
-"""Carries masks through time: each object's mask follows the flow, is renewed by what moves, and is looked for when lost.
+"""Carries masks through time: they follow the flow, are renewed by what moves, and are looked for when lost.
 
 The same code runs forwards, where it also finds new objects, and backwards on the reversed evidence, where it only
 carries known objects to the frames before they first moved.
@@ -45,7 +45,8 @@ class Track:
         velocity: Grid pixels a frame against the camera.
         areas: Pixels by frame.
         moved: Number of frames in which it moved by itself.
-        blind_until: Frame in which it was found again while passing over spoilt ones.
+        blind_until: Frame in which it was found again while passing over spoilt ones ...
+        found: ... and its membership there.
         end: (last frame seen, how), set when it is lost.
     """
 
@@ -55,7 +56,7 @@ class Track:
     areas: dict[int, int] = field(default_factory=dict)
     moved: int = 0
     blind_until: int = -1
-    found: FloatArray | None = None
+    found: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     end: tuple[int, str] | None = None
 
 
@@ -63,8 +64,8 @@ def moving_map(evidence: Evidence, t: int) -> Mask:
     """(h, w) bool: what moves by itself in frame ``t``, holes filled, specks removed."""
     moving = ((evidence.strength[t] > 1.0) & evidence.support[t]).astype(np.uint8)
     moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, _disc(2))
-    moving = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, _disc(CLOSING))[CLOSING:-CLOSING, CLOSING:-CLOSING]
-    moving = filled(moving > 0).astype(np.uint8)
+    padded = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, _disc(CLOSING))
+    moving = filled(padded[CLOSING:-CLOSING, CLOSING:-CLOSING] > 0).astype(np.uint8)
     moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, _disc(3))
     return filled(moving > 0)
 
@@ -134,8 +135,8 @@ class MaskTracker:
         for track in self.active():
             if t < track.blind_until:
                 continue
-            if t == track.blind_until and track.found is not None:
-                track.soft, track.found = track.found, None
+            if t == track.blind_until:
+                track.soft = track.found
                 continue
             if survival(evidence, track.soft > 0.5, t - 1) >= SURVIVES:
                 soft = warp(track.soft, position) * np.where(arrived, 1.0, 0.0).astype(np.float32)
@@ -154,14 +155,14 @@ class MaskTracker:
         going_on = remainder(self.evidence, mask, t - 1, track.velocity)
         if going_on is not None:
             matrix, part = going_on
-            grid = mapped(np.linalg.inv(matrix), self.evidence.grid)
-            track.soft = np.asarray(warp(part.astype(np.float32), grid))
+            there = mapped(np.linalg.inv(matrix), self.evidence.grid)
+            track.soft = np.asarray(warp(part.astype(np.float32), there))
             return
         for ahead in range(t, min(t + LOOK_AHEAD, len(self.evidence))):
-            matrix = find_again(self.evidence, mask, t - 1, ahead, track.velocity)
-            if matrix is None:
+            again = find_again(self.evidence, mask, t - 1, ahead, track.velocity)
+            if again is None:
                 continue
-            grid = mapped(np.linalg.inv(matrix), self.evidence.grid)
+            grid = mapped(np.linalg.inv(again), self.evidence.grid)
             moved = np.asarray(warp(track.soft, grid), np.float32)
             if ahead == t:
                 track.soft = moved

@@ -81,7 +81,6 @@ class MotionSegmenter:
         self._add_pops(evidence, labels, moving)
         return labels
 
-
     def _add_pops(self, evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np.bool_]) -> None:
         """Label what comes or goes without ever moving, and follow it to the other end of its life."""
         last = len(evidence) - 1
@@ -97,9 +96,7 @@ class MotionSegmenter:
                 MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - pop.full})
 
 
-def _occluded(
-    evidence: Evidence, labels: NDArray[np.uint16], identity: int, present: BoolArray
-) -> BoolArray:
+def _occluded(evidence: Evidence, labels: NDArray[np.uint16], identity: int, present: BoolArray) -> BoolArray:
     """(T,) frames in which an unseen object is hidden rather than gone."""
     count = len(present)
     occluded = np.zeros(count, np.bool_)

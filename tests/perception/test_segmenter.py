@@ -1,0 +1,154 @@
+"""Objects of clips drawn here: a textured disc over a textured background, with the truth known by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+import pytest
+
+from vmmetrics.clip import Clip
+from vmmetrics.metrics.tcs import measure
+from vmmetrics.perception.embedded.camera import GlobalMotion
+from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.embedded.segmenter import MotionSegmenter
+from vmmetrics.perception.embedded.tracker import GridTracker
+from vmmetrics.perception.scene import Models, Scene
+
+WIDTH, HEIGHT, FRAMES, FPS = 240, 160, 32, 16.0
+RADIUS = 22
+Place = Callable[[int], tuple[float, float] | None]
+
+
+def texture(seed: int, height: int, width: int) -> np.ndarray:
+    """Smooth coloured noise at two scales."""
+    rng = np.random.default_rng(seed)
+    coarse = cv2.resize(
+        rng.uniform(0, 255, (height // 16, width // 16, 3)), (width, height), interpolation=cv2.INTER_CUBIC
+    )
+    fine = cv2.resize(
+        rng.uniform(-60, 60, (height // 4, width // 4, 3)), (width, height), interpolation=cv2.INTER_CUBIC
+    )
+    return np.clip(coarse + fine, 0, 255).astype(np.uint8)
+
+
+def draw(place: Place | None, *, pan: float = 0.0, noise: float = 0.0, pillar: bool = False) -> Clip:
+    """Disc centred at ``place(t)`` (None: not there) in the world, seen by a camera that pans ``pan`` px a frame."""
+    rng = np.random.default_rng(5)
+    world, skin, post = texture(1, 256, 512), texture(2, 64, 64), texture(3, 256, 64)
+    rows, columns = np.mgrid[:256, :512]
+    frames = []
+    for t in range(FRAMES):
+        picture = world.copy()
+        centre = place(t) if place else None
+        if centre:
+            x, y = centre
+            shift = np.array([[1, 0, x + 60 - 32], [0, 1, y + 40 - 32]], np.float64)
+            moved = cv2.warpAffine(skin, shift, (512, 256))
+            inside = np.hypot(columns - x - 60, rows - y - 40) <= RADIUS
+            picture[inside] = moved[inside]
+        if pillar:
+            picture[:, 160:200] = post[:, :40]
+        view = np.array([[1, 0, -60 - pan * t], [0, 1, -40]], np.float64)
+        frame = cv2.warpAffine(picture, view, (WIDTH, HEIGHT)).astype(np.float64)
+        frames.append(np.clip(frame + rng.normal(0, noise, frame.shape) if noise else frame, 0, 255).astype(np.uint8))
+    return Clip(np.stack(frames), np.arange(FRAMES) / FPS, FPS)
+
+
+def scene_of(clip: Clip) -> Scene:
+    models = Models(DISFlow(), GlobalMotion(), MotionSegmenter(), GridTracker(), None, None)  # type: ignore[arg-type]
+    return Scene(clip, models)
+
+
+def moving(t: int) -> tuple[float, float]:
+    return 60.0 + 3.0 * t, 80.0
+
+
+def overlap(scene: Scene, place: Place, t: int, pan: float = 0.0) -> float:
+    """IoU of the largest object's mask with the disc at frame ``t``."""
+    objects = scene.objects
+    sx, sy = objects.scale
+    rows, columns = np.mgrid[: objects.labels.shape[1], : objects.labels.shape[2]]
+    centre = place(t)
+    assert centre is not None
+    disc = np.hypot((columns + 0.5) * sx - 0.5 - centre[0] + pan * t, (rows + 0.5) * sy - 0.5 - centre[1]) <= RADIUS
+    masks = [objects.labels[t] == item.id for item in objects.objects]
+    return max((float((m & disc).sum() / (m | disc).sum()) for m in masks), default=0.0)
+
+
+@pytest.mark.parametrize("pan", [0.0, 2.0])
+def test_a_moving_disc_is_one_object_throughout(pan: float) -> None:
+    scene = scene_of(draw(moving, pan=pan, noise=2.0))
+    (item,) = scene.objects.objects
+    assert item.present.all()
+    assert np.mean([overlap(scene, moving, t, pan) for t in range(2, FRAMES - 2)]) > 0.7
+    assert measure(scene, "vmmetrics").score == 1.0
+
+
+@pytest.mark.parametrize(("pan", "noise"), [(0.0, 0.0), (0.0, 5.0), (2.5, 3.0)])
+def test_nothing_moves_by_itself(pan: float, noise: float) -> None:
+    assert scene_of(draw(None, pan=pan, noise=noise)).objects.objects == ()
+
+
+def test_a_disc_that_rests_has_not_vanished() -> None:
+    def stops(t: int) -> tuple[float, float]:
+        return moving(min(t, 12))
+
+    scene = scene_of(draw(stops, noise=2.0))
+    (item,) = scene.objects.objects
+    assert item.present.all()
+    assert overlap(scene, stops, FRAMES - 1) > 0.6
+
+
+@pytest.mark.parametrize("still", [False, True])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwards: bool) -> None:
+    def place(t: int) -> tuple[float, float] | None:
+        t = FRAMES - 1 - t if backwards else t
+        if t >= 18:
+            return None
+        return (110.0, 80.0) if still else moving(t)
+
+    result = measure(scene_of(draw(place, pan=1.0, noise=2.0)), "vmmetrics")
+    (event,) = [e for e in result.events if e.excuse is None]
+    assert event.reason.startswith("appear" if backwards else "vanish")
+    assert abs(event.frames[0] - (FRAMES - 18 if backwards else 18)) <= 2
+    assert result.score == 0.0
+
+
+def test_passing_behind_a_pillar_is_no_vanishing() -> None:
+    def passes(t: int) -> tuple[float, float]:
+        return 40.0 + 5.0 * t, 80.0
+
+    scene = scene_of(draw(passes, pillar=True))
+    result = measure(scene, "vmmetrics")
+    assert result.score == 1.0
+
+
+def test_leaving_through_the_edge_is_excused() -> None:
+    def leaves(t: int) -> tuple[float, float]:
+        return 150.0 + 6.0 * t, 80.0
+
+    scene = scene_of(draw(leaves))
+    assert any(not item.present[-1] for item in scene.objects.objects)
+    assert measure(scene, "vmmetrics").score == 1.0
+
+
+def test_mirrored_clip_has_the_same_objects_and_runs_alike() -> None:
+    clip = draw(moving, noise=2.0)
+    mirrored = Clip(np.ascontiguousarray(clip.frames[:, :, ::-1]), clip.timestamps, clip.fps)
+    one, again, other = (scene_of(c).objects for c in (clip, clip, mirrored))
+    assert np.array_equal(one.labels, again.labels)
+    assert len(one.objects) == len(other.objects) == 1
+    agree = ((one.labels > 0) & (other.labels[..., ::-1] > 0)).sum() / (
+        (one.labels > 0) | (other.labels[..., ::-1] > 0)
+    ).sum()
+    assert agree > 0.8
+
+
+def test_one_frame_and_two_frames_have_no_objects() -> None:
+    clip = draw(moving)
+    for count in (1, 2):
+        short = Clip(clip.frames[:count], clip.timestamps[:count], clip.fps)
+        assert scene_of(short).objects.labels.shape[0] == count
