@@ -109,7 +109,7 @@ def pas(seed: int) -> SceneSpec:
     """Describe a clip for PAS: every subject motion with every camera motion, nothing wrong."""
     rng = np.random.default_rng([seed, 101])
     motion = MOTIONS[seed % len(MOTIONS)]
-    kind = CAMERAS[(seed // len(MOTIONS) + seed) % len(CAMERAS)]
+    kind = CAMERAS[(seed // len(MOTIONS) + seed % len(MOTIONS)) % len(CAMERAS)]
     scene = replace(_format(rng), name=f"{motion}/{kind}", camera=camera(kind, rng))
     middle, seconds = (scene.num_frames - 1) / 2, scene.num_frames / scene.fps
     path = _wander(rng, middle, _middle(rng))
@@ -154,7 +154,7 @@ def tcs(seed: int) -> SceneSpec:
     rng = np.random.default_rng([seed, 202])
     kinds = UNEXPLAINED + EXCUSED
     event = kinds[seed % len(kinds)]
-    kind = CAMERAS[(seed // len(kinds) + seed) % len(CAMERAS)]
+    kind = CAMERAS[(seed // len(kinds) + seed % len(kinds)) % len(CAMERAS)]
     scene = replace(_format(rng, small=False), name=f"{event}/{kind}", camera=camera(kind, rng))
     length = scene.num_frames
     frame = int(rng.integers(length // 3, 2 * length // 3))

@@ -126,3 +126,10 @@ def test_procedural_pictures_have_the_spectrum_of_photographs() -> None:
         band = np.arange(8, side // 4)
         slope = np.polyfit(np.log(band), np.log(radial[band]), 1)[0]
         assert -3.0 < slope < -1.5  # photographs: about -2
+
+
+@pytest.mark.parametrize(("name", "count"), [("pas", 70), ("tcs", 91)])
+@pytest.mark.parametrize("first", [0, 10_000])
+def test_consecutive_seeds_cross_every_kind_with_every_camera(name: str, count: int, first: int) -> None:
+    names = [SUITES[name](seed).name for seed in range(first, first + count)]
+    assert len(set(names)) == count
