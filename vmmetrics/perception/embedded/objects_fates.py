@@ -22,7 +22,7 @@ RECENT_SECONDS = 0.6
 SUDDEN_SHARE = 0.75
 """An object of which this share (of its recent usual size) was seen two frames ago has not gone step by step."""
 STABLE_SHARE, PART_SHARE = 0.65, 0.4
-"""Neither has one that over the last six frames kept this share of itself, of which at least this share was in sight."""
+"""Nor has one that over the last six frames kept this share of itself, at least this share of it being in sight."""
 CHANGED_SHARE = 0.5
 """Share of its place that must show something else afterwards."""
 UNREST_SHARE = 0.35
