@@ -49,7 +49,7 @@ def _embedded(threads: int | None) -> Preset:
         "flow": "DIS optical flow (OpenCV)",
         "camera": "robust global motion",
         "segmenter": "camera-compensated moving objects",
-        "tracker": "forward-backward LK on DIS flow",
+        "tracker": "patch-anchored tracking on forward-backward-checked DIS flow",
         "pose": "BlazePose full",
         "quality": "motion-compensated frame quality",
     }
