@@ -28,7 +28,7 @@ class SearchSettings:
         seed_quality: :func:`quality` at which a find starts a track.
         keep_quality: Quality below which a tracked person counts as lost.
         person_quality: Mean quality over a track at which it is a person. On the footage at hand people reach 0.57 to
-            0.92, hands, dogs, cups and clothes 0.54 at most (benchmarks/pose_truth.py prints both).
+            0.92; hands, dogs, cups and clothes 0.54 at most over half a second, 0.59 over nine frames.
         lost_frames: Frames a lost person is looked for around the last region before the track ends.
         trial_frames: Frames after which a new track below ``person_quality`` is given up.
         person_frames: Fewest frames of a person (all frames where the clip is shorter), and
