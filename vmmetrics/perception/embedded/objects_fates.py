@@ -137,11 +137,13 @@ def _is_replaced(
     mask = labels[whole] == identity
     if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
         return False
-    settled = min(after + SETTLING, len(evidence) - 1)
+    settled = min(after + SETTLING, len(evidence) - 2)
+    if settled <= after:
+        return False  # too near the end of the clip to tell
     later = min(settled + GLANCE, len(evidence) - 1)
     there = mapped(evidence.camera_between(settled, whole), evidence.grid)
     place = warp(mask.view(np.uint8), there, nearest=True) > 0
-    return later == settled or _changed_share(evidence, place, settled, later) <= UNREST_SHARE
+    return _changed_share(evidence, place, settled, later) <= UNREST_SHARE
 
 
 def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:
