@@ -23,6 +23,8 @@ SUDDEN_SHARE = 0.75
 """An object of which this share (of its recent usual size) was seen two frames ago has not gone step by step."""
 STABLE_SHARE, PART_SHARE = 0.65, 0.4
 """Nor has one that over the last six frames kept this share of itself, at least this share of it being in sight."""
+RETURNS_SHARE = 0.85
+"""Share of its usual size up to which a last sight of one that comes back shows it half hidden."""
 CHANGED_SHARE = 0.5
 """Share of its place that must show something else afterwards."""
 UNREST_SHARE = 0.35
@@ -41,7 +43,9 @@ GLANCE = 3
 """Frames after the last sight that are looked at."""
 
 
-def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int) -> Fate:
+def fate_after(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, returns: bool = False
+) -> Fate:
     """Judge why an object seen in frame ``last`` is not seen in the next.
 
     Args:
@@ -49,6 +53,7 @@ def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity
         labels: (T, h, w).
         identity: The object's label.
         last: Last frame in which it is seen; not the last of the clip.
+        returns: Whether it is seen again later; then less of a step-by-step going shows that it was hidden.
 
     Returns:
         ``"left"`` through the edge, ``"hidden"`` (step by step, or not known to be gone), or ``"vanished"``.
@@ -66,6 +71,8 @@ def fate_after(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity
         return "hidden"
     # The last frame or two may already show half of a fade: the sight before counts.
     usual, earlier, nearly_last = np.quantile(areas, 0.8), areas[max(0, len(areas) - 6)], areas[max(0, len(areas) - 3)]
+    if returns and areas[-1] < RETURNS_SHARE * usual:
+        return "hidden"
     stable = areas[-1] >= max(STABLE_SHARE * earlier, PART_SHARE * usual)
     if not stable and nearly_last < SUDDEN_SHARE * usual:
         return "hidden"

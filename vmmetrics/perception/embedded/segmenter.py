@@ -107,9 +107,10 @@ def _occluded(evidence: Evidence, labels: NDArray[np.uint16], identity: int, pre
             occluded[start:stop] = True
             continue
         fates = []
+        inner = start > 0 and stop < count
         if start > 0:
-            fates.append(fate_after(evidence, labels, identity, start - 1))
+            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
         if stop < count:
-            fates.append(fate_after(reversed_evidence, labels[::-1], identity, count - 1 - stop))
+            fates.append(fate_after(reversed_evidence, labels[::-1], identity, count - 1 - stop, inner))
         occluded[start:stop] = "left" not in fates and "hidden" in fates
     return occluded
