@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MappingProxyType
+
 import numpy as np
 
 from vmmetrics.functional import perceptible_amplitude_score
@@ -9,6 +12,13 @@ from vmmetrics.perception.points import grid_queries, object_tracks
 from vmmetrics.perception.protocols import PointTracks
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
+
+PERCEIVED_RATE = 12.0
+"""Steps per second that motion is measured in, as near as whole frames allow.
+
+From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half the
+frame rate is measured in the same steps.
+"""
 
 FEW_VISIBLE = 0.25
 """Share of an object's points below which those left no longer stand for the whole object in sight."""
@@ -37,15 +47,34 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     if len(clip) == 1:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
     tracks, visible = _subject_tracks(scene)
-    return perceptible_amplitude_score(
-        tracks,
+    step = max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
+    result = perceptible_amplitude_score(
+        tracks[::step],
         None,
         size,
-        subject_visibility=visible,
-        camera=scene.camera.homographies,
-        fps=clip.fps,
+        subject_visibility=visible[::step],
+        camera=_camera_over(scene.camera.homographies, step),
+        fps=clip.fps / step,
         protocol=protocol,
     )
+    return _in_every_frame(result, step, len(clip))
+
+
+def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
+    """Join the camera's motion of every ``step`` frame pairs into one; pairs left over at the end are dropped."""
+    joined = [np.eye(3)] * (len(homographies) // step)
+    for i, matrix in enumerate(homographies[: len(joined) * step]):
+        joined[i // step] = matrix @ joined[i // step]
+    return np.stack(joined)
+
+
+def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> AmplitudeResult:
+    """Bring series and events from every ``step``-th frame to all ``frames``, holding each value over its step."""
+    series = {name: np.repeat(values, step)[:frames] for name, values in result.series.items()}
+    for name, values in series.items():
+        series[name] = np.append(values, np.full(frames - len(values), np.nan))
+    events = tuple(replace(e, frames=tuple(range(frames)) if e.frames else ()) for e in result.events)
+    return replace(result, series=MappingProxyType(series), events=events)
 
 
 def _subject_tracks(scene: Scene) -> tuple[FloatArray, BoolArray]:

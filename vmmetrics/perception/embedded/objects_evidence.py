@@ -150,8 +150,10 @@ def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
 def colour_gap(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> FloatArray:
     """(h, w) float32: mean absolute difference of Lab colour, the change of the whole picture's light taken out."""
     difference = cv2.subtract(one, other, dtype=cv2.CV_32F)
-    light = np.median(difference[::3, ::3].reshape(-1, 3), axis=0).astype(np.float32)
-    return np.asarray(cv2.transform(np.abs(difference - light), np.full((1, 3), 0.5, np.float32)))
+    sample = np.ascontiguousarray(difference[::3, ::3].reshape(-1, 3).T)
+    np.subtract(difference, np.median(sample, axis=1).astype(np.float32), out=difference)
+    np.abs(difference, out=difference)
+    return np.asarray(cv2.transform(difference, np.full((1, 3), 0.5, np.float32)))
 
 
 def contrast(colour: NDArray[np.uint8]) -> FloatArray:
