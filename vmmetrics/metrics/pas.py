@@ -16,8 +16,8 @@ from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
 PERCEIVED_RATE = 12.0
 """Steps per second that motion is measured in, as near as whole frames allow.
 
-From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half the
-frame rate is measured in the same steps.
+From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half
+the frame rate is measured in the same steps.
 """
 
 FEW_VISIBLE = 0.25
