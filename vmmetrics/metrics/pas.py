@@ -23,6 +23,9 @@ the frame rate is measured in the same steps.
 FEW_VISIBLE = 0.25
 """Share of an object's points below which those left no longer stand for the whole object in sight."""
 
+FEWEST_POINTS = 4
+"""Points that even the smallest object counts with; otherwise points are as many as its area has a claim to."""
+
 MAX_EXTRA_QUERIES = 2
 """Times that an object which turned or was hidden is given new points."""
 
@@ -78,14 +81,23 @@ def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> Amplitud
 
 
 def _subject_tracks(scene: Scene) -> tuple[FloatArray, BoolArray]:
-    """(T, N, 2) and (T, N) of the points of all objects."""
+    """(T, N, 2) and (T, N) of the points of all objects, as dense on one object as on another."""
     frames = len(scene.clip)
-    xy: list[FloatArray] = [np.zeros((frames, 0, 2))]
-    visible: list[BoolArray] = [np.zeros((frames, 0), np.bool_)]
+    labels = scene.objects.labels
+    found: list[tuple[PointTracks, int]] = []
     for item_id, tracks in object_tracks(scene).items():
         for some in (tracks, *_extra_tracks(scene, item_id, tracks)):
-            xy.append(some.xy)
-            visible.append(some.visible)
+            area = int((labels[some.query_frames[0]] == item_id).sum()) if some.query_frames.size else 0
+            found.append((some, area))
+    density = min((tracks.xy.shape[1] / area for tracks, area in found if area), default=0.0)
+    xy: list[FloatArray] = [np.zeros((frames, 0, 2))]
+    visible: list[BoolArray] = [np.zeros((frames, 0), np.bool_)]
+    for tracks, area in found:
+        count = tracks.xy.shape[1]
+        kept = min(count, max(FEWEST_POINTS, round(density * area)))
+        some_points = np.linspace(0, count - 1, kept).round().astype(int)
+        xy.append(tracks.xy[:, some_points])
+        visible.append(tracks.visible[:, some_points])
     return np.concatenate(xy, 1), np.concatenate(visible, 1)
 
 
