@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -31,6 +33,17 @@ _MEASURES: dict[str, Measure] = {
     "tcs": lambda scene, protocol, _: tcs.measure(scene, protocol),
     "cas": lambda scene, _, __: cas.measure(scene),
 }
+
+
+# What these metrics look at needs little of the others' perception and can run beside it.
+_INDEPENDENT = {"ois": "poses", "mss": "quality"}
+
+
+def _ask(scene: Scene, names: Sequence[str]) -> None:
+    """Have the scene compute abilities; where one fails, the metric that needs it is told."""
+    for name in names:
+        with suppress(Exception):
+            getattr(scene, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +180,17 @@ class Suite:
         start = time.perf_counter()
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
-        for key in self._order():
-            try:
-                results[key] = _MEASURES[key](scene, self.protocol, results)
-            except (ClipError, SetupError) as error:
-                errors[key] = str(error)
-            except Exception as error:  # one metric's fault must not cost the clip its other scores
-                errors[key] = f"{type(error).__name__}: {error}"
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            if self._preset.side_by_side:
+                ahead = [name for key, name in _INDEPENDENT.items() if key in self.metrics]
+                pool.submit(_ask, scene, ahead)
+            for key in self._order():
+                try:
+                    results[key] = _MEASURES[key](scene, self.protocol, results)
+                except (ClipError, SetupError) as error:
+                    errors[key] = str(error)
+                except Exception as error:  # one metric's fault must not cost the clip its other scores
+                    errors[key] = f"{type(error).__name__}: {error}"
         return ClipScores(
             name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},

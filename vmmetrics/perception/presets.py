@@ -18,12 +18,14 @@ class Preset:
         description: Ability to model name, for the run's provenance.
         weights: Weight name to SHA-256 of every file loaded.
         published_models: Whether these are the models of the paper.
+        side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
     """
 
     models: Models
     description: Mapping[str, str]
     weights: Mapping[str, str]
     published_models: bool
+    side_by_side: bool = False
 
 
 def _embedded(threads: int | None) -> Preset:
@@ -53,7 +55,9 @@ def _embedded(threads: int | None) -> Preset:
         "pose": "BlazePose full",
         "quality": "motion-compensated frame quality",
     }
-    return Preset(models, description, {n: load_manifest()[n].sha256 for n in names}, published_models=False)
+    return Preset(
+        models, description, {n: load_manifest()[n].sha256 for n in names}, published_models=False, side_by_side=True
+    )
 
 
 _PRESETS: dict[str, Callable[[int | None], Preset]] = {"embedded": _embedded}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import TypeVar, cast
 
 from vmmetrics.clip import Clip
@@ -58,17 +59,19 @@ class Scene:
         self.calls: Counter[str] = Counter()
         self.seconds: dict[str, float] = {}
         self._answers: dict[str, object] = {}
+        self._locks: defaultdict[str, RLock] = defaultdict(RLock)
 
     def once(self, name: str, compute: Callable[[], Answer]) -> Answer:
         """Return what ``compute`` gave the first time ``name`` was asked for; an exception is given again."""
-        if name not in self._answers:
-            self.calls[name] += 1
-            start = time.perf_counter()
-            try:
-                self._answers[name] = compute()
-            except Exception as error:  # kept, so that every metric that needs it reports the same cause
-                self._answers[name] = error
-            self.seconds[name] = time.perf_counter() - start
+        with self._locks[name]:  # two threads may want the same; which ability draws on which has no cycles
+            if name not in self._answers:
+                self.calls[name] += 1
+                start = time.perf_counter()
+                try:
+                    self._answers[name] = compute()
+                except Exception as error:  # kept, so that every metric that needs it reports the same cause
+                    self._answers[name] = error
+                self.seconds[name] = time.perf_counter() - start
         answer = self._answers[name]
         if isinstance(answer, Exception):
             raise answer
