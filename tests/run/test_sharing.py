@@ -27,7 +27,19 @@ ROOT = Path(__file__).parents[2]
 def start(tmp_path: Path, *arguments: object, log: str = "log") -> subprocess.Popen[str]:
     command = [sys.executable, str(Path(__file__).with_name("command.py")), str(tmp_path / log), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+
+
+def heed_interrupts() -> None:
+    """A shell's background jobs ignore Ctrl-C and pass that on; the tests may be one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def contents(run: Path) -> dict[str, Any]:
