@@ -23,6 +23,18 @@ def test_a_drop_costs_one_frame():
     assert result.events[0].threshold == threshold
 
 
+def test_a_glitch_of_three_frames_costs_one_and_names_them_all():
+    quality = [*STEADY, 0.3, 0.35, 0.3, *STEADY[:7]]
+    result = mss.measure(scene_of(quality), "vmmetrics", None)
+    assert result.score == pytest.approx(0.95)
+    assert [event.frames for event in result.events] == [(10, 11, 12)]
+
+
+def test_a_lasting_loss_names_the_frame_it_begins_in():
+    result = mss.measure(scene_of([*STEADY, *[0.3] * 10]), "vmmetrics", None)
+    assert [event.frames for event in result.events] == [(10,)]
+
+
 def test_a_drop_within_the_threshold_costs_nothing():
     quality = [*STEADY, 0.8 - mss.EMBEDDED_THRESHOLDS.unknown_amplitude + 0.01]
     assert mss.measure(scene_of(quality), "vmmetrics", None).score == 1.0

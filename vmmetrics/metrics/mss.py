@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from vmmetrics.functional import motion_smoothness_score
 from vmmetrics.functional.motion_smoothness import SmoothnessThresholds
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.types import FloatArray, MetricResult, Protocol
 
 EMBEDDED_THRESHOLDS = SmoothnessThresholds(
     amplitude_bounds=(0.05, 0.2), thresholds=(0.15, 0.15, 0.15), unknown_amplitude=0.15
@@ -30,10 +34,21 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
         amplitude: Amplitude of the clip's motion in diagonals per second, or None where there is none.
 
     Returns:
-        Score in 0..1, 1 best; missing for a single frame.
+        Score in 0..1, 1 best; missing for a single frame. The score counts the frames that quality drops in (the
+        formula); under ``"vmmetrics"`` an event also names the frames after it until the quality is back.
     """
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")
     # VMBench's amplitudes are per clip, in another unit than the bounds of the table.
     threshold = EMBEDDED_THRESHOLDS.at(amplitude if protocol == "vmmetrics" else None)
-    return motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)
+    result = motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)
+    if protocol == "vmbench":
+        return result
+    events = (replace(e, frames=_until_back(scene.quality, e.frames[0], threshold)) for e in result.events)
+    return replace(result, events=tuple(events))
+
+
+def _until_back(quality: FloatArray, drop: int, allowed: float) -> tuple[int, ...]:
+    """Return the frames from ``drop`` until quality is within ``allowed`` of before; ``drop`` alone if it never is."""
+    back = np.flatnonzero(quality[drop:] >= quality[drop - 1] - allowed)
+    return tuple(range(drop, drop + int(back[0]))) if len(back) else (drop,)

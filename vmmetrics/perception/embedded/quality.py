@@ -152,12 +152,20 @@ def without(flow: Flow, held: BoolArray) -> Flow:
 
 
 def lasting(by_length: Sequence[FloatArray]) -> FloatArray:
-    """Return (T, rows, columns): evidence of defects of two and more frames, given to each of their frames."""
+    """Return (T, rows, columns): evidence of defects of two and more frames, given to each of their frames.
+
+    A frame that stands alone is out of place against the frames beyond the next ones too; so the frames after the first
+    are charged only with what a shorter defect leaves unexplained.
+    """
     found = np.full_like(by_length[0], -np.inf)
+    shorter = smooth(by_length[0])
     for length, values in enumerate(by_length[1:], start=2):
         evidence = smooth(values)
-        for later in range(min(length, len(found))):
-            found[later:] = np.maximum(found[later:], evidence[: len(found) - later])
+        found = np.maximum(found, evidence)
+        beyond = evidence - np.maximum(shorter, 0)
+        for later in range(1, min(length, len(found))):
+            found[later:] = np.maximum(found[later:], beyond[: len(found) - later])
+        shorter = np.maximum(shorter, evidence)
     return found
 
 
