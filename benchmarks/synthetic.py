@@ -9,7 +9,7 @@ Which metric owns a defect is laid down here, before anything is measured:
     a frame or a few are blurred, noisy, blocky, doubly exposed or melted           MSS
     single frames are shown twice (stutter)                                         MSS
     the clip stands still and then jumps (freeze-and-jump)                          MSS
-    limbs stretch, snap or swap (benchmarks/pose_pixels.py)                         OIS
+    limbs stretch, snap or swap (benchmarks/pose_truth.py)                          OIS
 
 PAS measures an amount and owns no defect: it is held against the camera-free truth. Seeds below 10000 were there to
 develop on; figures to report come from seeds of 10000 and more, which draw on other pictures too.

@@ -167,7 +167,7 @@ def test_what_is_no_clip(wrong: object) -> None:
 
 
 def test_memory_bound_holds_for_arrays() -> None:
-    clip = read_clip(moving_frames(4, (400, 200)), max_memory=4 * 200 * 100 * 53)
+    clip = read_clip(moving_frames(4, (400, 200)), max_memory=4 * 200 * 100 * 73)
     assert clip.frames.shape == (4, 100, 200, 3)
     assert clip.size == (400, 200)
 

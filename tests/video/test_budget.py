@@ -9,8 +9,8 @@ from vmmetrics.video.budget import clip_bytes, make_plan
 
 
 def test_bytes_by_hand() -> None:
-    # 10 frames of 512 x 1024: RGB 3 bytes a pixel; working pictures of half that size, 50 bytes a pixel
-    assert clip_bytes(10, 1024, 512) == 10 * (1024 * 512 * 3 + 512 * 256 * 50)
+    # 10 frames of 512 x 1024: RGB 3 bytes a pixel; working pictures of half that size, 70 bytes a pixel
+    assert clip_bytes(10, 1024, 512) == 10 * (1024 * 512 * 3 + 512 * 256 * 70)
 
 
 @given(

@@ -74,5 +74,5 @@ def test_frame_that_leads_out(tmp_path: Path) -> None:
 
 
 def test_memory_bound(tmp_path: Path) -> None:
-    clip = read_clip(write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=4 * 200 * 100 * 53)
+    clip = read_clip(write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=4 * 200 * 100 * 73)
     assert clip.frames.shape == (4, 100, 200, 3)

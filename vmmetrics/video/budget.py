@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from vmmetrics.errors import ClipError
 
 DEFAULT_MAX_MEMORY = 4 * 2**30
-"""Bytes a clip may take while it is scored: 340 frames of 1080p, 500 of 720p or 600 of 480p at full size."""
+"""Bytes a clip may take while it is scored: 300 frames of 1080p, 390 of 720p or 450 of 480p at full size."""
 
-WORKING_BYTES = 50
-"""Bytes that perception holds at its peak per pixel of its working pictures (flow both ways, masks, evidence): 33 to
-51 measured by ``benchmarks/memory.py`` on 60 to 180 frames of two sizes."""
+WORKING_BYTES = 70
+"""Bytes that perception holds at its peak per pixel of its working pictures (flow both ways, masks, evidence): 56 to
+66 measured by ``benchmarks/memory.py`` on 60 to 180 frames of two sizes."""
 
 WORKING_SHORT_SIDE = 256
 """Short side of those working pictures where the clip is larger."""
