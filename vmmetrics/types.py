@@ -77,3 +77,18 @@ class AmplitudeResult(MetricResult):
     """
 
     amplitude: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlausibilityResult(MetricResult):
+    """A :class:`MetricResult` of CAS, with what its score was made from.
+
+    Attributes:
+        probabilities: Of the five levels Bad to Perfect, mean over the views; empty where there is no score.
+        view_scores: The score of each view by itself; empty where there is no score.
+        view_frames: First and last frame of each view; empty where they are not known.
+    """
+
+    probabilities: tuple[float, ...] = ()
+    view_scores: tuple[float, ...] = ()
+    view_frames: tuple[tuple[int, int], ...] = ()

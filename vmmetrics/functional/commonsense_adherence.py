@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vmmetrics.functional._checks import as_floats
-from vmmetrics.types import Event, MetricResult
+from vmmetrics.types import Event, PlausibilityResult
 
 LEVELS = ("Bad", "Poor", "Fair", "Good", "Perfect")
 LEVEL_VALUES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -14,7 +14,7 @@ ROW_SUM_TOLERANCE = 1e-4
 """How far a row may sum from 1: room for a float32 softmax, none for logits or percentages."""
 
 
-def commonsense_adherence_score(probs: ArrayLike) -> MetricResult:
+def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
     """Commonsense adherence score: the expected level under the classifier's probabilities.
 
     CAS = Σ_i p_i · v_i with p the mean over views and v = (0, 0.25, 0.5, 0.75, 1). Both protocols agree here.
@@ -24,8 +24,8 @@ def commonsense_adherence_score(probs: ArrayLike) -> MetricResult:
             columns Bad, Poor, Fair, Good, Perfect; entries in 0..1, rows sum to 1.
 
     Returns:
-        Score in 0..1, 1 best; one event naming the likeliest level unless that is Perfect. The event has no frames:
-        the classifier judges the clip as a whole.
+        Score in 0..1, 1 best, with the mean probabilities and the score of each view; one event naming the likeliest
+        level unless that is Perfect. The event has no frames: the classifier judges the clip as a whole.
 
     Raises:
         ValueError: If the shape, the range or a row sum is not as above, or a value is NaN.
@@ -56,4 +56,9 @@ def commonsense_adherence_score(probs: ArrayLike) -> MetricResult:
         if LEVELS[level] == "Perfect"
         else (Event(metric="cas", frames=(), reason=f"motion judged {LEVELS[level]}", magnitude=float(mean[level])),)
     )
-    return MetricResult(score=score, events=events)
+    return PlausibilityResult(
+        score=score,
+        events=events,
+        probabilities=tuple(mean.tolist()),
+        view_scores=tuple(np.minimum(rows @ LEVEL_VALUES, 1.0).tolist()),
+    )

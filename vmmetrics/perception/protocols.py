@@ -184,3 +184,7 @@ class PlausibilityModel(Protocol):
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64, one row per view, Bad..Perfect, rows sum to 1."""
         ...
+
+    def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
+        """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
+        ...

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.types import Event, FloatArray, MetricResult
+from vmmetrics.types import Event, FloatArray, MetricResult, PlausibilityResult
+
+_OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
 
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
@@ -122,10 +124,13 @@ def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 def result_to_json(result: MetricResult) -> dict[str, Any]:
     """Events and series of one metric, with what is None left out and NaN as null."""
     events = [{k: v for k, v in asdict(event).items() if v is not None and k != "metric"} for event in result.events]
-    return {
+    stored: dict[str, Any] = {
         "events": [_plain(event) for event in events],
         "series": {name: [_short(v) for v in np.asarray(s, float).tolist()] for name, s in result.series.items()},
     }
+    if isinstance(result, PlausibilityResult):
+        stored |= {name: _plain(getattr(result, name)) for name in _OF_PLAUSIBILITY}
+    return stored
 
 
 def result_from_json(metric: str, line: Mapping[str, Any], score: float | None, missing: str | None) -> MetricResult:
@@ -146,6 +151,16 @@ def result_from_json(metric: str, line: Mapping[str, Any], score: float | None, 
     series: dict[str, FloatArray] = {
         name: np.array([math.nan if v is None else v for v in values]) for name, values in line["series"].items()
     }
+    if "probabilities" in line:
+        return PlausibilityResult(
+            score,
+            missing,
+            events,
+            series,
+            probabilities=tuple(line["probabilities"]),
+            view_scores=tuple(line["view_scores"]),
+            view_frames=tuple((first, last) for first, last in line["view_frames"]),
+        )
     return MetricResult(score, missing, events, series)
 
 

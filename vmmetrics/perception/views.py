@@ -1,0 +1,137 @@
+"""Views of a clip for a video classifier: short stretches of frames, square crops, normalised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.types import FloatArray
+
+IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
+IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
+
+VMBENCH_RATE = 4
+"""Every how many frames VMBench takes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One stretch of a clip, one crop of it.
+
+    Attributes:
+        frames: Indices of its frames in the clip, ascending; the last repeated where the clip is too short.
+        top: First row of the crop in the resized frames.
+        left: First column.
+    """
+
+    frames: tuple[int, ...]
+    top: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    """How views are laid over a clip. The defaults are VMBench's (reference: VideoMAE V2's test mode).
+
+    Attributes:
+        frames: Frames of a view.
+        rate: Every how many frames of the clip one is taken.
+        segments: Stretches, from the first that fits to the last; one alone lies in the middle.
+        crops: Crops along the longer side, from one end to the other; one alone lies in the middle.
+        size: Side of the crops, and of the frames' shorter side, in pixels.
+    """
+
+    frames: int = 16
+    rate: int = VMBENCH_RATE
+    segments: int = 10
+    crops: int = 3
+    size: int = 224
+
+    def __post_init__(self) -> None:
+        if min(self.frames, self.rate, self.segments, self.crops, self.size) < 1:
+            raise ValueError(f"Expected positive numbers but got {self}")
+
+    def sampled(self, num_frames: int) -> list[int]:
+        """Indices of every ``rate``-th frame, the last repeated up to the length of a view."""
+        taken = list(range(0, num_frames, self.rate))
+        return taken + taken[-1:] * (self.frames - len(taken))
+
+    def resized(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width with the shorter side at ``size``, the longer truncated to whole pixels."""
+        if width < height:
+            return int(self.size * height / width), self.size
+        return self.size, int(self.size * width / height)
+
+    def views(self, num_frames: int, height: int, width: int) -> list[View]:
+        """Lay the views over a clip; where it is short or square, several are the same.
+
+        Args:
+            num_frames: Frames of the clip.
+            height: Of the clip, pixels.
+            width: Of the clip, pixels.
+
+        Returns:
+            ``segments`` x ``crops`` views, crops innermost.
+        """
+        taken = self.sampled(num_frames)
+        rows, columns = self.resized(height, width)
+        starts = _spread(len(taken) - self.frames, self.segments)
+        offsets = _spread(max(rows, columns) - self.size, self.crops)
+        stretches = [tuple(taken[start : start + self.frames]) for start in starts]
+        corners = [(offset, 0) if rows >= columns else (0, offset) for offset in offsets]
+        return [View(stretch, top, left) for stretch in stretches for top, left in corners]
+
+
+def _spread(room: int, count: int) -> list[int]:
+    """``count`` whole offsets from 0 to ``room``, evenly, each truncated.
+
+    >>> _spread(174, 3), _spread(9, 1)
+    ([0, 87, 174], [4])
+    """
+    if count == 1:
+        return [room // 2]
+    return [int(k * (room / (count - 1))) for k in range(count)]
+
+
+class Viewer:
+    """Cuts views out of a clip, each frame resized once.
+
+    Args:
+        frames: (T, H, W, 3) uint8 RGB.
+        plan: How the views lie.
+    """
+
+    def __init__(self, frames: NDArray[np.uint8], plan: ViewPlan) -> None:
+        self._plan = plan
+        rows, columns = plan.resized(*frames.shape[1:3])
+        self._frames = frames
+        self._size = (columns, rows)
+        self._resized: dict[int, NDArray[np.uint8]] = {}
+
+    def cut(self, view: View) -> FloatArray:
+        """Return a view as (3, T, size, size) float32, normalised by ImageNet's mean and deviation."""
+        size = self._plan.size
+        rows, columns = slice(view.top, view.top + size), slice(view.left, view.left + size)
+        cut = np.stack([self._frame(index)[rows, columns] for index in view.frames])
+        return normalised(cut)
+
+    def _frame(self, index: int) -> NDArray[np.uint8]:
+        if index not in self._resized:
+            self._resized[index] = resize(self._frames[index], self._size)
+        return self._resized[index]
+
+
+def resize(frame: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Resize an (H, W, 3) picture to (width, height), bilinearly and without smoothing, as VideoMAE V2 does."""
+    if (frame.shape[1], frame.shape[0]) == size:
+        return frame
+    return np.asarray(cv2.resize(frame, size, interpolation=cv2.INTER_LINEAR), np.uint8)
+
+
+def normalised(frames: NDArray[np.uint8]) -> FloatArray:
+    """(T, H, W, 3) uint8 to (3, T, H, W) float32, by ImageNet's mean and deviation."""
+    scaled = (frames.astype(np.float32) / np.float32(255) - IMAGENET_MEAN) / IMAGENET_STD
+    return np.ascontiguousarray(scaled.transpose(3, 0, 1, 2))
