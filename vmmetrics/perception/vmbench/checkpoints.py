@@ -1,0 +1,220 @@
+"""Checkpoints in VideoMAE V2's layout: every weight must find its place, and every place its weight.
+
+What upstream drops or leaves random with a line in the log is an error here: a classifier with a random head gives
+plausible numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vmmetrics.errors import SetupError
+from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE
+
+NESTED = ("model", "module")
+"""Where trainers put the weights, in the order upstream looks: its own, then DeepSpeed's."""
+
+PREFIXES = ("_orig_mod.", "backbone.", "encoder.")
+"""Left in front of names by torch.compile, by wrappers and by pre-training."""
+
+PRETRAINING_ONLY = ("decoder.", "encoder_to_decoder.", "mask_token", "norm.")
+"""Weights of a pre-trained autoencoder that its classifier does not have."""
+
+_SHOWN = 6  # names listed in a message before "and n more"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The content of a file.
+
+    Attributes:
+        path: The file.
+        weights: Weights by name, wrappers taken off, on the CPU.
+        meta: What else stands at the top of the file, of plain types; empty in a bare file of weights.
+    """
+
+    path: Path
+    weights: Mapping[str, Tensor]
+    meta: Mapping[str, Any]
+
+    def sha256(self) -> str:
+        """Hash of the file, hexadecimal."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a ``.safetensors`` file, or one written by ``torch.save``; nothing in it is executed.
+
+    Raises:
+        SetupError: No such file, no checkpoint, or one that holds more than tensors and plain values.
+    """
+    if not path.is_file():
+        raise SetupError(f"{path}: no such checkpoint")
+    loaded = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
+    if not isinstance(loaded, Mapping):
+        raise SetupError(f"{path}: expected a dict of weights but got {type(loaded).__name__}")
+    outer = next((key for key in NESTED if isinstance(loaded.get(key), Mapping)), None)
+    found: Mapping[str, Any] = loaded if outer is None else loaded[outer]
+    meta = {} if outer is None else {key: value for key, value in loaded.items() if key != outer}
+    strange = [str(key) for key, value in found.items() if not isinstance(value, Tensor)]
+    if strange or not found:
+        what = f"but found {_listed(strange)}" if strange else "but it is empty"
+        raise SetupError(f"{path}: expected tensors only {what}")
+    weights: dict[str, Tensor] = {}
+    for key, value in found.items():
+        name = key
+        for prefix in PREFIXES:
+            name = name.removeprefix(prefix)
+        if name in weights:
+            raise SetupError(f"{path}: {name} is there twice, once as {key}")
+        weights[name] = value
+    return Checkpoint(path, weights, meta)
+
+
+def _read_safetensors(path: Path) -> Any:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise SetupError(f"{path}: not readable as safetensors: {error}") from error
+
+
+def _read_torch(path: Path) -> Any:
+    with torch.serialization.safe_globals([argparse.Namespace]):  # upstream's trainer keeps its options beside
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:
+            raise SetupError(
+                f"{path}: holds more than weights and plain values, or is damaged. If you trust it, load it with "
+                f"torch.load(..., weights_only=False) and save its weights alone. torch says: {error}"
+            ) from error
+        except (OSError, RuntimeError, EOFError, ValueError) as error:
+            raise SetupError(f"{path}: not readable as a checkpoint: {error}") from error
+
+
+def load_videomae(path: Path, classes: int, net: Architecture | None = None) -> VideoMAE:
+    """Build the classifier that a checkpoint holds, in float32 and evaluation mode.
+
+    Args:
+        path: ``vit_g_vmbench.pt``, any other fine-tuned VideoMAE V2 checkpoint, or one of our own training.
+        classes: Number of classes that it must have.
+        net: Its architecture; None takes what the file states, else the published size with its shapes.
+
+    Raises:
+        SetupError: The file cannot be read, is of no known size, misses weights, has others, or has them in other
+            shapes; the text names them.
+    """
+    return build_videomae(read_checkpoint(path), classes, net)
+
+
+def build_videomae(checkpoint: Checkpoint, classes: int, net: Architecture | None = None) -> VideoMAE:
+    """Do :func:`load_videomae` with a checkpoint that has been read."""
+    net = net or architecture_of(checkpoint)
+    with torch.device("meta"):  # nothing is drawn only to be overwritten
+        model = VideoMAE(net, classes)
+    _check(checkpoint.path, model.state_dict(), checkpoint.weights)
+    model.load_state_dict(checkpoint.weights, strict=True, assign=True)
+    model.float().eval()
+    return model
+
+
+def load_encoder(checkpoint: Checkpoint, model: VideoMAE) -> list[str]:
+    """Start ``model`` from a checkpoint whose classes may be others, or that was only pre-trained.
+
+    Args:
+        checkpoint: Where from. All blocks and the patch embedding must be there and fit; the head is taken if it has
+            as many classes as ``model``, ``fc_norm`` if it is there.
+        model: Initialised already; what the checkpoint lacks stays as it is.
+
+    Returns:
+        Names of the weights that are not from the checkpoint.
+
+    Raises:
+        SetupError: As for :func:`load_videomae`, the head and ``fc_norm`` excepted.
+    """
+    own = model.state_dict()
+    weights = {k: v for k, v in checkpoint.weights.items() if not k.startswith(PRETRAINING_ONLY)}
+    if "head.weight" in weights and weights["head.weight"].shape != own["head.weight"].shape:
+        weights = {k: v for k, v in weights.items() if not k.startswith("head.")}
+    fresh = [k for k in own if k.startswith(("head.", "fc_norm.")) and k not in weights]
+    _check(checkpoint.path, own, {**weights, **{k: own[k] for k in fresh}})
+    model.load_state_dict(weights, strict=False)
+    return fresh
+
+
+def architecture_of(checkpoint: Checkpoint) -> Architecture:
+    """Tell the architecture of a checkpoint: as the file states it, else the published one that its shapes fit.
+
+    Raises:
+        SetupError: It is no VideoMAE checkpoint, or of no published size.
+    """
+    stated = checkpoint.meta.get("architecture")
+    if stated is not None:
+        try:
+            return Architecture(**stated)
+        except (TypeError, ValueError) as error:
+            raise SetupError(f"{checkpoint.path}: its architecture cannot be understood: {error}") from error
+    weights = checkpoint.weights
+    try:
+        width, _, tubelet, patch, _ = weights["patch_embed.proj.weight"].shape
+        mlp_width = len(weights["blocks.0.mlp.fc1.weight"])
+    except (KeyError, ValueError) as error:
+        raise SetupError(f"{checkpoint.path}: expected weights of a VideoMAE but got {_listed(weights)}") from error
+    depth = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
+    found = (width, depth, mlp_width, patch, tubelet)
+    for net in SIZES.values():
+        if found == (net.width, net.depth, net.mlp_width, net.patch, net.tubelet):
+            return net
+    raise SetupError(
+        f"{checkpoint.path}: width {width}, depth {depth}, MLP {mlp_width}, patch {patch}, tubelet {tubelet}: none of "
+        f"the published sizes ({', '.join(SIZES)})"
+    )
+
+
+def as_meta(net: Architecture) -> dict[str, int]:
+    """The entry ``architecture`` of our own checkpoints."""
+    return {f.name: getattr(net, f.name) for f in fields(net)}
+
+
+def _check(path: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
+    """Name what is missing, what is too much and what has another shape."""
+    faults = []
+    missing, surplus = [k for k in expected if k not in found], [k for k in found if k not in expected]
+    if missing:
+        faults.append(f"misses {_listed(missing)}")
+    if surplus:
+        faults.append(f"has {_listed(surplus)} besides")
+    shapes = [
+        f"{k} as {tuple(found[k].shape)} where {tuple(expected[k].shape)} is expected"
+        for k in expected
+        if k in found and found[k].shape != expected[k].shape
+    ]
+    if shapes:
+        faults.append(f"has {_listed(shapes)}")
+    if faults:
+        raise SetupError(f"{path}: the checkpoint does not fit: it {'; it '.join(faults)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Some names.
+
+    >>> _listed(["a", "b"])
+    'a, b'
+    """
+    shown = list(names)
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more

@@ -1,0 +1,108 @@
+"""Commonsense plausibility by a VideoMAE V2 classifier, over the views that VMBench tests with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from vmmetrics.errors import ClipError
+from vmmetrics.functional.commonsense_adherence import LEVELS
+from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
+from vmmetrics.perception.vmbench.checkpoints import build_videomae, read_checkpoint
+from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE
+from vmmetrics.types import FloatArray
+
+Precision = Literal["fp32", "fp16", "bf16"]
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+BATCH_MEMORY = 2**30
+"""Bytes that the activations of one batch may take; what views a batch holds follows from it."""
+
+
+class VideoMAEPlausibility:
+    """A :class:`~vmmetrics.perception.protocols.PlausibilityModel`.
+
+    Args:
+        model: The classifier, with a class per level, Bad to Perfect.
+        plan: How views lie over a clip.
+        device: Where it runs.
+        precision: What matrix products are computed in; weights and norms stay float32. The released code has fp16 on
+            a GPU. Default: that there, fp32 on a CPU.
+    """
+
+    def __init__(
+        self, model: VideoMAE, plan: ViewPlan, device: str = "cpu", precision: Precision | None = None
+    ) -> None:
+        self.model = model.to(device).eval()
+        self.plan = plan
+        self.device = torch.device(device)
+        self.precision: Precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
+
+    @classmethod
+    def load(cls, path: Path, device: str = "cpu", precision: Precision | None = None) -> VideoMAEPlausibility:
+        """Load a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
+
+        Raises:
+            SetupError: The file does not hold such a classifier; the text names what is wrong.
+        """
+        checkpoint = read_checkpoint(path)
+        model = build_videomae(checkpoint, len(LEVELS))
+        rate = checkpoint.meta.get("rate", VMBENCH_RATE)
+        plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
+        return cls(model, plan, device, precision)
+
+    def classify(self, scene: Scene) -> FloatArray:
+        """Return (V, 5) float64 probabilities, one row per view, those that are equal repeated."""
+        return self.probabilities(scene.clip.frames)
+
+    def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
+        """Return the frames of each view."""
+        return [view.frames for view in self._views(scene.clip.frames)]
+
+    def probabilities(self, frames: NDArray[np.uint8]) -> FloatArray:
+        """Classify the views of a clip.
+
+        Args:
+            frames: (T, H, W, 3) uint8 RGB.
+
+        Returns:
+            (V, 5) float64, V = segments x crops, crops innermost; softmax of each view.
+
+        Raises:
+            ClipError: The network's answer is not finite.
+        """
+        views = self._views(frames)
+        distinct = list(dict.fromkeys(views))
+        viewer = Viewer(frames, self.plan)
+        size = self._batch_size()
+        batches = [distinct[start : start + size] for start in range(0, len(distinct), size)]
+        logits = np.concatenate([self._logits(viewer, batch) for batch in batches])
+        if not np.all(np.isfinite(logits)):
+            raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
+        by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
+        return np.stack([by_view[view] for view in views])
+
+    def _views(self, frames: NDArray[np.uint8]) -> list[View]:
+        return self.plan.views(*frames.shape[:3])
+
+    def _logits(self, viewer: Viewer, views: Sequence[View]) -> FloatArray:
+        batch = torch.from_numpy(np.stack([viewer.cut(view) for view in views])).to(self.device)
+        half = self.precision != "fp32"
+        autocast = torch.autocast(self.device.type, dtype=DTYPES[self.precision], enabled=half)
+        with torch.inference_mode(), autocast:
+            logits: FloatArray = self.model(batch).double().cpu().numpy()
+        return logits
+
+    def _batch_size(self) -> int:
+        """Views whose activations in one block (tokens, qkv, and the perceptron's around GELU) fit into the memory."""
+        net: Architecture = self.model.net
+        values = net.tokens * (2 * net.mlp_width + 8 * net.width)
+        bytes_each = 4 if self.precision == "fp32" else 2
+        return max(1, BATCH_MEMORY // (values * bytes_each))
