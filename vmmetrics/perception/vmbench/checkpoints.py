@@ -102,7 +102,7 @@ def _read_torch(path: Path) -> Any:
                 f"{path}: holds more than weights and plain values, or is damaged. If you trust it, load it with "
                 f"torch.load(..., weights_only=False) and save its weights alone. torch says: {error}"
             ) from error
-        except (OSError, RuntimeError, EOFError, ValueError) as error:
+        except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
             raise SetupError(f"{path}: not readable as a checkpoint: {error}") from error
 
 

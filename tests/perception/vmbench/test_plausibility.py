@@ -1,0 +1,90 @@
+"""The classifier over views: equal to the released arithmetic done the long way round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from vmmetrics.clip import Clip  # noqa: E402
+from vmmetrics.errors import ClipError  # noqa: E402
+from vmmetrics.metrics import cas  # noqa: E402
+from vmmetrics.perception.scene import Models, Scene  # noqa: E402
+from vmmetrics.perception.views import Viewer, ViewPlan  # noqa: E402
+from vmmetrics.perception.vmbench import plausibility as module  # noqa: E402
+from vmmetrics.perception.vmbench.checkpoints import as_meta  # noqa: E402
+from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility  # noqa: E402
+from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE  # noqa: E402
+
+TINY = Architecture(width=24, depth=2, heads=2, mlp_width=48, patch=8, image=16, frames=4)
+PLAN = ViewPlan(frames=4, rate=2, size=16)
+FRAMES = np.random.default_rng(0).integers(0, 256, (30, 20, 36, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def model() -> VideoMAE:
+    model = VideoMAE(TINY, 5)
+    model.initialise(0)
+    with torch.no_grad():
+        model.head.weight.mul_(1e4)  # so that views differ
+    return model.eval()
+
+
+def scene(frames: np.ndarray, plausibility: VideoMAEPlausibility) -> Scene:
+    nothing: dict[str, object] = dict.fromkeys(("flow", "camera", "segmenter", "tracker", "pose", "quality"))
+    return Scene(Clip(frames, np.arange(len(frames)) / 8, 8.0), Models(**nothing, plausibility=plausibility))
+
+
+def test_equals_one_view_after_another(model: VideoMAE):
+    rows = []
+    for view in PLAN.views(*FRAMES.shape[:3]):
+        with torch.inference_mode():
+            logits = model(torch.from_numpy(Viewer(FRAMES, PLAN).cut(view))[None])[0].double().numpy()
+        rows.append(np.exp(logits) / np.exp(logits).sum())
+    got = VideoMAEPlausibility(model, PLAN).probabilities(FRAMES)
+    assert got.shape == (30, 5)
+    assert np.ptp(got[:, 0]) > 0.01
+    np.testing.assert_allclose(got, rows, atol=1e-6)
+
+
+def test_equal_views_run_once(model: VideoMAE, monkeypatch: pytest.MonkeyPatch):
+    seen = []
+    forward = model.forward
+    monkeypatch.setattr(model, "forward", lambda batch: seen.append(len(batch)) or forward(batch))
+    square = FRAMES[:7, :20, :20]  # too short for two stretches, no room for two crops
+    got = VideoMAEPlausibility(model, PLAN).probabilities(square)
+    assert seen == [1]
+    assert np.ptp(got, axis=0).max() == 0
+
+
+def test_batches_change_nothing(model: VideoMAE, monkeypatch: pytest.MonkeyPatch):
+    plausibility = VideoMAEPlausibility(model, PLAN)
+    whole = plausibility.probabilities(FRAMES)
+    values = TINY.tokens * (2 * TINY.mlp_width + 8 * TINY.width)
+    monkeypatch.setattr(module, "BATCH_MEMORY", 4 * values * 2)  # room for two views in float32
+    assert plausibility._batch_size() == 2
+    np.testing.assert_allclose(plausibility.probabilities(FRAMES), whole, atol=1e-6)
+
+
+def test_cas_from_a_checkpoint(model: VideoMAE, tmp_path: Path):
+    torch.save({"model": model.state_dict(), "architecture": as_meta(TINY), "rate": 2}, tmp_path / "c.pt")
+    plausibility = VideoMAEPlausibility.load(tmp_path / "c.pt")
+    assert plausibility.plan == PLAN
+    result = cas.measure(scene(FRAMES, plausibility))
+    expected = plausibility.probabilities(FRAMES).mean(axis=0) @ [0, 0.25, 0.5, 0.75, 1]
+    assert result.score == pytest.approx(expected, abs=1e-12)
+    assert len(result.view_scores) == 30
+    assert result.view_frames[0] == (0, 6)
+    assert result.view_frames[-1] == (22, 28)
+
+
+def test_an_answer_that_is_no_number_is_an_error(model: VideoMAE):
+    with torch.no_grad():
+        model.head.bias[2] = torch.nan
+    result = VideoMAEPlausibility(model, replace(PLAN, segments=1, crops=1))
+    with pytest.raises(ClipError, match="not finite in fp32"):
+        result.probabilities(FRAMES)
