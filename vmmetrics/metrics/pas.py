@@ -8,7 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from vmmetrics.functional import perceptible_amplitude_score
-from vmmetrics.perception.points import grid_queries, object_tracks
+from vmmetrics.functional.camera_motion import project
+from vmmetrics.perception.points import spread_queries
 from vmmetrics.perception.protocols import PointTracks
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
@@ -20,14 +21,18 @@ From frame to frame at 30 a second the tracker's jitter, and trembling that no v
 the frame rate is measured in the same steps.
 """
 
-FEW_VISIBLE = 0.25
-"""Share of an object's points below which those left no longer stand for the whole object in sight."""
+KEY_SECONDS = 0.5
+"""Time between the frames that points are taken from.
 
-FEWEST_POINTS = 4
-"""Points that even the smallest object counts with; otherwise points are as many as its area has a claim to."""
+What is seen to move for a third of the time gets a third of the points: one doubtful decision about one slow piece of
+one frame changes the score little.
+"""
 
-MAX_EXTRA_QUERIES = 2
-"""Times that an object which turned or was hidden is given new points."""
+BARELY_MOVING = 0.25
+"""Share of the usual own speed (each point weighed by its own) below which a point is not on what moves.
+
+Such a point is on the background that the rim of a mask lets in, or on a piece taken for moving that hardly does.
+"""
 
 UPSTREAM_GRID = 900
 """The released code's 30 x 30 grid over the frame; what falls inside the mask is kept."""
@@ -38,9 +43,8 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
 
     Args:
         scene: The clip.
-        protocol: ``"vmmetrics"``: points on every object that moves by itself, wherever it is first seen well, and
-            again where most of them were lost. ``"vmbench"``: the released code's grid over the objects of the first
-            frame and over the rest.
+        protocol: ``"vmmetrics"``: points on everything that moves by itself, taken all along the clip.
+            ``"vmbench"``: the released code's grid over the objects of the first frame and over the rest.
     """
     clip = scene.clip
     size = (float(clip.width), float(clip.height))
@@ -49,14 +53,19 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         return perceptible_amplitude_score(subject.xy, background.xy, size, protocol=protocol)
     if len(clip) == 1:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
-    tracks, visible = _subject_tracks(scene)
+    tracks = _subject_tracks(scene)
     step = max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
+    camera = _camera_over(scene.camera.homographies, step)
+    middle = (np.arange(len(camera)) + 0.5) * step
+    near = np.abs(middle[:, None] - tracks.query_frames) <= KEY_SECONDS * clip.fps
+    xy, visible = tracks.xy[::step], tracks.visible[::step]
+    kept = _on_what_moves(xy, visible, camera, near)
     result = perceptible_amplitude_score(
-        tracks[::step],
+        xy[:, kept],
         None,
         size,
-        subject_visibility=visible[::step],
-        camera=_camera_over(scene.camera.homographies, step),
+        subject_visibility=visible[:, kept],
+        camera=camera,
         fps=clip.fps / step,
         protocol=protocol,
     )
@@ -80,43 +89,28 @@ def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> Amplitud
     return replace(result, series=MappingProxyType(series), events=events)
 
 
-def _subject_tracks(scene: Scene) -> tuple[FloatArray, BoolArray]:
-    """(T, N, 2) and (T, N) of the points of all objects, as dense on one object as on another."""
-    frames = len(scene.clip)
-    labels = scene.objects.labels
-    found: list[tuple[PointTracks, int]] = []
-    for item_id, tracks in object_tracks(scene).items():
-        for some in (tracks, *_extra_tracks(scene, item_id, tracks)):
-            area = int((labels[some.query_frames[0]] == item_id).sum()) if some.query_frames.size else 0
-            found.append((some, area))
-    density = min((tracks.xy.shape[1] / area for tracks, area in found if area), default=0.0)
-    xy: list[FloatArray] = [np.zeros((frames, 0, 2))]
-    visible: list[BoolArray] = [np.zeros((frames, 0), np.bool_)]
-    for tracks, area in found:
-        count = tracks.xy.shape[1]
-        kept = min(count, max(FEWEST_POINTS, round(density * area)))
-        some_points = np.linspace(0, count - 1, kept).round().astype(int)
-        xy.append(tracks.xy[:, some_points])
-        visible.append(tracks.visible[:, some_points])
-    return np.concatenate(xy, 1), np.concatenate(visible, 1)
+def _subject_tracks(scene: Scene) -> PointTracks:
+    """Points on everything that moves by itself, taken every :data:`KEY_SECONDS` and followed through the clip."""
+    frames, objects = len(scene.clip), scene.objects
+    if not objects.objects:
+        return PointTracks(np.zeros((frames, 0, 2)), np.zeros((frames, 0), np.bool_), np.zeros(0, np.int64))
+    count = max(1, round(frames / scene.clip.fps / KEY_SECONDS))
+    keys = [int((i + 0.5) * frames / count) for i in range(count)]
+    masks = objects.labels[keys] > 0
+    if objects.moving is not None:
+        masks |= objects.moving[keys]
+    return scene.track("moving", spread_queries(masks, objects.scale, keys))
 
 
-def _extra_tracks(scene: Scene, item_id: int, tracks: PointTracks) -> list[PointTracks]:
-    """New points for an object where it is in sight and most of its first points are not."""
-    objects = scene.objects
-    area = (objects.labels == item_id).sum((1, 2))
-    share = tracks.visible.mean(1)
-    extra: list[PointTracks] = []
-    for _ in range(MAX_EXTRA_QUERIES):
-        lacking = np.where(share < FEW_VISIBLE, area, 0)
-        frame = int(np.argmax(lacking))
-        # A sliver at the border of the picture, or of a mask about to end, is not worth new points.
-        if lacking[frame] < 0.5 * area.max():
-            break
-        queries = grid_queries(objects.labels[frame] == item_id, objects.scale, frame, tracks.visible.shape[1])
-        extra.append(scene.track(f"object:{item_id}@{frame}", queries))
-        share = np.maximum(share, extra[-1].visible.mean(1))
-    return extra
+def _on_what_moves(tracks: FloatArray, visible: BoolArray, camera: FloatArray, near: BoolArray) -> BoolArray:
+    """(N,) points that move by themselves in the steps ``near`` (T-1, N) the frame they were taken from."""
+    own = np.linalg.norm(tracks[1:] - project(camera, tracks[:-1]), axis=2)
+    seen = visible[1:] & visible[:-1] & near
+    count = seen.sum(0)
+    speed = (own * seen).sum(0) / np.maximum(count, 1)
+    usual = np.square(speed).sum() / max(float(speed.sum()), 1e-9)
+    kept: BoolArray = (count > 0) & (speed >= BARELY_MOVING * usual)
+    return kept if kept.any() else np.ones_like(kept)
 
 
 def _upstream_tracks(scene: Scene) -> tuple[PointTracks, PointTracks]:

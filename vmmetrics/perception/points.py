@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import cv2
@@ -24,6 +24,10 @@ MIN_POINTS = 12
 """Points aimed at in a small mask, as far as it has pixels."""
 
 
+MIN_CORE = 0.4
+"""Share of a mask that must be left when its rim is taken off; a thinner one keeps its rim."""
+
+
 def grid_queries(
     mask: BoolArray, scale: tuple[float, float], frame_index: int, max_points: int = MAX_POINTS
 ) -> FloatArray:
@@ -40,7 +44,7 @@ def grid_queries(
     """
     core = mask.astype(np.uint8)
     eroded = cv2.erode(core, np.ones((3, 3), np.uint8), borderValue=1).astype(np.uint8)
-    if eroded.sum() >= max(4 * MIN_POINTS, 0.4 * core.sum()):
+    if eroded.sum() >= max(4 * MIN_POINTS, MIN_CORE * core.sum()):
         core = eroded
     step = max(1, int(np.sqrt(core.sum() / max_points)))
     while True:
@@ -55,6 +59,35 @@ def grid_queries(
     return np.column_stack([np.full(len(rows), float(frame_index)), x, y])
 
 
+def spread_queries(
+    masks: BoolArray, scale: tuple[float, float], frames: Sequence[int], about: int = ALL_POINTS
+) -> FloatArray:
+    """Return (N, 3) queries (frame, x, y in clip pixels), equally dense in the masks of several frames.
+
+    Args:
+        masks: (K, h, w) bool; points keep clear of the rim of each connected part, where it is not all rim.
+        scale: (sx, sy) clip pixels per mask pixel.
+        frames: The K frames that the masks belong to.
+        about: How many points there are about; fewer where the masks have fewer pixels.
+    """
+    cores = np.stack([_core(mask) for mask in masks])
+    step = max(1.0, float(np.sqrt(cores.sum() / about)))
+    rows, columns = (np.arange(step / 2, size, step).astype(int) for size in cores.shape[1:])
+    which, row, column = np.nonzero(cores[:, rows][:, :, columns])
+    x, y = (columns[column] + 0.5) * scale[0] - 0.5, (rows[row] + 0.5) * scale[1] - 0.5
+    return np.column_stack([np.asarray(frames, np.float64)[which], x, y])
+
+
+def _core(mask: BoolArray) -> BoolArray:
+    """Take the rim off every connected part of ``mask`` (h, w) that is more than rim."""
+    count, parts = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
+    core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=1) > 0
+    whole = np.bincount(parts.ravel(), minlength=count)
+    left = np.bincount(parts[core], minlength=count)
+    thin = left < MIN_CORE * whole
+    return np.asarray(mask & (core | thin[parts]))
+
+
 def first_good_frame(area: FloatArray) -> int:
     """Return the first frame in which an object of ``area`` (T,) pixels is seen nearly whole.
 
@@ -66,10 +99,7 @@ def first_good_frame(area: FloatArray) -> int:
 
 
 def object_tracks(scene: Scene) -> Mapping[int, PointTracks]:
-    """Return the tracks of every object of ``scene`` by its id, queried on a grid where it is first seen well.
-
-    Both PAS and TCS ask for these; the scene computes them once.
-    """
+    """Return the tracks of every object of ``scene`` by its id, queried on a grid where it is first seen well."""
     objects = scene.objects
     tracks = {}
     most = min(MAX_POINTS, max(2 * MIN_POINTS, ALL_POINTS // max(1, len(objects.objects))))

@@ -86,11 +86,14 @@ class Objects:
         labels: (T, h, w) uint8 map at a working resolution: 0 background, else the object's id.
         objects: One entry per id.
         scale: (sx, sy) clip pixels per map pixel, as in :class:`Flow`.
+        moving: (T, h, w) bool, what moves by itself in that very frame, part of an object or not; None where the model
+            does not say.
     """
 
     labels: NDArray[np.uint8]
     objects: tuple[SceneObject, ...]
     scale: tuple[float, float]
+    moving: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ class MotionSegmenter:
     def segment(self, scene: Scene) -> Objects:
         """Find the objects of ``scene``."""
         evidence = gather_evidence(scene)
-        labels = self._follow(evidence)
+        moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
+        labels = self._follow(evidence, moving)
         join_pieces(evidence, labels)
         kept: list[SceneObject] = []
         least = min(len(evidence), max(3, round(self.min_seconds * evidence.fps)))
@@ -54,13 +55,12 @@ class MotionSegmenter:
             kept.append(SceneObject(len(kept) + 1, "object", present, occluded))
             out[mask] = len(kept)
         height, width = evidence.shape
-        return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height))
+        return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
 
-    def _follow(self, evidence: Evidence) -> NDArray[np.uint16]:
-        """(T, h, w) labels of what moves, followed both ways in time."""
+    def _follow(self, evidence: Evidence, moving: BoolArray) -> NDArray[np.uint16]:
+        """(T, h, w) labels of what is ``moving`` (T, h, w), followed both ways in time."""
         count = len(evidence)
         labels = np.zeros((count, *evidence.shape), np.uint16)
-        moving = np.stack([moving_map(evidence, t) for t in range(count)])
         forwards = MaskTracker(evidence, labels, moving)
         forwards.discover()
         for identity, track in list(forwards.tracks.items()):
