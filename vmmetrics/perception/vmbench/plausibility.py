@@ -15,7 +15,7 @@ from vmmetrics.errors import ClipError
 from vmmetrics.functional.commonsense_adherence import LEVELS
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
-from vmmetrics.perception.vmbench.checkpoints import build_videomae, read_checkpoint
+from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
 from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE
 from vmmetrics.types import FloatArray
 
@@ -52,7 +52,13 @@ class VideoMAEPlausibility:
         Raises:
             SetupError: The file does not hold such a classifier; the text names what is wrong.
         """
-        checkpoint = read_checkpoint(path)
+        return cls.of(read_checkpoint(path), device, precision)
+
+    @classmethod
+    def of(
+        cls, checkpoint: Checkpoint, device: str = "cpu", precision: Precision | None = None
+    ) -> VideoMAEPlausibility:
+        """Do :meth:`load` with a checkpoint that has been read."""
         model = build_videomae(checkpoint, len(LEVELS))
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)

@@ -1,0 +1,159 @@
+"""Clips with their levels: the labels that ``vmmetrics cas label`` writes, joined with the files they speak of."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.cas.comparisons import optional_text, raise_problems, read_rows, required_text
+from vmmetrics.errors import SetupError
+from vmmetrics.functional.commonsense_adherence import LEVELS
+from vmmetrics.video import Source, discover
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledClip:
+    """One clip to learn from or to be held against.
+
+    Attributes:
+        clip: Its name in the labels.
+        path: Its file or folder of frames.
+        level: 0 Bad to 4 Perfect.
+        prompt: Text it was generated from.
+        group: Which model made it, or None.
+    """
+
+    clip: str
+    path: Path
+    level: int
+    prompt: str
+    group: str | None
+
+    @property
+    def prompt_key(self) -> str:
+        """What clips of the same prompt share, however it is written."""
+        text = " ".join(re.findall(r"\w+", self.prompt.casefold())) or self.prompt
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledClips:
+    """What was found.
+
+    Attributes:
+        clips: Clips with a level, sorted by name.
+        without_level: Names in the labels that have none: they were never compared.
+        labels_sha256: Hash of the file of labels.
+    """
+
+    clips: tuple[LabelledClip, ...]
+    without_level: tuple[str, ...]
+    labels_sha256: str
+
+
+def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
+    """Join labels with clips.
+
+    Args:
+        clips: Files and folders. A clip is found by its path from the folder given, else by its file name, with or
+            without suffix, where only one has it.
+        labels: JSONL, CSV or TSV with clip, level (0..4 or Bad..Perfect) and prompt, and group where known.
+
+    Raises:
+        SetupError: A file cannot be read, a line is wrong, a clip is labelled twice, or its file is not there.
+    """
+    sources = discover(clips)
+    found: list[LabelledClip] = []
+    without: list[str] = []
+    problems: list[str] = []
+    seen: dict[Path, str] = {}
+    by_key = _by_key(sources)
+    for where, fields in read_rows(labels, problems):
+        try:
+            name = required_text(fields, "clip")
+            if fields.get("level") is None:
+                without.append(name)
+                continue
+            level = _level(fields)
+            source = _source_of(name, by_key)
+            if source.path in seen:
+                raise ValueError(f"{name} is labelled twice, before as {seen[source.path]}")
+            seen[source.path] = name
+            group = optional_text(fields, "group") or source.model
+            found.append(LabelledClip(name, source.path, level, required_text(fields, "prompt"), group))
+        except ValueError as error:
+            problems.append(f"{where}: {error}")
+    raise_problems(problems)
+    if not found:
+        raise SetupError(f"{labels}: no clip in it has a level")
+    digest = hashlib.sha256(labels.read_bytes()).hexdigest()
+    return LabelledClips(tuple(sorted(found, key=lambda c: c.clip)), tuple(without), digest)
+
+
+def _level(fields: Mapping[str, Any]) -> int:
+    value = str(fields["level"]).strip()
+    if value.capitalize() in LEVELS:
+        return LEVELS.index(value.capitalize())
+    if value not in map(str, range(len(LEVELS))):
+        raise ValueError(f"expected level 0 to {len(LEVELS) - 1} or one of {', '.join(LEVELS)} but got {value!r}")
+    return int(value)
+
+
+def _keys(name: str) -> tuple[str, str, str]:
+    """The ways a clip may be named, the most telling first."""
+    path = PurePosixPath(name)
+    return name, f"name:{path.name}", f"stem:{path.stem}"
+
+
+def _by_key(sources: Iterable[Source]) -> dict[str, list[Source]]:
+    by_key = defaultdict(list)
+    for source in sources:
+        for key in _keys(source.name):
+            by_key[key].append(source)
+    return by_key
+
+
+def _source_of(name: str, by_key: Mapping[str, list[Source]]) -> Source:
+    for key in _keys(name):
+        matching = by_key.get(key, [])
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            raise ValueError(f"{name} may be {matching[0].name} or {matching[1].name}; name it by its path")
+    raise ValueError(f"no clip {name} under the paths given")
+
+
+def split_by_prompt(
+    clips: Sequence[LabelledClip], share: float, seed: int
+) -> tuple[list[LabelledClip], list[LabelledClip]]:
+    """Hold out whole prompts, chosen by chance, until they make up a share of the clips.
+
+    Args:
+        clips: All clips.
+        share: Of the clips, to hold out; at least one prompt is, and at least one is not.
+        seed: Of the choice; it does not depend on the order of ``clips``.
+
+    Returns:
+        Clips to train on, and clips held out; no prompt is in both.
+
+    Raises:
+        SetupError: All clips have one prompt.
+    """
+    of_prompt = defaultdict(list)
+    for clip in sorted(clips, key=lambda c: c.clip):
+        of_prompt[clip.prompt_key].append(clip)
+    prompts = sorted(of_prompt)
+    if len(prompts) < 2:
+        raise SetupError("Expected clips of two prompts at least, one to train on and one to hold out, but got one")
+    first, *others, last = (of_prompt[prompts[n]] for n in np.random.default_rng(seed).permutation(len(prompts)))
+    held, trained = list(first), list(last)
+    for group in others:
+        (held if len(held) + len(group) / 2 <= share * len(clips) else trained).extend(group)
+    return sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip)

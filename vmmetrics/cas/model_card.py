@@ -1,0 +1,212 @@
+"""What a trained classifier is, what it learnt from and how far it can be trusted: ``card.md`` and ``card.json``."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from vmmetrics.cas.charts import calibration_chart, training_chart
+from vmmetrics.cas.evaluation import Evaluation, Figure, Report
+from vmmetrics.cas.labelled_clips import LabelledClip
+from vmmetrics.cas.recipe import Epoch
+from vmmetrics.errors import SetupError
+from vmmetrics.functional.commonsense_adherence import LEVELS
+from vmmetrics.run.provenance import now, version_of
+
+FIGURES = {
+    "accuracy": "accuracy",
+    "mae": "MAE in levels",
+    "spearman": "Spearman",
+    "calibration_error": "calibration error",
+}
+"""Attributes of an :class:`~vmmetrics.cas.evaluation.Evaluation`, and what tables call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the card is written from.
+
+    Attributes:
+        run: Settings, architecture, start and hashes, as plain values.
+        trained: Clips trained on.
+        held_out: Clips held out.
+        without_level: Clips in the labels without a level.
+        unreadable: ``clip`` and ``reason`` of clips left out.
+        history: Epochs.
+        best: The epoch kept.
+        report: Agreement over the clips held out.
+        weights: Number of the model's weights.
+    """
+
+    run: Mapping[str, Any]
+    trained: Sequence[LabelledClip]
+    held_out: Sequence[LabelledClip]
+    without_level: Sequence[str]
+    unreadable: Sequence[Mapping[str, str]]
+    history: Sequence[Epoch]
+    best: Epoch
+    report: Report
+    weights: int
+
+
+def write_card(card: Card, out: Path) -> None:
+    """Write ``card.md``, ``card.json``, ``curves.png`` and ``calibration.png`` into ``out``.
+
+    Raises:
+        SetupError: A file cannot be written.
+    """
+    content = to_json(card)
+    curves = {
+        "loss": {
+            "training (mixed and smoothed labels)": [epoch.loss for epoch in card.history],
+            "prompts held out": [epoch.held_out_loss for epoch in card.history],
+        },
+        "accuracy": {"prompts held out": [epoch.held_out_accuracy for epoch in card.history]},
+    }
+    try:
+        (out / "card.json").write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        (out / "card.md").write_text(_markdown(card, content), encoding="utf-8")
+        _save(training_chart(curves, card.best.number), out / "curves.png")
+        _save(calibration_chart(card.report.overall.bins), out / "calibration.png")
+    except OSError as error:
+        raise SetupError(f"{out}: the model card cannot be written: {error.strerror or error}") from error
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    image.save(path, optimize=True)
+
+
+def to_json(card: Card) -> dict[str, Any]:
+    """The card as plain values."""
+    return {
+        "created": now(),
+        "versions": {
+            name: version_of(name) for name in ("vmmetrics", "torch", "numpy", "opencv-python-headless", "av")
+        },
+        "python": platform.python_version(),
+        **card.run,
+        "weights": card.weights,
+        "data": {
+            "trained": _counts(card.trained),
+            "held_out": _counts(card.held_out),
+            "without_level": len(card.without_level),
+            "unreadable": list(card.unreadable),
+        },
+        "history": [asdict(epoch) for epoch in card.history],
+        "best_epoch": card.best.number,
+        "agreement": card.report.to_json(),
+    }
+
+
+def _counts(clips: Sequence[LabelledClip]) -> dict[str, Any]:
+    levels = Counter(clip.level for clip in clips)
+    return {
+        "clips": len(clips),
+        "prompts": len({clip.prompt_key for clip in clips}),
+        "levels": {name: levels[level] for level, name in enumerate(LEVELS)},
+        "groups": dict(sorted(Counter(clip.group or "" for clip in clips).items())),
+    }
+
+
+def _markdown(card: Card, content: Mapping[str, Any]) -> str:
+    start, net = card.run["start"], card.run["architecture"]
+    origin = "from scratch" if start is None else f"from `{start['file']}` (SHA-256 `{start['sha256']}`)"
+    data = content["data"]
+    lines = [
+        "# Commonsense-adherence classifier",
+        "",
+        f"A VideoMAE V2 of {card.weights:,} weights (width {net['width']}, depth {net['depth']}, patch {net['patch']}, "
+        f"{net['frames']} frames of {net['image']} px, every {card.run['settings']['rate']} frames one), trained "
+        f"{origin}. It gives the probabilities of the levels {', '.join(LEVELS)}; the score is the expected level on a "
+        "scale from 0 to 1.",
+        "",
+        f"Written {content['created']} by vmmetrics {content['versions']['vmmetrics']}, torch "
+        f"{content['versions']['torch']}, seed {card.run['settings']['seed']}. Labels: SHA-256 `{card.run['labels']}`.",
+        "",
+        "## Data",
+        "",
+        *_table(["", "clips", "prompts", *LEVELS], (_data_row(part, data[part]) for part in ("trained", "held_out"))),
+        "",
+        f"Held out are whole prompts: none of them was trained on. {data['without_level']} clips had no level, "
+        f"{len(data['unreadable'])} could not be read.",
+        "",
+        "## Agreement with the labels of the clips held out",
+        "",
+        *agreement_table(card.report),
+        "",
+        *remarks(card.report),
+        "",
+        "Brackets: 95 % bootstrap intervals over clips. The epoch was chosen on these clips, so the figures are a "
+        "little kind; evaluate on clips of your own with `vmmetrics cas eval`.",
+        "",
+        f"## Training: epoch {card.best.number} of {len(card.history)} kept",
+        "",
+        "![loss and accuracy by epoch](curves.png)",
+        "",
+        "![confidence against accuracy](calibration.png)",
+        "",
+        "## Settings",
+        "",
+        "```json",
+        json.dumps(card.run["settings"], indent=2),
+        "```",
+        "",
+        "## Limits",
+        "",
+        "It knows what its labels say of clips like these. Levels given by other people, to other generators or "
+        "lengths, may mean something else; compare scores only where they come from the same checkpoint.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _data_row(part: str, counts: Mapping[str, Any]) -> list[str]:
+    return [part.replace("_", " "), str(counts["clips"]), str(counts["prompts"]), *map(str, counts["levels"].values())]
+
+
+def agreement_table(report: Report) -> list[str]:
+    """Lines of a Markdown table: all clips, then each group."""
+    rows = [["all", *cells(report.overall)]]
+    if len(report.groups) > 1:
+        rows += [[name or "(no group)", *cells(evaluation)] for name, evaluation in report.groups.items()]
+    return _table(["", "clips", *FIGURES.values()], rows)
+
+
+def cells(evaluation: Evaluation) -> list[str]:
+    """Clips and figures of one row."""
+    return [str(evaluation.clips), *(figure_text(getattr(evaluation, name)) for name in FIGURES)]
+
+
+def figure_text(figure: Figure) -> str:
+    """A figure with its interval.
+
+    >>> figure_text(Figure(0.5, 0.25, 0.75)), figure_text(Figure(None))
+    ('0.500 [0.250, 0.750]', '-')
+    """
+    if figure.value is None:
+        return "-"
+    interval = "" if figure.low is None else f" [{figure.low:.3f}, {figure.high:.3f}]"
+    return f"{figure.value:.3f}{interval}"
+
+
+def remarks(report: Report) -> list[str]:
+    """What the figures are to be held against."""
+    within = "none can be given" if report.within_groups is None else f"{report.within_groups:.3f}"
+    return [
+        f"Always naming the commonest level is right in {report.majority:.3f} of the clips. Mean Spearman within "
+        f"groups: {within}; only that cannot be won by recognising the generator."
+    ]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows),
+    ]
