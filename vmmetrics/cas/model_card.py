@@ -15,7 +15,7 @@ from PIL import Image
 from vmmetrics.cas.charts import calibration_chart, training_chart
 from vmmetrics.cas.evaluation import Evaluation, Figure, Report
 from vmmetrics.cas.labelled_clips import LabelledClip
-from vmmetrics.cas.recipe import Epoch
+from vmmetrics.cas.train_settings import Epoch
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.commonsense_adherence import LEVELS
 from vmmetrics.run.provenance import now, version_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.cas.recipe import Augmentation
+from vmmetrics.cas.train_settings import Augmentation
 from vmmetrics.perception.views import ViewPlan, normalised, resize
 from vmmetrics.types import FloatArray
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from vmmetrics.cas.labelled_clips import LabelledClip
-from vmmetrics.cas.recipe import TrainSettings
+from vmmetrics.cas.train_settings import TrainSettings
 from vmmetrics.cas.training.augment import training_view
 from vmmetrics.errors import ClipError
 from vmmetrics.functional.commonsense_adherence import LEVELS

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from vmmetrics.cas.recipe import TrainSettings
+from vmmetrics.cas.train_settings import TrainSettings
 from vmmetrics.perception.vmbench.videomae import VideoMAE
 
 BETAS = (0.9, 0.999)

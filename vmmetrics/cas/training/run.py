@@ -12,7 +12,7 @@ import numpy as np
 from vmmetrics.cas.evaluation import Report, report
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, split_by_prompt
 from vmmetrics.cas.model_card import Card, write_card
-from vmmetrics.cas.recipe import Epoch, Nobody, TrainSettings, Watcher
+from vmmetrics.cas.train_settings import Epoch, Nobody, TrainSettings, Watcher
 from vmmetrics.cas.training.data import Unreadable, try_clips
 from vmmetrics.cas.training.state import BEST
 from vmmetrics.cas.training.team import Team, join

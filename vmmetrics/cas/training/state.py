@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from vmmetrics.cas.recipe import Epoch
+from vmmetrics.cas.train_settings import Epoch
 from vmmetrics.errors import SetupError
 from vmmetrics.run.provenance import differences
 

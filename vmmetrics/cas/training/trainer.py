@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812 - torch's own convention
 from torch.nn.parallel import DistributedDataParallel
 
 from vmmetrics.cas.labelled_clips import LabelledClip
-from vmmetrics.cas.recipe import Epoch, TrainSettings, Watcher
+from vmmetrics.cas.train_settings import Epoch, TrainSettings, Watcher
 from vmmetrics.cas.training.data import Order, TrainingViews, level_weights, load_batches
 from vmmetrics.cas.training.optimiser import learning_rate, make_optimiser, set_learning_rate
 from vmmetrics.cas.training.state import BEST, LAST, State, read_last, save, state_from_plain, state_to_plain

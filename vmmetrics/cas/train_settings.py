@@ -1,0 +1,149 @@
+"""Everything that decides what a training run gives, apart from clips and labels; and what it says on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from vmmetrics.perception.views import VMBENCH_RATE
+
+Precision = Literal["fp32", "fp16", "bf16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Augmentation:
+    """How much a training view may differ from its clip.
+
+    Every change is the same in all frames, so that no defect in time is made or mended. Frames are never dropped,
+    repeated, reversed or mixed in order, and never turned upside down.
+
+    Attributes:
+        least_crop: Smallest share of the largest square that a crop may take.
+        flip: Probability of left and right exchanged.
+        colour: Brightness, contrast and saturation are each scaled by a factor within this of 1.
+        erase: Probability that a rectangle is greyed out.
+    """
+
+    least_crop: float = 0.5
+    flip: float = 0.5
+    colour: float = 0.2
+    erase: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not (0 < self.least_crop <= 1 and 0 <= self.flip <= 1 and 0 <= self.colour < 1 and 0 <= self.erase <= 1):
+            raise ValueError(f"Expected shares and probabilities in 0..1 but got {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """The recipe. Learning rates and decays are where VideoMAE V2's fine-tuning has them, for small batches.
+
+    Attributes:
+        seed: Of everything drawn: weights, split, order, views, mixup, stochastic depth.
+        epochs: Passes over the training clips, at most.
+        batch: Views per step and process.
+        lr: Learning rate of the head after the warm-up.
+        layer_decay: Factor on the learning rate per block, from the head down to the patches.
+        weight_decay: AdamW's, on matrices only.
+        warmup: Share of all steps over which learning rates rise from 0.
+        final_lr: Share of ``lr`` that the cosine ends at.
+        mixup: Alpha of the beta distribution that mixes pairs of views; 0 for none.
+        smoothing: Probability that a label gives to all levels alike.
+        balance: Power of the weights against unequal levels: 0 none, 1 every level weighs the same.
+        drop_path: Stochastic depth of the last block.
+        clip_norm: Bound on the norm of the gradient.
+        held_out: Share of clips, in whole prompts, to stop by and to evaluate on.
+        patience: Epochs without a better held-out loss after which training stops.
+        rate: Every how many frames of a clip a view takes one.
+        precision: Of matrix products.
+        checkpointing: Compute blocks anew in the backward pass, for memory.
+        save_every: Steps between saves within an epoch.
+        augmentation: Of training views.
+    """
+
+    seed: int = 0
+    epochs: int = 30
+    batch: int = 8
+    lr: float = 5e-4
+    layer_decay: float = 0.75
+    weight_decay: float = 0.05
+    warmup: float = 0.1
+    final_lr: float = 0.01
+    mixup: float = 0.2
+    smoothing: float = 0.1
+    balance: float = 1.0
+    drop_path: float = 0.1
+    clip_norm: float = 5.0
+    held_out: float = 0.2
+    patience: int = 8
+    rate: int = VMBENCH_RATE
+    precision: Precision = "fp32"
+    checkpointing: bool = False
+    save_every: int = 200
+    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "patience", "rate", "save_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Expected {name} of at least 1 but got {getattr(self, name)}")
+        for name in ("lr", "layer_decay", "clip_norm"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"Expected {name} above 0 but got {getattr(self, name)}")
+        for name in ("warmup", "final_lr", "smoothing", "drop_path", "held_out"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"Expected {name} from 0 to below 1 but got {getattr(self, name)}")
+        for name in ("weight_decay", "mixup", "balance", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"Expected {name} of at least 0 but got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What one pass came to.
+
+    Attributes:
+        number: From 1.
+        loss: Mean training loss of the first process; mixed and smoothed labels keep it above 0.
+        held_out_loss: Mean of -log p(level) over the clips held out.
+        held_out_accuracy: Share of them whose likeliest level is right.
+        lr: Learning rate of the head at its end.
+    """
+
+    number: int
+    loss: float
+    held_out_loss: float
+    held_out_accuracy: float
+    lr: float
+
+
+class Watcher(Protocol):
+    """Is told how training goes."""
+
+    def notice(self, text: str) -> None:
+        """Something the user should know."""
+
+    def reading(self, done: int, total: int) -> None:
+        """So many clips have been tried."""
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """A step is done, of so many at most."""
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """A pass is done; the last entry is new."""
+
+
+class Nobody:
+    """A :class:`Watcher` that looks away."""
+
+    def notice(self, text: str) -> None:
+        """Ignore."""
+
+    def reading(self, done: int, total: int) -> None:
+        """Ignore."""
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Ignore."""
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """Ignore."""
