@@ -4,7 +4,7 @@ The covariance C of the centred strengths says how well they are known. One more
 e = e_i − e_j and information λ about their difference, changes it to C − λ (Ce)(Ce)' / (1 + λ e'Ce) (Sherman and
 Morrison, 1950), and so lowers the mean variance of all pairwise differences, 2 tr(C) / (n − 1), in proportion to
 λ |Ce|² / (1 + λ e'Ce). Pairs are taken greedily by that gain, C updated after each. λ is Fisher's information under
-the fitted model, averaged over what is not known about the difference.
+the fitted model at the fitted difference.
 
 Clips that no comparison links come first: a pair for each link that is missing.
 """
@@ -33,9 +33,6 @@ MAX_POOL = 2000
 """Clips in one pool: beyond that the matrices of pairs grow out of hand."""
 SPARE = 1
 """A clip is asked about at most this many times more, in one batch, than if all were asked about equally often."""
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_CHUNK = 1 << 18  # differences at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +113,6 @@ class _Known:
             self.laplacian = diags_array(off.sum(axis=1)).tocsr() - off
             self.times += np.bincount(ends, np.tile(counts.sum(axis=1), 2), size)
 
-    def information(self, differences: Floats, variances: Floats) -> Floats:
-        """What one comparison is expected to tell, over differences normal around (n, n) means."""
-        flat = np.zeros(differences.size)
-        means, widths = differences.ravel(), np.sqrt(variances.ravel())
-        for start in range(0, flat.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-                flat[part] += weight * information(self.model, means[part] + node * widths[part], self.tau)
-        return flat.reshape(differences.shape)
-
 
 def _pools(group: Ints, component: Ints) -> list[Ints]:
     """Clips that belong together: of one group, or linked by comparisons, in any number of steps."""
@@ -155,7 +142,7 @@ class _Pool:
         self.square = self.covariance @ self.covariance
         self.start = max(float(np.trace(self.covariance)), np.finfo(float).tiny)
         strength = known.strength[members]
-        self.information = known.information(strength[:, None] - strength, _of_differences(self.covariance))
+        self.information = information(known.model, strength[:, None] - strength, known.tau)
         self.open = np.triu(group[:, None] == group, 1)
         # among equals (at the start all are) chance decides, not the alphabet
         self.jitter = 1 + 1e-9 * rng.random(self.open.shape)
