@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli import doctor, merge, score, show
+from vmmetrics.cli import cas, doctor, merge, score, show
 from vmmetrics.errors import VMMetricsError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("score")(score.score)
 app.command("show")(show.show)
 app.command("merge")(merge.merge)
 app.command("doctor")(doctor.doctor)
+app.add_typer(cas.app, name="cas")
 
 
 def _print_version(wanted: bool) -> None:

@@ -50,7 +50,7 @@ def evaluate_checkpoint(
     data: LabelledClips,
     *,
     include_seen: bool = False,
-    device: str = "cpu",
+    device: str | None = None,
     precision: Precision | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluated:
@@ -61,7 +61,7 @@ def evaluate_checkpoint(
             :meth:`~vmmetrics.perception.vmbench.plausibility.VideoMAEPlausibility.load` takes.
         data: Clips with levels.
         include_seen: Also clips of prompts that the checkpoint was trained on.
-        device: Where to compute.
+        device: Where to compute; None takes a GPU where there is one.
         precision: Of matrix products; None as the device suggests.
         progress: Told how many clips are done, of how many.
 

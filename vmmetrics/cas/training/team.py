@@ -11,6 +11,8 @@ from typing import TypeVar
 import torch
 from torch import distributed
 
+from vmmetrics.perception.vmbench.plausibility import default_device
+
 Thing = TypeVar("Thing")
 
 
@@ -62,7 +64,7 @@ def join(device: str | None) -> Iterator[Team]:
         device: ``"cuda"``, ``"cpu"`` or any other of torch; None takes a GPU where there is one.
     """
     size, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
-    kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    kind = device or default_device()
     if kind == "cuda":
         kind = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
     place = torch.device(kind)

@@ -26,27 +26,32 @@ BATCH_MEMORY = 2**30
 """Bytes that the activations of one batch may take; what views a batch holds follows from it."""
 
 
+def default_device() -> str:
+    """Return "cuda" where there is a GPU, else "cpu"."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 class VideoMAEPlausibility:
     """A :class:`~vmmetrics.perception.protocols.PlausibilityModel`.
 
     Args:
         model: The classifier, with a class per level, Bad to Perfect.
         plan: How views lie over a clip.
-        device: Where it runs.
+        device: Where it runs; None takes a GPU where there is one.
         precision: What matrix products are computed in; weights and norms stay float32. The released code has fp16 on
             a GPU. Default: that there, fp32 on a CPU.
     """
 
     def __init__(
-        self, model: VideoMAE, plan: ViewPlan, device: str = "cpu", precision: Precision | None = None
+        self, model: VideoMAE, plan: ViewPlan, device: str | None = None, precision: Precision | None = None
     ) -> None:
-        self.model = model.to(device).eval()
+        self.device = torch.device(device or default_device())
+        self.model = model.to(self.device).eval()
         self.plan = plan
-        self.device = torch.device(device)
         self.precision: Precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
 
     @classmethod
-    def load(cls, path: Path, device: str = "cpu", precision: Precision | None = None) -> VideoMAEPlausibility:
+    def load(cls, path: Path, device: str | None = None, precision: Precision | None = None) -> VideoMAEPlausibility:
         """Load a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
 
         Raises:
@@ -56,7 +61,7 @@ class VideoMAEPlausibility:
 
     @classmethod
     def of(
-        cls, checkpoint: Checkpoint, device: str = "cpu", precision: Precision | None = None
+        cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
     ) -> VideoMAEPlausibility:
         """Do :meth:`load` with a checkpoint that has been read."""
         model = build_videomae(checkpoint, len(LEVELS))

@@ -1,0 +1,185 @@
+"""``vmmetrics cas train``: labelled clips in, a classifier and its card out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli.score import EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from vmmetrics.cas.train_settings import Epoch, TrainSettings
+    from vmmetrics.cas.training.run import Trained
+
+
+class Size(StrEnum):
+    """Published sizes of VideoMAE V2."""
+
+    SMALL = "small"
+    BASE = "base"
+    LARGE = "large"
+    HUGE = "huge"
+    GIANT = "giant"
+
+
+class PrecisionOption(StrEnum):
+    """Of matrix products."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
+def train(
+    clips: Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)],
+    labels: Annotated[
+        Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")
+    ],
+    out: Annotated[Path, typer.Option(help="Directory of the run; goes on with what is there.", show_default=False)],
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint to start from, pre-trained or fine-tuned. Default: from scratch.")
+    ] = None,
+    size: Annotated[Size | None, typer.Option(help="Size of a network from scratch. Default: small.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the clips, at most. Default: 30.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Views per step and process. Default: 8.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate of the head. Default: 5e-4.")] = None,
+    layer_decay: Annotated[float | None, typer.Option(help="Factor on it per block downwards. Default: 0.75.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="AdamW's. Default: 0.05.")] = None,
+    warmup: Annotated[float | None, typer.Option(help="Share of the steps for warming up. Default: 0.1.")] = None,
+    mixup: Annotated[float | None, typer.Option(help="Alpha of mixup; 0 for none. Default: 0.2.")] = None,
+    smoothing: Annotated[float | None, typer.Option(help="Label smoothing. Default: 0.1.")] = None,
+    balance: Annotated[
+        float | None, typer.Option(help="0: every clip weighs the same; 1: every level does. Default: 1.")
+    ] = None,
+    drop_path: Annotated[float | None, typer.Option(help="Stochastic depth of the last block. Default: 0.1.")] = None,
+    held_out: Annotated[float | None, typer.Option(help="Share of clips held out by prompt. Default: 0.2.")] = None,
+    patience: Annotated[int | None, typer.Option(help="Epochs to wait for a better one. Default: 8.")] = None,
+    rate: Annotated[int | None, typer.Option(help="Every how many frames one is taken. Default: 4.")] = None,
+    precision: Annotated[PrecisionOption | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[
+        bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
+    ] = None,
+    save_every: Annotated[int | None, typer.Option(help="Steps between saves. Default: 200.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything drawn. Default: 0.")] = None,
+    device: Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read clips, per process that trains.")] = 2,
+) -> None:
+    """Train the commonsense classifier on clips with levels.
+
+    A fifth of the clips, in whole prompts, is held out to stop by and to evaluate on. Writes best.pt, a model card
+    with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
+    train ...
+    """
+    options = {
+        "epochs": epochs, "batch": batch, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
+        "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
+        "held_out": held_out, "patience": patience, "rate": rate, "checkpointing": checkpointing,
+        "save_every": save_every, "seed": seed, "precision": None if precision is None else precision.value,
+    }  # fmt: skip
+    settings = _settings(options)
+    if start is not None and size is not None:
+        raise typer.BadParameter("--size is for a network from scratch; a checkpoint has its own")
+    from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cas.training.run import train as train_classifier
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.perception.vmbench.videomae import SIZES
+
+    output, messages = open_consoles()
+    data = read_labelled_clips([clips], labels)
+    with TrainingProgress(messages) as progress:
+        try:
+            trained = train_classifier(
+                data,
+                out,
+                settings,
+                start if start is not None else SIZES[(size or Size.SMALL).value],
+                device=device,
+                workers=workers,
+                watcher=progress,
+            )
+        except KeyboardInterrupt:
+            messages.print(f"stopped; the same command goes on with what was saved in {out}", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    if trained is not None:
+        _print(trained, out, output)
+
+
+def _settings(options: dict[str, Any]) -> TrainSettings:
+    """Settings with the options that were given; for the others the library has its defaults."""
+    from vmmetrics.cas.train_settings import TrainSettings
+
+    try:
+        return TrainSettings(**{name: value for name, value in options.items() if value is not None})
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _print(trained: Trained, out: Path, output: Console) -> None:
+    from vmmetrics.cli.cas_eval import print_report
+
+    output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:", highlight=False)
+    print_report(trained.report, output)
+    output.print(f"{trained.checkpoint}, {out / 'card.md'}", markup=False, highlight=False, soft_wrap=True)
+
+
+class TrainingProgress:
+    """Shows clips tried, steps done and what each epoch came to.
+
+    Args:
+        console: Where.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> TrainingProgress:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def notice(self, text: str) -> None:
+        """Print a line."""
+        from rich.text import Text
+
+        from vmmetrics.cli.progress import printable
+
+        self._console.print(Text(printable(text)), soft_wrap=True)
+
+    def reading(self, done: int, total: int) -> None:
+        """Show how many clips were tried."""
+        self._show("reading clips", done, total)
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Show how many steps are done."""
+        self._show(f"training, loss {loss:.3f}", step, steps)
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """Print what the newest epoch came to."""
+        epoch = history[-1]
+        self.notice(
+            f"epoch {epoch.number}: loss {epoch.loss:.4f}, held out {epoch.held_out_loss:.4f}, "
+            f"accuracy {epoch.held_out_accuracy:.3f}"
+        )
+
+    def _show(self, what: str, done: int, total: int) -> None:
+        if self._bar is None:
+            return
+        if not self._bar.task_ids:
+            self._bar.add_task(what, total=total)
+        self._bar.update(self._bar.task_ids[0], description=what, completed=done, total=total)
