@@ -117,7 +117,7 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
 
 def _share(truths: Iterable[bool]) -> float | None:
     values = list(truths)
-    return sum(values) / len(values) if values else None
+    return float(sum(values) / len(values)) if values else None
 
 
 def goodness_of_fit(fit: Strengths) -> dict[str, Any]:

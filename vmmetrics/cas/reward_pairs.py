@@ -43,7 +43,8 @@ def compare_rewards(
     Args:
         clips: Clips with rewards.
         sampled: Draw one outcome per pair. Otherwise a pair gives three lines, one per outcome, weighted with its
-            probability: no noise, but then intervals say how well one comparison per pair would do.
+            probability: no noise, but then intervals say how well one comparison per pair would do. Those lines name no
+            rater, since they are one judgement in parts.
         seed: For drawing.
         across_prompts: Compare clips of different prompts too.
 
@@ -62,9 +63,9 @@ def compare_rewards(
         shown: dict[str, Any] = (
             {"prompt": a.prompt} if a.prompt == b.prompt else {"prompt_a": a.prompt, "prompt_b": b.prompt}
         )
-        line = {"a": a.clip, "b": b.clip, "rater": RATER, **shown}
+        line = {"a": a.clip, "b": b.clip, **shown}
         if sampled:
-            lines.append(line | {"winner": ("a", "tie", "b")[rng.choice(3, p=chances / chances.sum())]})
+            lines.append(line | {"rater": RATER, "winner": ("a", "tie", "b")[rng.choice(3, p=chances / chances.sum())]})
         else:
             lines += [
                 line | {"winner": outcome, "weight": float(chance)}
