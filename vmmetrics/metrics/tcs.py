@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
+from vmmetrics.functional.disappearance import LEFT
 from vmmetrics.perception.points import grid_queries, object_tracks
 from vmmetrics.perception.protocols import Objects, SceneObject
 from vmmetrics.perception.scene import Scene
@@ -54,7 +55,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
             tracks=tracks[item.id].xy,
             visibility=tracks[item.id].visible & (item.present | item.occluded)[:, None],
             query_frame=item.first_frame,
-            occluded=item.occluded,
+            occluded=item.occluded if item.left is None else item.occluded | item.left,
         )
         for item in scene.objects.objects
     ]
@@ -78,12 +79,16 @@ def _released_histories(scene: Scene) -> list[ObjectHistory]:
 
 
 def _with_box(event: Event, objects: Objects) -> Event:
-    """Return the event with the box of its object, named ``"object i"`` by its place in the list."""
+    """Return the event with the box of its object, named ``"object i"`` by its place in the list.
+
+    Its excuse tells what the segmenter saw leave from what it saw hide.
+    """
     if event.target is None or not event.frames:
         return event
     item = objects.objects[int(event.target.rpartition(" ")[2]) - 1]
     frame = _seen_nearest(item, event.frames[0], before=event.reason.startswith("vanish"))
-    return replace(event, box=_box(objects, item, frame))
+    gone = event.excuse is not None and item.left is not None and item.left[event.frames[0]]
+    return replace(event, box=_box(objects, item, frame), excuse=LEFT if gone else event.excuse)
 
 
 def _seen_nearest(item: SceneObject, frame: int, *, before: bool) -> int:

@@ -8,12 +8,12 @@ All coordinates are pixels of ``scene.clip.frames``, x right and y down, pixel c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, Look
 
 if TYPE_CHECKING:
     from vmmetrics.perception.scene import Scene
@@ -65,12 +65,14 @@ class SceneObject:
         label: What it is as far as known (``"person"``, ``"object"``, a detector's phrase).
         present: (T,) bool, seen in that frame.
         occluded: (T,) bool, not seen but explained: hidden behind something.
+        left: (T,) bool, not seen but explained: out of the frame; None where the segmenter does not say.
     """
 
     id: int
     label: str
     present: BoolArray
     occluded: BoolArray
+    left: BoolArray | None = None
 
     @property
     def first_frame(self) -> int:
@@ -190,4 +192,13 @@ class PlausibilityModel(Protocol):
 
     def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
         """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
+        ...
+
+
+@runtime_checkable
+class ExplainingModel(Protocol):
+    """A plausibility model that can say what its score was made from."""
+
+    def looked(self, scene: Scene) -> tuple[Look, ...]:
+        """Return where it looked in the view that it found worst."""
         ...

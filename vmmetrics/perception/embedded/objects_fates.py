@@ -17,6 +17,12 @@ from vmmetrics.types import BoolArray, FloatArray
 
 Fate = Literal["left", "hidden", "vanished"]
 
+BLINK_FRAMES = 3
+"""Out of sight for no longer than this is a spoilt frame or two, not an absence."""
+SEEN_SECONDS = 0.5
+"""Time for which an object is seen without a break before it is missed ..."""
+SEEN_FRAMES = 4
+"""... and frames."""
 RECENT_SECONDS = 0.6
 """Time over which an object's usual size and motion are taken."""
 SUDDEN_SHARE = 0.75
@@ -43,6 +49,37 @@ GLANCE = 3
 """Frames after the last sight that are looked at."""
 
 
+def absences(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int) -> tuple[BoolArray, BoolArray]:
+    """Explain why an object is not seen where it is not.
+
+    Args:
+        evidence: Of the clip.
+        labels: (T, h, w).
+        identity: The object's label.
+
+    Returns:
+        (T,) bool, unseen because hidden or because nothing is known for sure, and (T,) bool, unseen because out of the
+        frame. What is neither is gone without cause.
+    """
+    present = (labels == identity).any((1, 2))
+    count = len(present)
+    occluded, left = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], present, [True]]).astype(np.int8)))
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        inner = start > 0 and stop < count
+        if inner and stop - start <= BLINK_FRAMES:
+            occluded[start:stop] = True
+            continue
+        fates = []
+        if start > 0:
+            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
+        if stop < count:
+            fates.append(fate_after(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
+        left[start:stop] = "left" in fates
+        occluded[start:stop] = "left" not in fates and "hidden" in fates
+    return occluded, left
+
+
 def fate_after(
     evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, returns: bool = False
 ) -> Fate:
@@ -65,8 +102,10 @@ def fate_after(
     velocity = _velocity(evidence, labels, identity, list(frames))
     if _leaves(evidence, mask, last, velocity):
         return "left"
-    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or contact(labels[last], identity) >= CONTACT_SHARE:
-        return "hidden"  # a piece of something: how it came off or was lost says little
+    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or _is_piece(labels, identity, last):
+        return "hidden"  # how a piece of something came off or was lost says little
+    if not _seen_well(labels, identity, last, evidence.fps):
+        return "hidden"
     if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
         return "hidden"
     # The last frame or two may already show half of a fade: the sight before counts.
@@ -77,6 +116,17 @@ def fate_after(
     if not stable and nearly_last < SUDDEN_SHARE * usual:
         return "hidden"
     return "vanished" if _is_replaced(evidence, labels, identity, last, velocity) else "hidden"
+
+
+def _seen_well(labels: NDArray[np.unsignedinteger], identity: int, last: int, fps: float) -> bool:
+    """Whether the object was there without a break for long enough to be missed."""
+    least = max(SEEN_FRAMES, round(SEEN_SECONDS * fps))
+    return last + 1 >= least and bool((labels[last + 1 - least : last + 1] == identity).any((1, 2)).all())
+
+
+def _is_piece(labels: NDArray[np.unsignedinteger], identity: int, last: int) -> bool:
+    """Whether the object clung to another one when it was last seen."""
+    return max(contact(labels[t], identity) for t in range(max(0, last + 1 - GLANCE), last + 1)) >= CONTACT_SHARE
 
 
 def contact(labels: NDArray[np.unsignedinteger], identity: int) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects_evidence import Evidence, gather_evidence
-from vmmetrics.perception.embedded.objects_fates import fate_after
+from vmmetrics.perception.embedded.objects_faint import faint_maps
+from vmmetrics.perception.embedded.objects_fates import absences
 from vmmetrics.perception.embedded.objects_linking import join_pieces
 from vmmetrics.perception.embedded.objects_pops import find_pops
 from vmmetrics.perception.embedded.objects_pruning import drop_replaced, drop_unmoved, merge_parts, trim_residue
@@ -20,8 +21,6 @@ from vmmetrics.types import BoolArray
 if TYPE_CHECKING:
     from vmmetrics.perception.scene import Scene
 
-BLINK_FRAMES = 3
-"""Out of sight for no longer than this is a spoilt frame or two, not an absence."""
 MAX_OBJECTS = 254
 
 
@@ -41,6 +40,15 @@ class MotionSegmenter:
         """Find the objects of ``scene``."""
         evidence = gather_evidence(scene)
         moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
+        kept, out = self._objects(evidence, moving)
+        if not kept:
+            moving = faint_maps(evidence, self.min_seconds)
+            kept, out = self._objects(evidence, moving)
+        height, width = evidence.shape
+        return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
+
+    def _objects(self, evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], NDArray[np.uint8]]:
+        """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
         labels = self._follow(evidence, moving)
         join_pieces(evidence, labels)
         kept: list[SceneObject] = []
@@ -51,11 +59,10 @@ class MotionSegmenter:
             present = mask.any((1, 2))
             if present.sum() < least or len(kept) == MAX_OBJECTS:
                 continue
-            occluded = _occluded(evidence, labels, identity, present)
-            kept.append(SceneObject(len(kept) + 1, "object", present, occluded))
+            occluded, left = absences(evidence, labels, identity)
+            kept.append(SceneObject(len(kept) + 1, "object", present, occluded, left))
             out[mask] = len(kept)
-        height, width = evidence.shape
-        return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
+        return kept, out
 
     def _follow(self, evidence: Evidence, moving: BoolArray) -> NDArray[np.uint16]:
         """(T, h, w) labels of what is ``moving`` (T, h, w), followed both ways in time."""
@@ -84,7 +91,7 @@ class MotionSegmenter:
     def _add_pops(self, evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np.bool_]) -> None:
         """Label what comes or goes without ever moving, and follow it to the other end of its life."""
         last = len(evidence) - 1
-        for pop in find_pops(evidence, labels):
+        for pop in find_pops(evidence, labels, moving):
             if (labels[pop.full] > 0)[pop.masks[pop.full]].mean() > 0.5:
                 continue
             identity = int(labels.max()) + 1
@@ -94,23 +101,3 @@ class MotionSegmenter:
                 MaskTracker(evidence, labels, moving).extend({identity: pop.full})
             else:
                 MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - pop.full})
-
-
-def _occluded(evidence: Evidence, labels: NDArray[np.uint16], identity: int, present: BoolArray) -> BoolArray:
-    """(T,) frames in which an unseen object is hidden rather than gone."""
-    count = len(present)
-    occluded = np.zeros(count, np.bool_)
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], present, [True]]).astype(np.int8)))
-    reversed_evidence = evidence.reversed()
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if start > 0 and stop < count and stop - start <= BLINK_FRAMES:
-            occluded[start:stop] = True
-            continue
-        fates = []
-        inner = start > 0 and stop < count
-        if start > 0:
-            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
-        if stop < count:
-            fates.append(fate_after(reversed_evidence, labels[::-1], identity, count - 1 - stop, inner))
-        occluded[start:stop] = "left" not in fates and "hidden" in fates
-    return occluded
