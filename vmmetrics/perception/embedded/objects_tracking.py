@@ -63,10 +63,10 @@ class Track:
 def moving_map(evidence: Evidence, t: int) -> Mask:
     """(h, w) bool: what moves by itself in frame ``t``, holes filled, specks removed."""
     moving = ((evidence.strength[t] > 1.0) & evidence.support[t]).astype(np.uint8)
-    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, _disc(2))
-    padded = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, _disc(CLOSING))
+    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, disc(2))
+    padded = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, disc(CLOSING))
     moving = filled(padded[CLOSING:-CLOSING, CLOSING:-CLOSING] > 0).astype(np.uint8)
-    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, _disc(3))
+    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, disc(3))
     return filled(moving > 0)
 
 
@@ -84,7 +84,8 @@ def components(mask: Mask, least: float) -> list[Mask]:
     return [parts == i for i in order if stats[i, cv2.CC_STAT_AREA] >= least]
 
 
-def _disc(size: int) -> NDArray[np.uint8]:
+def disc(size: int) -> NDArray[np.uint8]:
+    """Return a round structuring element."""
     return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
 
 
@@ -140,7 +141,7 @@ class MaskTracker:
                 continue
             if survival(evidence, track.soft > 0.5, t - 1) >= SURVIVES:
                 soft = warp(track.soft, position) * np.where(arrived, 1.0, 0.0).astype(np.float32)
-                soft = cv2.morphologyEx(soft, cv2.MORPH_CLOSE, _disc(3))
+                soft = cv2.morphologyEx(soft, cv2.MORPH_CLOSE, disc(3))
                 track.soft = np.clip((soft - 0.5) * 1.5 + 0.5, 0.0, 1.0)
             else:
                 self._look_for(track, t)
@@ -210,7 +211,7 @@ class MaskTracker:
                 continue
             share = float(moving[mask].mean())
             if share >= 0.5:  # it moves: what stands still beside it is not part of it
-                near = cv2.dilate(moving.astype(np.uint8), _disc(3)) > 0
+                near = cv2.dilate(moving.astype(np.uint8), disc(3)) > 0
                 label[mask & ~near] = 0
                 track.moved += 1
         known = {track.id for track in current}
