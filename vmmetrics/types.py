@@ -80,6 +80,22 @@ class AmplitudeResult(MetricResult):
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """Where a plausibility model looked at one moment of a clip.
+
+    Attributes:
+        frame: Index of the frame.
+        gain: Rows of a grid over the frame: by how much the logarithm of the odds of every lower level falls with that
+            part left out; what lies above 0 speaks against the motion.
+        reason: What kind of evidence counts most in this view, in words.
+    """
+
+    frame: int
+    gain: tuple[tuple[float, ...], ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlausibilityResult(MetricResult):
     """A :class:`MetricResult` of CAS, with what its score was made from.
 
@@ -87,8 +103,10 @@ class PlausibilityResult(MetricResult):
         probabilities: Of the five levels Bad to Perfect, mean over the views; empty where there is no score.
         view_scores: The score of each view by itself; empty where there is no score.
         view_frames: First and last frame of each view; empty where they are not known.
+        looks: Where the model looked in its worst view; empty where it cannot say.
     """
 
     probabilities: tuple[float, ...] = ()
     view_scores: tuple[float, ...] = ()
     view_frames: tuple[tuple[int, int], ...] = ()
+    looks: tuple[Look, ...] = ()

@@ -21,14 +21,14 @@ from vmmetrics.cas.sources import listed_sources
 from vmmetrics.weights import weights_folder
 
 RENDERS = 6
-WINDOWS = 2
+SAMPLES = 8
 FOOTAGE = Path(__file__).resolve().parents[3] / "shared" / "real-clips"
 KEPT = Path("cas-ladder")
 
 
 def measured_ladder(footage: Path, kept: Path, processes: int) -> Table:
     """Return the whole ladder, measured; what lies in ``kept`` is not measured again."""
-    return measure_groups(plan(listed_sources(footage, RENDERS), WINDOWS), None, kept, processes)
+    return measure_groups(plan(listed_sources(footage, RENDERS), SAMPLES), None, kept, processes)
 
 
 def main() -> None:

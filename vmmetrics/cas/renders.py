@@ -1,4 +1,4 @@
-"""Clean clips rendered from a seed: a textured world seen by a moving camera, and things and a figure that move in it."""
+"""Clean clips rendered from a seed: a textured world, a moving camera, and things and a figure that move in it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def render(seed: int) -> tuple[Frames, float]:
         corner = np.array([width, height]) * (1 - _WORLD) / 2 * scale + pan * (t - SECONDS / 2) + shake
         corner += (1 - scale) * np.array([width, height]) / 2
         view = np.array([[scale, 0, corner[0]], [0, scale, corner[1]]])
-        frame = cv2.warpAffine(world, view, SIZE, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101)
+        seen = cv2.warpAffine(world, view, SIZE, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101)
+        frame = np.asarray(seen, np.float32)
         for actor in actors:
             frame = actor.draw(frame, float(t))
         frames.append(np.clip(frame + rng.normal(0, 1.2, frame.shape) + 0.5, 0, 255).astype(np.uint8))
@@ -85,14 +86,14 @@ class _Actor:
             edge = at + np.stack([spokes * np.cos(angles + turn), spokes * np.sin(angles + turn)], 1)
             _fill(mask, edge)
         matrix = cv2.getRotationMatrix2D((100, 100), -np.degrees(turn), self.radius / 90)
-        matrix[:, 2] += at - 100
+        matrix[:, 2] = matrix[:, 2] + at - 100
         skin = cv2.warpAffine(self.texture, matrix, SIZE, borderMode=cv2.BORDER_REFLECT_101)
         return np.asarray(frame * (1 - mask[..., None]) + skin * mask[..., None], np.float32)
 
     def _body(self, mask: Picture, at: NDArray[np.float64], t: float) -> None:
         half = self.radius
-        _limb(mask, at + (0, -0.5 * half), at + (0, 0.45 * half), 0.42 * half)
-        _limb(mask, at + (0, -0.95 * half), at + (0, -0.85 * half), 0.36 * half)
+        _limb(mask, at - (0, 0.5 * half), at + np.array([0, 0.45 * half]), 0.42 * half)
+        _limb(mask, at - (0, 0.95 * half), at - (0, 0.85 * half), 0.36 * half)
         for number, (x, y) in enumerate(_LIMBS):
             swing = 0.7 * np.sin(self.gait * t + np.pi * (number in (0, 3)))
             bend = swing + (0.5 + 0.4 * np.sin(self.gait * t + number)) * (1 if number < 2 else -1) * 0.6

@@ -9,8 +9,12 @@ from types import MappingProxyType
 import numpy as np
 
 from vmmetrics.functional import commonsense_adherence_score
+from vmmetrics.perception.protocols import ExplainingModel
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import FloatArray, MetricResult
+from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult
+
+LEAST_GAIN = 0.05
+"""Gain of a part that is worth naming: less changes no score by more than half of the last digit that tables show."""
 
 
 def measure(scene: Scene) -> MetricResult:
@@ -18,11 +22,18 @@ def measure(scene: Scene) -> MetricResult:
     model = scene.models.plausibility
     if model is None:
         return MetricResult(None, "this preset has no commonsense classifier yet")
-    result = commonsense_adherence_score(scene.probabilities)
     views = model.view_frames(scene)
+    if not views:
+        return MetricResult(None, f"{len(scene.clip)} frames: too few to judge motion by")
+    result = commonsense_adherence_score(scene.probabilities)
     over_time = score_over_time(result.view_scores, views, len(scene.clip))
+    looks = model.looked(scene) if isinstance(model, ExplainingModel) else ()
+    # A perfect clip has nothing to point at; else the part that cost most follows the verdict on the whole.
+    where = worst_part(looks, (scene.clip.width, scene.clip.height)) if result.events else None
     return replace(
         result,
+        events=(*result.events, *([where] if where else [])),
+        looks=looks,
         view_frames=tuple((view[0], view[-1]) for view in views),
         series=MappingProxyType({"plausibility": over_time}),
     )
@@ -46,3 +57,20 @@ def score_over_time(scores: Sequence[float], views: Sequence[tuple[int, ...]], n
     mean = np.full(num_frames, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
+
+
+def worst_part(looks: Sequence[Look], size: tuple[int, int]) -> Event | None:
+    """Return where and when most was lost, or None where leaving out any one part changes nothing.
+
+    Args:
+        looks: Where the model looked.
+        size: Width and height of the clip in pixels.
+    """
+    best = max(looks, key=lambda look: float(np.max(look.gain)), default=None)
+    if best is None or np.max(best.gain) < LEAST_GAIN:
+        return None
+    gain = np.array(best.gain)
+    row, column = (int(i) for i in np.unravel_index(int(np.argmax(gain)), gain.shape))
+    width, height = size[0] / gain.shape[1], size[1] / gain.shape[0]
+    box: Box = (column * width, row * height, (column + 1) * width, (row + 1) * height)
+    return Event("cas", (best.frame,), best.reason, box=box, magnitude=float(gain[row, column]), threshold=LEAST_GAIN)

@@ -31,12 +31,13 @@ class Preset:
 def _embedded(threads: int | None) -> Preset:
     from vmmetrics.perception.embedded.camera import GlobalMotion
     from vmmetrics.perception.embedded.flow import DISFlow
+    from vmmetrics.perception.embedded.plausibility import LadderPlausibility
     from vmmetrics.perception.embedded.pose import BlazePose
     from vmmetrics.perception.embedded.quality import TemporalQuality
     from vmmetrics.perception.embedded.segmenter import MotionSegmenter
     from vmmetrics.perception.embedded.tracker import GridTracker
 
-    names = ("blazepose-detector", "blazepose-landmarks-full")
+    names = ("blazepose-detector", "blazepose-landmarks-full", "efficientnet-lite0-stages", "cas-ladder")
     for name in names:
         weight_path(name)  # verified now, before the first clip
     models = Models(
@@ -46,6 +47,7 @@ def _embedded(threads: int | None) -> Preset:
         tracker=GridTracker(),
         pose=BlazePose(threads=threads),
         quality=TemporalQuality(),
+        plausibility=LadderPlausibility(threads=threads),
     )
     description = {
         "flow": "DIS optical flow (OpenCV)",
@@ -54,6 +56,7 @@ def _embedded(threads: int | None) -> Preset:
         "tracker": "patch-anchored tracking on forward-backward-checked DIS flow",
         "pose": "BlazePose full",
         "quality": "motion-compensated frame quality",
+        "plausibility": "deep features and flow, weighed by a ladder of made-up defects",
     }
     return Preset(
         models, description, {n: load_manifest()[n].sha256 for n in names}, published_models=False, side_by_side=True

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.types import Event, FloatArray, MetricResult, PlausibilityResult
+from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult
 
 _OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
 
@@ -130,6 +130,7 @@ def result_to_json(result: MetricResult) -> dict[str, Any]:
     }
     if isinstance(result, PlausibilityResult):
         stored |= {name: _plain(getattr(result, name)) for name in _OF_PLAUSIBILITY}
+        stored["looks"] = [_plain(asdict(look)) for look in result.looks]
     return stored
 
 
@@ -160,6 +161,10 @@ def result_from_json(metric: str, line: Mapping[str, Any], score: float | None, 
             probabilities=tuple(line["probabilities"]),
             view_scores=tuple(line["view_scores"]),
             view_frames=tuple((first, last) for first, last in line["view_frames"]),
+            looks=tuple(
+                Look(look["frame"], tuple(tuple(row) for row in look["gain"]), look["reason"])
+                for look in line.get("looks", ())
+            ),
         )
     return MetricResult(score, missing, events, series)
 

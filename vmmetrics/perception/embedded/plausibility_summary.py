@@ -1,0 +1,120 @@
+"""From the evidence in a view to the numbers that the classifier weighs; in all of them, more is worse.
+
+Of each map: its mean, the tenth of the cells and frames where it is worst, its worst moment and its worst place. Of the
+view as a whole: whether its motion is even, turns round, repeats itself, and how straight its way is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vmmetrics.perception.embedded.plausibility_evidence import MAPS, STILL, Evidence
+from vmmetrics.types import BoolArray, FloatArray
+
+SUMMARIES = ("mean", "worst tenth", "worst moment", "worst place")
+_FLOOR = 0.02
+"""Added before a logarithm; less is rounding in every map."""
+_LINEAR = ("rough fine", "rough middle")
+"""Maps that are ratios about a middle, and are not taken the logarithm of."""
+_FAR = 4
+"""Frames from which on two frames are alike by chance or repetition, not by nearness."""
+_WHOLE = (
+    "uneven pace",
+    "frozen",
+    "turning round",
+    "turning round on average",
+    "camera jerk",
+    "worst camera jerk",
+    "uneven change",
+    "worst change",
+    "repeating",
+    "repeating against steps",
+    "crooked content 2",
+    "crooked content 4",
+    "crooked gist 2",
+    "crooked gist 4",
+)
+
+NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE)
+"""Names of the numbers, in their order."""
+
+
+def summarise(evidence: Evidence, first: int, stop: int) -> FloatArray:
+    """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN for what cannot be had."""
+    maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
+    return np.concatenate([*maps, _whole(evidence, first, stop)])
+
+
+def view_of(evidence: Evidence, name: str, first: int, stop: int) -> FloatArray:
+    """Return the frames (k, CELLS, CELLS) of a map that depend on frames of the view alone and span no cut."""
+    before, after = MAPS[name]
+    frames = evidence.maps[name][first + before : stop - after]
+    return frames[~np.isnan(frames[:, 0, 0])]
+
+
+def summarise_map(name: str, values: FloatArray) -> FloatArray:
+    """Return the four numbers of a map (k, CELLS, CELLS); NaN where k is 0."""
+    if len(values) == 0:
+        return np.full(len(SUMMARIES), np.nan)
+    flat = values.reshape(len(values), -1)
+    moments = np.quantile(flat, 0.75, axis=1)
+    found = np.array([flat.mean(), np.quantile(flat, 0.9), moments.max(), np.quantile(flat.mean(0), 0.95)])
+    return found if name in _LINEAR else np.log(found + _FLOOR)
+
+
+def _whole(evidence: Evidence, first: int, stop: int) -> FloatArray:
+    flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
+    content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
+    shot = np.concatenate([[0], np.cumsum(cuts)])
+    return np.array([*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot)])
+
+
+def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:
+    speed = np.linalg.norm(flow, axis=-1).mean((1, 2))[~cuts]
+    if len(speed) == 0:
+        return np.nan, np.nan
+    usual = float(np.quantile(speed, 0.8))
+    frozen = float((speed < 0.15 * usual).mean()) if usual > STILL else 0.0
+    return float(speed.std() / (speed.mean() + 0.3 * STILL)), frozen
+
+
+def _turns(flow: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
+    """Return how much the motion of the picture reverses, and how much its camera jerks, at worst and on average."""
+    against, jerks = [0.0], [0.0]
+    camera = np.median(flow.reshape(len(flow), -1, 2), axis=1)
+    for t in range(len(flow) - 1):
+        if cuts[t] or cuts[t + 1]:
+            continue
+        before, after = flow[t].ravel(), flow[t + 1].ravel()
+        lengths = float(np.linalg.norm(before)), float(np.linalg.norm(after))
+        moving = min(1.0, min(lengths) / (STILL * np.sqrt(before.size / 2)))
+        against.append(float(-(before @ after) / (lengths[0] * lengths[1] + 1e-6) * moving))
+        speeds = float(np.linalg.norm(camera[t]) + np.linalg.norm(camera[t + 1]))
+        jerks.append(float(np.linalg.norm(camera[t + 1] - camera[t]) / (STILL + speeds)))
+    mean = len(against) - 1 or 1
+    return max(against), sum(against) / mean, sum(jerks) / mean, max(jerks)
+
+
+def _change(content: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
+    """Return how unevenly the content changes, and whether frames far apart are too alike."""
+    steps = np.diagonal(content, 1)[~cuts]
+    rows, columns = np.nonzero(np.subtract.outer(np.arange(len(content)), np.arange(len(content))) >= _FAR)
+    if len(steps) == 0 or len(rows) == 0:
+        return np.nan, np.nan, np.nan, np.nan
+    far = content[rows, columns]
+    usual = float(np.median(steps)) + _FLOOR * float(np.median(far)) + 1e-6
+    alike = -float(far.min()) / (float(np.median(far)) + 1e-6)
+    return float(steps.std() / (steps.mean() + 1e-6)), float(steps.max() / usual), alike, -float(far.min()) / usual
+
+
+def _ways(content: FloatArray, gist: FloatArray, shot: FloatArray) -> list[float]:
+    """Return how much longer the way from frame to frame is than the straight one, squared, in logarithms."""
+    ways = []
+    for distances in (content, gist):
+        steps = np.diagonal(distances, 1) ** 2
+        for lag in (2, 4):
+            starts = [t for t in range(len(distances) - lag) if shot[t] == shot[t + lag]]
+            straight = sum(float(distances[t, t + lag]) ** 2 for t in starts)
+            along = sum(float(steps[t : t + lag].sum()) for t in starts)
+            ways.append(float(np.log((along + 1e-6) / (straight + 1e-6))) if starts else np.nan)
+    return ways

@@ -1,0 +1,89 @@
+"""The views a clip is judged by: about two seconds each, at one size and one pace whatever the clip's own.
+
+A clip of 720p at 30 frames a second and a GIF of 160 pixels at 8 are brought to the same :data:`SIDE` and to about
+:data:`PACE` frames a second before anything is measured, so that format says nothing about the motion. Up to
+:data:`MOST_VIEWS` no frame is lost by it: a clip of k times that pace is read as k interlaced strands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.clip import Clip
+
+SIDE = 160
+"""Pixels of the square that frames are brought to: what small generated clips have."""
+PACE = 8.0
+"""Frames per second that views are taken at: the lowest pace at which generated clips come."""
+LENGTH = 16
+"""Frames per view: 2 s at that pace, the shortest clips that generators make."""
+LEAST = 4
+"""Frames that a view needs: two changes of motion."""
+MOST_VIEWS = 8
+"""Views per clip at most, spread over it: enough for 9 s without a gap at the lowest pace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """Frames at an even pace, and the views cut from them.
+
+    Attributes:
+        frames: Indices of the clip's frames, ascending.
+        views: First and last + 1 position in ``frames`` of each view, ascending.
+    """
+
+    frames: tuple[int, ...]
+    views: tuple[tuple[int, int], ...]
+
+
+def choose_strands(clip: Clip) -> list[Strand]:
+    """Return what ``clip`` is judged by; nothing where it has fewer than :data:`LEAST` frames.
+
+    Views of a strand that overlap share it, so that no frame of it is measured twice.
+    """
+    stride = max(1, round(clip.fps / PACE))
+    while stride > 1 and len(clip) // stride < LEAST:
+        stride -= 1
+    views: list[tuple[int, int, int]] = []  # offset of the strand, first, last + 1
+    for offset in range(stride):
+        length = len(range(offset, len(clip), stride))
+        if length < LEAST:
+            continue
+        count = max(1, round(2 * length / LENGTH) - 1)  # half overlapping
+        starts = np.linspace(0, max(0, length - LENGTH), count).round().astype(int).tolist()
+        views += [(offset, start, min(start + LENGTH, length)) for start in starts]
+    if len(views) > MOST_VIEWS:
+        views.sort(key=lambda view: (view[1], view[0]))
+        views = [views[i] for i in np.linspace(0, len(views) - 1, MOST_VIEWS).round().astype(int)]
+    return _joined(sorted(views), stride, len(clip))
+
+
+def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int) -> list[Strand]:
+    """Return views (offset, first, last + 1), sorted, as strands; those that overlap in one."""
+    runs: list[list[tuple[int, int, int]]] = []
+    for view in views:
+        if runs and runs[-1][-1][0] == view[0] and view[1] < runs[-1][-1][2]:
+            runs[-1].append(view)
+        else:
+            runs.append([view])
+    strands = []
+    for run in runs:
+        first, last = run[0][1], run[-1][2]
+        frames = tuple(range(run[0][0], num_frames, stride)[first:last])
+        strands.append(Strand(frames, tuple((start - first, stop - first) for _, start, stop in run)))
+    return strands
+
+
+def pictures(frames: NDArray[np.uint8], strand: Strand) -> NDArray[np.uint8]:
+    """Return the frames of ``strand`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
+    small = np.empty((len(strand.frames), SIDE, SIDE, 3), np.uint8)
+    shrinking = min(frames.shape[1:3]) >= SIDE
+    for image, index in zip(small, strand.frames, strict=True):
+        interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
+        image[...] = cv2.resize(frames[index], (SIDE, SIDE), interpolation=interpolation)
+    return small
