@@ -71,9 +71,8 @@ def test_labels_and_their_record(comparisons: Path, tmp_path: Path) -> None:
     assert record["comparisons"] == 300
     assert record["settings"]["ties"] == record["tie_model"]["name"] == "davidson"
     assert record["prior_sd"] is None
-    assert record["components"] == {
-        "number": 1, "sizes": [10], "not_strongly_connected": 0, "maximum_without_prior": True
-    }  # fmt: skip
+    assert record["maximum_without_prior"]
+    assert record["components"] == [{"component": 0, "clips": 10, "strong_parts": 1, "first": "m0/0.mp4"}]
     assert len(record["cuts"][0]["strengths"]) == 4
     assert [rater["rater"] for rater in record["raters"]] == ["r0", "r1", "r2", "r3"]
     assert len(record["inputs"][0]["sha256"]) == 64
@@ -125,6 +124,22 @@ def test_the_first_pairs_need_no_comparisons(tmp_path: Path) -> None:
 )
 def test_wrong_usage(arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2
+
+
+def test_components_are_shown(tmp_path: Path) -> None:
+    lines = [{"winner": "x", "loser": "y"}, {"winner": "v", "loser": "w"}, {"winner": "w", "loser": "v"}]
+    out = tmp_path / "labels.jsonl"
+    result = run(write_lines(tmp_path / "c.jsonl", lines), "--out", out)
+    assert "component 0: 2 clips with v, 1 strongly connected part\n" in result.output
+    assert "component 1: 2 clips with x, 2 strongly connected parts\n" in result.output
+    assert "prior used, normal with standard deviation 1.5" in result.output
+    assert {row["clip"]: row["component"] for row in read_lines(out)} == {"v": 0, "w": 0, "x": 1, "y": 1}
+
+
+def test_an_input_is_not_overwritten(comparisons: Path) -> None:
+    before = comparisons.read_bytes()
+    assert run(comparisons, "--out", comparisons).exit_code == 2
+    assert comparisons.read_bytes() == before
 
 
 def rows_of(lines: list[dict[str, Any]], prompt: str | None = None) -> list[Comparison]:

@@ -299,3 +299,44 @@ def test_pickled_code_is_refused(files: tuple[Path, Path, Any, dict[str, Any]], 
     torch.save({"x": math.sqrt}, folder / "checkpoint-20" / "non_lora_state_dict.pth")
     with pytest.raises(SetupError, match="Cannot read the weights"):
         read_weights(folder, read_settings(folder))
+
+
+def test_the_command_from_clips_to_labels(files: tuple[Path, Path, Any, dict[str, Any]], tmp_path: Path) -> None:
+    import typer
+    from typer.testing import CliRunner
+
+    from vmmetrics.cas.comparisons import read_comparisons
+    from vmmetrics.cas.label import LabelSettings, label_clips
+    from vmmetrics.cli.cas_reward import reward
+
+    app = typer.Typer()
+    app.command("reward")(reward)
+    folder, out = tmp_path / "clips", tmp_path / "pairs.jsonl"
+    folder.mkdir()
+    for seed in range(3):
+        np.save(folder / f"{seed}.npy", a_clip(seed, frames=4, height=64, width=64).frames)
+    (folder / "torn.gif").write_bytes(b"GIF89a")
+    arguments = [
+        str(folder),
+        "--model",
+        str(files[0]),
+        "--base",
+        str(files[1]),
+        "--out",
+        str(out),
+        "--dtype",
+        "float32",
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 3, result.output
+    assert "failed" in result.output
+    kept = [json.loads(line) for line in (tmp_path / "pairs.rewards.jsonl").read_text().splitlines()]
+    raw = {line["clip"]: line["mq_raw"] for line in kept}
+    assert len(raw) == 3
+    labels = label_clips(read_comparisons([out]).rows, settings=LabelSettings(ties="rao-kupper"))
+    expected = np.array([raw[entry.clip] for entry in labels.clips])
+    np.testing.assert_allclose(labels.fit.strength, expected - expected.mean(), atol=1e-3)
+    (folder / "torn.gif").unlink()
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 0
+    assert again.output.count("(known)") == 3

@@ -114,7 +114,6 @@ class Labelling:
     def meta(self) -> dict[str, Any]:
         """What is recorded beside the labels: the fit, the cuts, the components, the raters."""
         fit, graph = self.fit, self.fit.graph
-        sizes = np.bincount(graph.component)
         return {
             "tie_model": {
                 "name": fit.model.name if fit.has_ties else None,
@@ -124,12 +123,8 @@ class Labelling:
             },
             "prior_sd": fit.prior_sd,
             "fit": goodness_of_fit(fit),
-            "components": {
-                "number": graph.components,
-                "sizes": sorted((int(size) for size in sizes), reverse=True),
-                "not_strongly_connected": len(graph.loose_components),
-                "maximum_without_prior": graph.has_maximum,
-            },
+            "maximum_without_prior": graph.has_maximum,
+            "components": self.components(),
             "scope": self.scope,
             "cuts": self._cuts(),
             "level_shares": self._level_shares(),
@@ -138,6 +133,16 @@ class Labelling:
             "raters": [asdict(rater) for rater in self.raters],
             "notes": list(self.notes),
         }
+
+    def components(self) -> list[dict[str, Any]]:
+        """Per component its number, its clips, how many strongly connected parts they fall into, and the first clip."""
+        graph = self.fit.graph
+        first, sizes = np.unique(graph.component, return_index=True, return_counts=True)[1:]
+        parts = np.bincount(graph.component[np.unique(graph.block, return_index=True)[1]])
+        return [
+            {"component": number, "clips": int(size), "strong_parts": int(split), "first": self.clips[at].clip}
+            for number, (size, split, at) in enumerate(zip(sizes, parts, first, strict=True))
+        ]
 
     def _cuts(self) -> list[dict[str, Any]]:
         cuts = []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN_CLIPS = 40
 """Rows on the screen; all of them are in the file."""
+SHOWN_COMPONENTS = 5
 
 
 class Ties(StrEnum):
@@ -79,7 +80,7 @@ def label(
     cut: Annotated[CutOption, typer.Option(help="quantile: equal shares; normal: quintiles; fixed: --at.")] = (
         CutOption.QUANTILE
     ),
-    at: Annotated[str | None, typer.Option(help="The four strengths to cut at, such as=-1.5,-0.5,0.5,1.5.")] = None,
+    at: Annotated[str | None, typer.Option(help="The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
         ScopeOption, typer.Option(help="What is cut together: auto is all where linked, else each component.")
     ] = ScopeOption.AUTO,
@@ -96,12 +97,8 @@ def label(
     Writes one line per clip to --out and the record of how they came about to the .meta.json beside it. Without
     comparisons, --clips and --ask choose the first pairs.
     """
-    if bool(ask) != (pairs_out is not None):
-        raise typer.BadParameter("--ask and --pairs-out go together")
-    if not comparisons and (clips is None or not ask or out is not None):
-        raise typer.BadParameter("give comparisons, or --clips and --ask to choose the first pairs")
-    if comparisons and out is None and not ask:
-        raise typer.BadParameter("give --out for labels, --ask and --pairs-out for pairs, or both")
+    inputs = [*(comparisons or ()), *([] if clips is None else [clips])]
+    _check(bool(comparisons), clips, ask, inputs, out, pairs_out)
     from vmmetrics.cas.clip_list import read_clip_list
     from vmmetrics.cas.comparisons import read_comparisons
     from vmmetrics.cas.label import LabelSettings, label_clips
@@ -111,7 +108,6 @@ def label(
 
     output, messages = open_consoles()
     listed = None if clips is None else read_clip_list(clips)
-    inputs = [*(comparisons or ()), *([] if clips is None else [clips])]
     settings = LabelSettings(
         ties=ties.value,
         prior=prior.value,
@@ -131,6 +127,20 @@ def label(
             messages.print(f"labels: {out}, how they came about: {out.with_suffix('.meta.json')}", markup=False)
     if pairs_out is not None:
         _ask(labelling, listed or [], ask, pairs_out, across_prompts, seed, messages)
+
+
+def _check(
+    compared: bool, clips: Path | None, ask: int, inputs: Sequence[Path], out: Path | None, pairs_out: Path | None
+) -> None:
+    """Refuse combinations of options that ask for nothing, or for what cannot be."""
+    if bool(ask) != (pairs_out is not None):
+        raise typer.BadParameter("--ask and --pairs-out go together")
+    if not compared and (clips is None or not ask or out is not None):
+        raise typer.BadParameter("give comparisons, or --clips and --ask to choose the first pairs")
+    if compared and out is None and not ask:
+        raise typer.BadParameter("give --out for labels, --ask and --pairs-out for pairs, or both")
+    if {path.resolve() for path in inputs} & {path.resolve() for path in (out, pairs_out) if path is not None}:
+        raise typer.BadParameter("an output would overwrite an input")
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -207,6 +217,15 @@ def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
         f"the stronger clip won {quality['decided_right']:.0%} of decisions; ties observed/predicted: "
         + ", ".join(f"{b['pairs']} {b['observed']:.0%}/{b['predicted']:.0%}" for b in quality["ties"])
     )
+    components = meta["components"]
+    if len(components) > 1 or not meta["maximum_without_prior"]:
+        lines += [
+            f"component {c['component']}: {count(c['clips'], 'clip')} with {c['first']}, "
+            f"{count(c['strong_parts'], 'strongly connected part')}"
+            for c in components[:SHOWN_COMPONENTS]
+        ]
+        if len(components) > SHOWN_COMPONENTS:
+            lines.append(f"and {count(len(components) - SHOWN_COMPONENTS, 'more component')}, in the record")
     if labelling.repeats.repeated:
         lines.append(
             f"{labelling.repeats.repeated} comparisons repeat a pair of the same rater, who contradicted "
