@@ -9,7 +9,7 @@ import numpy as np
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.disappearance import LEFT
 from vmmetrics.perception.points import grid_queries, object_tracks
-from vmmetrics.perception.protocols import Objects, SceneObject
+from vmmetrics.perception.protocols import Objects, PointTracks, SceneObject
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
@@ -44,20 +44,23 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     """Every object in every frame.
 
     Where an object is not seen, its points are not either: the segmenter has looked for it with its whole appearance,
-    and a point that fits there by itself fits the background.
+    and a point that fits there by itself fits the background. An object that is always seen gives no cause to ask for
+    its points.
     """
-    tracks = object_tracks(scene)
+    items = scene.objects.objects
+    tracks = object_tracks(scene, [item for item in items if not item.present.all()])
     frames = np.arange(len(scene.clip))
+    no_points = PointTracks(np.zeros((len(frames), 0, 2)), np.zeros((len(frames), 0), np.bool_), np.zeros(0, np.int64))
     return [
         ObjectHistory(
             present=item.present,
             key_frames=frames,
-            tracks=tracks[item.id].xy,
-            visibility=tracks[item.id].visible & (item.present | item.occluded)[:, None],
+            tracks=tracks.get(item.id, no_points).xy,
+            visibility=tracks.get(item.id, no_points).visible & (item.present | item.occluded)[:, None],
             query_frame=item.first_frame,
             occluded=item.occluded if item.left is None else item.occluded | item.left,
         )
-        for item in scene.objects.objects
+        for item in items
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
-from vmmetrics.perception.protocols import PointTracks
+from vmmetrics.perception.protocols import PointTracks, SceneObject
 from vmmetrics.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -98,12 +98,15 @@ def first_good_frame(area: FloatArray) -> int:
     return int(np.argmax(area >= 0.6 * full))
 
 
-def object_tracks(scene: Scene) -> Mapping[int, PointTracks]:
-    """Return the tracks of every object of ``scene`` by its id, queried on a grid where it is first seen well."""
+def object_tracks(scene: Scene, wanted: Sequence[SceneObject] | None = None) -> Mapping[int, PointTracks]:
+    """Return the tracks of the ``wanted`` objects of ``scene`` (None: all) by their ids.
+
+    They are queried on a grid where the object is first seen well.
+    """
     objects = scene.objects
     tracks = {}
     most = min(MAX_POINTS, max(2 * MIN_POINTS, ALL_POINTS // max(1, len(objects.objects))))
-    for item in objects.objects:
+    for item in objects.objects if wanted is None else wanted:
         area = (objects.labels == item.id).sum((1, 2)).astype(np.float64)
         first = first_good_frame(area)
         queries = grid_queries(objects.labels[first] == item.id, objects.scale, first, most)
