@@ -46,7 +46,7 @@ def limb_bend(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     """An elongated part bends to and fro like rubber."""
     path, radius = _subject(frames, rng, (0.09, 0.15))
     angle, rate, phase = rng.uniform(0, np.pi), rng.uniform(1.2, 2.5), rng.uniform(0, 2 * np.pi)
-    size = (0.02, 0.035, 0.06, 0.10)[rung - 1] * short_side(frames)
+    size = (0.03, 0.05, 0.08, 0.12)[rung - 1] * short_side(frames)
     across = np.array([-np.sin(angle), np.cos(angle)], np.float32)
     x, y = grid(frames)
 
@@ -62,7 +62,7 @@ def limb_bend(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
 def object_warp(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     """A moving thing changes its shape from moment to moment."""
     path, radius = _subject(frames, rng, (0.25, 0.38))
-    size = (0.008, 0.015, 0.026, 0.045)[rung - 1] * short_side(frames)
+    size = (0.011, 0.019, 0.031, 0.05)[rung - 1] * short_side(frames)
     shapes = [noise_field(rng, frames, 0.6 * radius) for _ in range(2)]
     sway = [smooth_walk(rng, len(frames), 0.3 * fps) for _ in range(2)]
 
@@ -78,7 +78,7 @@ def teleport(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     path, radius = _subject(frames, rng)
     moments = _moments(rng, len(frames), RUNGS, gap=round(0.2 * fps))[:rung]
     angles = rng.uniform(0, 2 * np.pi, RUNGS)
-    size = (0.07, 0.10, 0.13, 0.16)[rung - 1] * short_side(frames)
+    size = (0.10, 0.14, 0.18, 0.22)[rung - 1] * short_side(frames)
 
     def field(t: int) -> FloatArray:
         jumps = [angles[i] for i, moment in enumerate(moments) if t >= moment]
@@ -92,7 +92,7 @@ def teleport(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
 def melt(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
     """A thing runs down the picture like wax and loses its detail."""
     path, radius = _subject(frames, rng, (0.25, 0.4))
-    size = (0.06, 0.11, 0.18, 0.30)[rung - 1] * short_side(frames)
+    size = (0.09, 0.15, 0.24, 0.36)[rung - 1] * short_side(frames)
     drips = 0.5 + 0.5 * np.abs(noise_field(rng, frames, 0.25 * radius)[..., 0])
     blur = (0.004, 0.008, 0.014, 0.025)[rung - 1] * short_side(frames)
     melted = []
@@ -139,7 +139,7 @@ def double(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     angle = rng.uniform(0, 2 * np.pi)
     away = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
     there = smooth_walk(rng, len(frames), 0.35 * fps)
-    share = (0.35, 0.55, 0.8, 1.0)[rung - 1] * np.clip(3 * np.abs(there), 0, 1)
+    share = (0.45, 0.65, 0.85, 1.0)[rung - 1] * np.clip(3 * np.abs(there), 0, 1)
     doubled = []
     for t, frame in enumerate(frames):
         copy = displace(frame, np.broadcast_to(-away, (*frame.shape[:2], 2)))
@@ -161,11 +161,11 @@ def interleave(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
 def fall_up(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
     """A thing comes loose and falls upwards, faster and faster."""
     path, radius = _subject(frames, rng)
-    start = rng.uniform(0.0, 0.3)
-    size = (0.08, 0.15, 0.25, 0.4)[rung - 1] * short_side(frames)
+    start = rng.uniform(0.2, 0.5)
+    size = (0.15, 0.25, 0.38, 0.55)[rung - 1] * short_side(frames)
 
     def field(t: int) -> FloatArray:
-        time = max(0.0, t / max(len(frames) - 1, 1) - start) / (1 - start)
+        time = float(np.clip((t / max(len(frames) - 1, 1) - start) / 0.5, 0, 1))
         rise = np.array([0.0, size * time**2])
         return np.asarray(bump(frames, path[t] - rise / 2, 1.4 * radius)[..., None] * rise, np.float32)
 
@@ -206,7 +206,7 @@ def boil(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
 
 def wobble(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     """The whole picture sways like jelly."""
-    size = (0.003, 0.006, 0.011, 0.02)[rung - 1] * short_side(frames)
+    size = (0.005, 0.009, 0.015, 0.025)[rung - 1] * short_side(frames)
     shapes = [noise_field(rng, frames, 0.35 * short_side(frames)) for _ in range(3)]
     sway = [smooth_walk(rng, len(frames), 0.2 * fps) for _ in shapes]
     return _displaced(frames, lambda t: np.asarray(size * sum(s[t] * f for s, f in zip(sway, shapes, strict=True))))
@@ -217,22 +217,23 @@ def merge(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
     path, radius = _subject(frames, rng)
     angle = rng.uniform(0, 2 * np.pi)
     apart = np.array([np.cos(angle), np.sin(angle)]) * 1.6 * radius
-    strength = (0.3, 0.5, 0.75, 1.0)[rung - 1]
+    strength = (0.5, 0.7, 0.85, 1.0)[rung - 1]
     merged = []
     for t, frame in enumerate(frames):
-        share = strength * np.sin(np.pi / 2 * t / max(len(frames) - 1, 1))
+        done = np.clip((t / max(len(frames) - 1, 1) - 0.25) / 0.5, 0, 1)  # in half of the clip, about a second
+        share = strength * done**2 * (3 - 2 * done)
         near, far = path[t], path[t] + apart
-        pull = bump(frames, near, radius)[..., None] * -apart * 0.4 + bump(frames, far, radius)[..., None] * apart * 0.4
+        pull = bump(frames, near, radius)[..., None] * -apart * 0.5 + bump(frames, far, radius)[..., None] * apart * 0.5
         drawn = displace(frame, np.asarray(share * pull, np.float32))
         other = displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2)))
-        merged.append(_blend(drawn, other, 0.6 * share * bump(frames, near + 0.2 * apart, radius)))
+        merged.append(_blend(drawn, other, 0.8 * share * bump(frames, near + 0.25 * apart, radius)))
     return np.stack(merged)
 
 
 def freeze_jump(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     """The clip stands still and then jumps to where it should be."""
     count = len(frames)
-    length = max(2, round((0.3, 0.45, 0.6, 0.8)[rung - 1] * fps))
+    length = max(2, round((0.4, 0.6, 0.8, 1.0)[rung - 1] * fps))
     order = np.arange(count)
     for start in sorted(_moments(rng, count, 2, gap=round(0.9 * fps)))[: 1 + (rung > 1)]:
         order[start : start + length] = start

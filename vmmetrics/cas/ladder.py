@@ -24,7 +24,7 @@ SECONDS = 2.0
 CLEAN = "clean"
 PERFECT = 4
 """Index of the level of clean clips; rung r has ``PERFECT - r``."""
-LEAST_MOTION = 2.0
+LEAST_MOTION = 3.0
 """Mean grey-level change a frame from which on defects of time alone can be seen at all."""
 
 
@@ -33,7 +33,7 @@ class Look:
     """The format of a group.
 
     Attributes:
-        short_side: Of the frames, pixels. 720p clips are made at 288, still well above what views are taken at.
+        short_side: Of the frames, pixels. 720p clips are made at 256, still well above what views are taken at.
         fps: Frames per second.
         speed: Seconds of the source per second of the clip.
         colours: Of a GIF palette, dithered, or None.
@@ -52,16 +52,16 @@ LOOKS = (
     Look(160, 16.0, 1.0, colours=256),
     Look(240, 8.0, 0.5),
     Look(240, 16.0, 1.0, jpeg=60),
-    Look(288, 24.0, 1.0),
+    Look(240, 24.0, 1.0),
     Look(160, 8.0, 2.0, colours=256),
     Look(256, 8.0, 1.0, jpeg=85),
-    Look(288, 8.0, 1.5),
+    Look(240, 8.0, 2.5),
 )
 
 
 def draw_look(rng: np.random.Generator) -> Look:
     """Draw a look: any size, mostly the lowest rate, from slow motion to fast, GIF or compressed or neither."""
-    short_side = int(rng.integers(112, 289))
+    short_side = int(rng.integers(112, 257))
     fps = float(rng.choice([8.0, 8.0, 8.0, 16.0, 24.0]))
     speed = float(np.exp(rng.uniform(np.log(0.4), np.log(3.0))))
     kind = rng.random()

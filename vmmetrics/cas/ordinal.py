@@ -18,7 +18,8 @@ from scipy.optimize import minimize
 
 from vmmetrics.cas.groups import Table
 from vmmetrics.cas.ladder import CLEAN
-from vmmetrics.perception.embedded.plausibility_model import LEVEL_COUNT, OrdinalModel, ramped, sigmoid
+from vmmetrics.perception.embedded.plausibility_model import LEVEL_COUNT, OrdinalModel, ramped, sigmoid, standardised
+from vmmetrics.perception.embedded.plausibility_summary import NAMES, TRAVEL
 from vmmetrics.types import FloatArray
 
 ROUNDS = 400
@@ -36,10 +37,12 @@ class Settings:
     Attributes:
         ranking: Weight of the order within groups.
         decay: Weight of the squared weights.
+        by_travel: Whether numbers are held against what is usual at the travel of the content.
     """
 
     ranking: float = 1.0
     decay: float = 1e-2
+    by_travel: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,15 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
         chosen: (F,) numbers that may be used; the others get no weight. None: all.
     """
     settings = settings or Settings()
-    clean = table.rungs == 0
-    numbers = table.numbers
-    centre = np.nan_to_num(np.nanmedian(numbers[clean], axis=0))
-    low, high = np.nanquantile(numbers, (0.1, 0.9), axis=0)
+    numbers, clean = table.numbers, table.rungs == 0
+    centre, slope = _usual(numbers[clean])
+    if not settings.by_travel:
+        slope = np.zeros_like(slope)
+    beyond = standardised(numbers, centre, slope, np.ones_like(centre))
+    low, high = np.nanquantile(beyond, (0.1, 0.9), axis=0)
     scale = np.nan_to_num((high - low) / _SPREADS) + 1e-6
-    used = np.ones(len(centre), np.bool_) if chosen is None else chosen
-    ramps = ramped((numbers - centre) / scale)[:, :, used]
+    used = np.array(NAMES) != TRAVEL if chosen is None else chosen
+    ramps = ramped(beyond / scale)[:, :, used]
     design = np.moveaxis(ramps, 0, 1).reshape(len(numbers), -1)
     loss = _Loss(design, table.rungs, pairs_of(table), settings)
     start = np.concatenate([np.full(design.shape[1], _FIRST_WEIGHT), np.zeros(LEVEL_COUNT - 1)])
@@ -72,7 +77,17 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS})
     weights = np.zeros((len(ramps), len(centre)))
     weights[:, used] = found.x[: design.shape[1]].reshape(len(ramps), -1)
-    return OrdinalModel(centre, scale, weights, _thresholds(found.x[design.shape[1] :]))
+    return OrdinalModel(centre, slope, scale, weights, _thresholds(found.x[design.shape[1] :]))
+
+
+def _usual(clean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (F,) medians of clean clips, and how much they grow with the travel (least squares, not below 0)."""
+    centre = np.nan_to_num(np.nanmedian(clean, axis=0))
+    farther = np.nan_to_num(clean[:, -1:] - centre[-1])
+    beyond = np.nan_to_num(clean - centre)
+    slope = (farther * beyond).sum(0) / max(float((farther**2).sum()), 1e-6)
+    slope[-1] = 0.0
+    return centre, np.maximum(slope, 0.0)
 
 
 def pairs_of(table: Table) -> _Pairs:

@@ -17,7 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.video import read_clip
 
 LIST = Path(__file__).with_name("sources.toml")
-SHORT_SIDE = 300
+SHORT_SIDE = 270
 """Footage is kept at this short side: above that of every look, below what memory minds."""
 
 

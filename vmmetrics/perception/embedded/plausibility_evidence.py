@@ -42,6 +42,7 @@ class Evidence:
     Attributes:
         maps: Name to (n, CELLS, CELLS) float32, the more the worse; NaN in frames for which it cannot be had.
         flow: (n - 1, CELLS, CELLS, 2) mean motion in each cell from one frame to the next, pixels.
+        travel: (n,) how far content gets on average, pixels per frame, to and fro not counted; NaN where unknown.
         cuts: (n - 1,) bool, a cut to another shot between one frame and the next.
         content: (n, n) distance between the content of any two frames, cell by cell, in the content's own variety.
         gist: (n, n) distance between any two frames as wholes.
@@ -49,6 +50,7 @@ class Evidence:
 
     maps: dict[str, FloatArray]
     flow: FloatArray
+    travel: FloatArray
     cuts: BoolArray
     content: FloatArray
     gist: FloatArray
@@ -85,13 +87,13 @@ def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evide
     depths = [_Depth(f) for f in features]
     cuts = _cuts(depths[1], onward)
     maps = {name: np.full((count, CELLS, CELLS), np.nan, np.float32) for name in MAPS}
-    _follow_content(maps, depths, onward, back)
+    travel = _follow_content(maps, depths, onward, back)
     flow = np.stack([to_cells(field) for field in onward])
     _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
-    _leave_out_cuts(maps, cuts)
+    _leave_out_cuts(maps, travel, cuts)
     pooled = features[2].mean((1, 2))
-    return Evidence(maps, flow, cuts, depths[1].distances(), _distances(pooled))
+    return Evidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled))
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
@@ -156,8 +158,8 @@ def _cuts(depth: _Depth, onward: list[FloatArray]) -> BoolArray:
 
 def _follow_content(
     maps: dict[str, FloatArray], depths: list[_Depth], onward: list[FloatArray], back: list[FloatArray]
-) -> None:
-    """Fill in how much content changes on its way, and how much of a frame neither neighbour has."""
+) -> FloatArray:
+    """Fill in how much content changes on its way, and how much of a frame neither neighbour has; return the travel."""
     pixels = pixel_grid(SIDE, SIDE)
     paths = {1: onward}
     for lag in LAGS[1:]:
@@ -180,6 +182,10 @@ def _follow_content(
             # 2 for a straight path of the features, 1 for a random walk, 1/2 for frames that share nothing but a mean.
             ratio = 2 * (straight + _NOISE**2) / (steps + 2 * _NOISE**2)
             maps[f"rough {name}"][t] = _enlarged(2 - ratio)
+    longest = paths[LAGS[-1]]
+    travel = np.full(len(onward) + 1, np.nan)
+    travel[LAGS[-1] :] = [np.linalg.norm(to_cells(path), axis=-1).mean() / LAGS[-1] for path in longest]
+    return travel
 
 
 def _enlarged(plane: FloatArray) -> FloatArray:
@@ -233,8 +239,10 @@ def _strain(field: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(stretch**2 + shear**2 + (growth - np.median(growth)) ** 2))
 
 
-def _leave_out_cuts(maps: dict[str, FloatArray], cuts: BoolArray) -> None:
+def _leave_out_cuts(maps: dict[str, FloatArray], travel: FloatArray, cuts: BoolArray) -> None:
     """Set what spans a cut to NaN."""
     for name, (before, after) in MAPS.items():
         for t in np.flatnonzero(cuts):  # between t and t + 1
             maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
+    for t in np.flatnonzero(cuts):
+        travel[t + 1 : t + 1 + LAGS[-1]] = np.nan

@@ -1,6 +1,9 @@
 """The classifier that the ladder trained: a sum of ramps, each of which can only count against a clip.
 
-    z = Σ_f Σ_r w[r, f] · ramp_r((x[f] − centre[f]) / scale[f]),   P(at least k levels below Perfect) = σ(z − θ_k)
+    e[f] = (x[f] − centre[f] − slope[f] · (travel − its centre)) / scale[f]
+    z = Σ_f Σ_r w[r, f] · ramp_r(e[f]),   P(at least k levels below Perfect) = σ(z − θ_k)
+
+The slopes say how each number grows in clean clips the farther content moves; only what goes beyond is evidence.
 
 The weights are not negative and every number is "more is worse", so that worse evidence never raises a score and a clip
 unlike any rung of the ladder is judged by the same rule. That is what keeps so small a training set honest.
@@ -30,12 +33,14 @@ class OrdinalModel:
 
     Attributes:
         centre: (F,) what is usual in clean clips.
+        slope: (F,) how it grows there with the travel of the content, not negative.
         scale: (F,) spread over the ladder.
         weights: (len(RAMPS), F), none negative.
         thresholds: (4,) ascending: below Perfect, Good, Fair, Poor.
     """
 
     centre: FloatArray
+    slope: FloatArray
     scale: FloatArray
     weights: FloatArray
     thresholds: FloatArray
@@ -46,8 +51,12 @@ class OrdinalModel:
 
     def shares(self, numbers: FloatArray) -> FloatArray:
         """Return (N, F): what each number adds to z."""
-        ramps = ramped((numbers - self.centre) / self.scale)
+        ramps = ramped(self.standard(numbers))
         return np.asarray(np.einsum("rnf,rf->nf", ramps, self.weights))
+
+    def standard(self, numbers: FloatArray) -> FloatArray:
+        """Return (N, F): by how many spreads each number exceeds what is usual at this travel; NaN where unknown."""
+        return standardised(numbers, self.centre, self.slope, self.scale)
 
     def probabilities(self, numbers: FloatArray) -> FloatArray:
         """Return (N, 5) float64, Bad to Perfect, for the numbers (N, F) of views."""
@@ -71,6 +80,12 @@ class OrdinalModel:
             if stored["names"].tolist() != list(NAMES):
                 raise SetupError(f"{path} was trained on other numbers than this version measures; train it again")
             return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
+
+
+def standardised(numbers: FloatArray, centre: FloatArray, slope: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return (N, F) numbers in spreads beyond what is usual at the travel in their last column."""
+    farther = np.nan_to_num(numbers[:, -1:] - centre[-1])
+    return np.asarray((numbers - centre - slope * farther) / scale)
 
 
 def ramped(standard: FloatArray) -> FloatArray:

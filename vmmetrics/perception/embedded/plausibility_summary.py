@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vmmetrics.perception.embedded.plausibility_evidence import MAPS, STILL, Evidence
+from vmmetrics.perception.embedded.plausibility_evidence import LAGS, MAPS, STILL, Evidence
 from vmmetrics.types import BoolArray, FloatArray
 
 SUMMARIES = ("mean", "worst tenth", "worst moment", "worst place")
@@ -35,14 +35,25 @@ _WHOLE = (
     "crooked gist 4",
 )
 
-NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE)
-"""Names of the numbers, in their order."""
+TRAVEL = "travel"
+NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE, TRAVEL)
+"""Names of the numbers, in their order. The last, how far content gets, is no evidence: the rest is held against it."""
 
 
 def summarise(evidence: Evidence, first: int, stop: int) -> FloatArray:
     """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN for what cannot be had."""
     maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
-    return np.concatenate([*maps, _whole(evidence, first, stop)])
+    return np.concatenate([*maps, _whole(evidence, first, stop), [_travel(evidence, first, stop)]])
+
+
+def _travel(evidence: Evidence, first: int, stop: int) -> float:
+    """Return the logarithm of how far content gets per frame; of its speed in views too short for that."""
+    far = evidence.travel[first + LAGS[-1] : stop]
+    far = far[~np.isnan(far)]
+    flow = evidence.flow[first : stop - 1][~evidence.cuts[first : stop - 1]]
+    if len(far) == 0:
+        far = np.linalg.norm(flow, axis=-1).mean((1, 2))
+    return float(np.log(STILL + far.mean())) if len(far) else np.nan
 
 
 def view_of(evidence: Evidence, name: str, first: int, stop: int) -> FloatArray:
