@@ -251,7 +251,7 @@ def _notes(
         notes.append("levels are relative to the other clips of the same prompt, not across prompts")
     small = [p for p in np.unique(pool[compared]) if np.sum(compared & (pool == p)) < len(LEVELS)]
     if small and settings.cut != "fixed":
-        notes.append(f"{len(small)} pools have fewer than five clips and cannot fill five levels")
+        notes.append(f"pools with fewer than five clips, which cannot fill five levels: {len(small)}")
     if not fit.has_ties:
         notes.append("there are no ties: plain Bradley-Terry")
     unlabelled = [entry.clip for entry, there in zip(clips, compared, strict=True) if not there]
