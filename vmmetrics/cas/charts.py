@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from vmmetrics.cas.evaluation import Bin
-from vmmetrics.report.style import FAINT, FAULT, INK, OBJECTS, PAPER, RULE, Colour, write
+from vmmetrics.report.style import FAINT, FAULT, INK, OBJECTS, PAPER, RULE, Colour, text_width, write
 
 WIDTH, PANEL, SIDE = 720, 220, 360
 MARGIN, GAP = 64, 56
@@ -35,7 +35,7 @@ def training_chart(panels: Mapping[str, Mapping[str, Sequence[float]]], marked: 
         for (name, _), colour in zip(curves.items(), OBJECTS, strict=False):
             draw.rectangle((left, top - 15, left + 10, top - 5), fill=colour)
             write(draw, (left + 16, top - 17), name, 12, FAINT)
-            left += 180
+            left += 16 + int(text_width(name, 12)) + 24
         for value, y in ((high, top), (low, top + PANEL)):
             write(draw, (MARGIN - 8, y), f"{value:.3g}", 12, FAINT, anchor="rm")
     epochs = max(len(values) for curves in panels.values() for values in curves.values())

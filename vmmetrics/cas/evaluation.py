@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,8 +21,10 @@ BOOTSTRAP_DRAWS = 1000
 INTERVAL = (2.5, 97.5)
 """Percentiles of the bootstrap that bound an interval."""
 
+EXPECTED_DIGITS = 9
+"""Decimals of the expected level that count: sums that differ by rounding alone are ties."""
+
 Level = NDArray[np.int64]
-Statistic = Callable[[FloatArray, Level], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,37 +133,35 @@ def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None
 
 def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluation:
     """Evaluate one set of clips; see :func:`report`."""
+    expected = np.round(probabilities @ np.arange(len(LEVELS)), EXPECTED_DIGITS)
+    right = (probabilities.argmax(axis=1) == levels).astype(np.float64)
+    error = np.abs(expected - levels)
     bins = calibration_bins(probabilities, levels)
+    count = len(levels)
+    drawn = np.random.default_rng(seed).integers(0, count, (BOOTSTRAP_DRAWS, count))
+    few = count < FEWEST_FOR_ORDER
+    order = np.array([np.nan]) if few else rank_correlations(expected[None], levels[None])
     return Evaluation(
-        clips=len(levels),
-        accuracy=_with_interval(accuracy, probabilities, levels, seed),
-        mae=_with_interval(mean_absolute_error, probabilities, levels, seed),
-        spearman=_with_interval(spearman, probabilities, levels, seed),
+        clips=count,
+        accuracy=Figure(float(right.mean())) if few else _figure(right.mean(), right[drawn].mean(axis=1)),
+        mae=Figure(float(error.mean())) if few else _figure(error.mean(), error[drawn].mean(axis=1)),
+        spearman=Figure(None)
+        if np.isnan(order[0])
+        else _figure(order[0], rank_correlations(expected[drawn], levels[drawn])),
         # No interval: resampling clips inflates a calibration error, and would mislead.
-        calibration_error=Figure(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / len(levels)),
+        calibration_error=Figure(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
         bins=bins,
     )
 
 
-def accuracy(probabilities: FloatArray, levels: Level) -> float:
-    """Share of rows whose largest entry is the level."""
-    return float(np.mean(probabilities.argmax(axis=1) == levels))
-
-
-def mean_absolute_error(probabilities: FloatArray, levels: Level) -> float:
-    """Mean of abs(expected level - level), in levels."""
-    return float(np.mean(np.abs(probabilities @ np.arange(len(LEVELS)) - levels)))
-
-
-def spearman(probabilities: FloatArray, levels: Level) -> float | None:
-    """Rank correlation of expected level and level; None for fewer than three clips or without any variation."""
-    if len(levels) < FEWEST_FOR_ORDER:
-        return None
-    ours = rankdata(np.round(probabilities @ np.arange(len(LEVELS)), 9))
-    theirs = rankdata(levels)
-    if np.ptp(ours) == 0 or np.ptp(theirs) == 0:
-        return None
-    return float(np.corrcoef(ours, theirs)[0, 1])
+def rank_correlations(first: FloatArray, second: FloatArray | Level) -> FloatArray:
+    """Spearman's correlation of each row of (D, N) with the same row of another; NaN where one does not vary."""
+    ranks = [rankdata(values, axis=1) for values in (first, second)]
+    ours, theirs = (values - values.mean(axis=1, keepdims=True) for values in ranks)
+    scale = np.sqrt((ours**2).sum(axis=1) * (theirs**2).sum(axis=1))
+    correlations = np.full(len(scale), np.nan)
+    np.divide((ours * theirs).sum(axis=1), scale, out=correlations, where=scale > 0)
+    return correlations
 
 
 def calibration_bins(probabilities: FloatArray, levels: Level) -> tuple[Bin, ...]:
@@ -175,16 +175,6 @@ def calibration_bins(probabilities: FloatArray, levels: Level) -> tuple[Bin, ...
     )
 
 
-def _with_interval(statistic: Statistic, probabilities: FloatArray, levels: Level, seed: int) -> Figure:
-    value = statistic(probabilities, levels)
-    if value is None or len(levels) < FEWEST_FOR_ORDER:
-        return Figure(value)
-    draw = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(BOOTSTRAP_DRAWS):
-        rows = draw.integers(0, len(levels), len(levels))
-        again = statistic(probabilities[rows], levels[rows])
-        if again is not None:
-            drawn.append(again)
-    low, high = np.percentile(drawn, INTERVAL) if drawn else (None, None)
-    return Figure(value, None if low is None else float(low), None if high is None else float(high))
+def _figure(value: float, drawn: FloatArray) -> Figure:
+    low, high = np.nanpercentile(drawn, INTERVAL)
+    return Figure(float(value), float(low), float(high))

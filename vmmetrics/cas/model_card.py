@@ -116,16 +116,16 @@ def _counts(clips: Sequence[LabelledClip]) -> dict[str, Any]:
 
 
 def _markdown(card: Card, content: Mapping[str, Any]) -> str:
-    start, net = card.run["start"], card.run["architecture"]
+    start, net, rate = card.run["start"], card.run["architecture"], card.run["settings"]["rate"]
     origin = "from scratch" if start is None else f"from `{start['file']}` (SHA-256 `{start['sha256']}`)"
     data = content["data"]
     lines = [
         "# Commonsense-adherence classifier",
         "",
         f"A VideoMAE V2 of {card.weights:,} weights (width {net['width']}, depth {net['depth']}, patch {net['patch']}, "
-        f"{net['frames']} frames of {net['image']} px, every {card.run['settings']['rate']} frames one), trained "
-        f"{origin}. It gives the probabilities of the levels {', '.join(LEVELS)}; the score is the expected level on a "
-        "scale from 0 to 1.",
+        f"{net['frames']} frames of {net['image']} px, 1 of every {rate} of the clip), trained {origin}. "
+        f"It gives the probabilities of the levels {', '.join(LEVELS)}; the score is the expected level on a scale "
+        "from 0 to 1.",
         "",
         f"Written {content['created']} by vmmetrics {content['versions']['vmmetrics']}, torch "
         f"{content['versions']['torch']}, seed {card.run['settings']['seed']}. Labels: SHA-256 `{card.run['labels']}`.",

@@ -44,7 +44,7 @@ def train(
     ],
     out: Annotated[Path, typer.Option(help="Directory of the run; goes on with what is there.", show_default=False)],
     start: Annotated[
-        Path | None, typer.Option(help="Checkpoint to start from, pre-trained or fine-tuned. Default: from scratch.")
+        Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
     ] = None,
     size: Annotated[Size | None, typer.Option(help="Size of a network from scratch. Default: small.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the clips, at most. Default: 30.")] = None,

@@ -43,6 +43,11 @@ class Team:
         distributed.broadcast_object_list(box, src=0, device=self._wire)
         return box[0]
 
+    def wait(self) -> None:
+        """Wait until every process is here."""
+        if self.size > 1:
+            distributed.barrier()
+
     def gather(self, thing: Thing) -> list[Thing]:
         """What every process holds, by rank."""
         if self.size == 1:

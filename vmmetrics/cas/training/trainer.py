@@ -82,7 +82,9 @@ class Trainer:
         weights = level_weights(split.trained, settings.balance)
         self._weights = torch.tensor(weights, dtype=torch.float32, device=team.device)
         self._resume()
-        self._parallel = DistributedDataParallel(self.model) if team.size > 1 else self.model
+        # The only buffer holds fixed positions: nothing to broadcast.
+        together = team.size > 1
+        self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else self.model
 
     @property
     def steps(self) -> int:
@@ -100,6 +102,7 @@ class Trainer:
         best = self.state.best
         if best is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
+        self._team.wait()  # for the first process to have written it
         stored = torch.load(self._out / BEST, map_location=self._team.device, weights_only=True)
         self.model.load_state_dict(stored["model"])
         return best
