@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.clip import Clip
+from vmmetrics.metrics import pas
 from vmmetrics.metrics.tcs import measure
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
@@ -33,8 +34,11 @@ def texture(seed: int, height: int, width: int) -> np.ndarray:
     return np.clip(coarse + fine, 0, 255).astype(np.uint8)
 
 
-def draw(place: Place | None, *, pan: float = 0.0, noise: float = 0.0, pillar: bool = False) -> Clip:
-    """Disc centred at ``place(t)`` (None: not there) in the world, seen by a camera that pans ``pan`` px a frame."""
+def draw(place: Place | None, *, pan: float = 0.0, noise: float = 0.0, pillar: bool = False, spin: float = 0.0) -> Clip:
+    """Disc centred at ``place(t)`` (None: not there) in the world, seen by a camera that pans ``pan`` px a frame.
+
+    It turns by ``spin`` degrees a frame.
+    """
     rng = np.random.default_rng(5)
     world, skin, post = texture(1, 256, 512), texture(2, 64, 64), texture(3, 256, 64)
     rows, columns = np.mgrid[:256, :512]
@@ -44,7 +48,8 @@ def draw(place: Place | None, *, pan: float = 0.0, noise: float = 0.0, pillar: b
         centre = place(t) if place else None
         if centre:
             x, y = centre
-            shift = np.array([[1, 0, x + 60 - 32], [0, 1, y + 40 - 32]], np.float64)
+            shift = cv2.getRotationMatrix2D((32, 32), spin * t, 1.0)
+            shift[:, 2] += x + 60 - 32, y + 40 - 32
             moved = cv2.warpAffine(skin, shift, (512, 256))
             inside = np.hypot(columns - x - 60, rows - y - 40) <= RADIUS
             picture[inside] = moved[inside]
@@ -89,6 +94,20 @@ def test_a_moving_disc_is_one_object_throughout(pan: float) -> None:
 @pytest.mark.parametrize(("pan", "noise"), [(0.0, 0.0), (0.0, 5.0), (2.5, 3.0)])
 def test_nothing_moves_by_itself(pan: float, noise: float) -> None:
     assert scene_of(draw(None, pan=pan, noise=noise)).objects.objects == ()
+
+
+@pytest.mark.parametrize(("spin", "pan"), [(3.0, 0.0), (-3.0, 1.0), (1.5, 0.0)])
+def test_a_disc_that_spins_in_place_is_an_object(spin: float, pan: float) -> None:
+    scene = scene_of(draw(lambda t: (110, 80), pan=pan, spin=spin))
+    assert len(scene.objects.objects) == 1
+    assert scene.objects.objects[0].present.mean() > 0.9
+    rows, columns = np.mgrid[:HEIGHT, :WIDTH]
+    disc = np.hypot(columns - 110 + pan * 16, rows - 80) <= RADIUS
+    found = cv2.resize(scene.objects.labels[16], (WIDTH, HEIGHT), interpolation=cv2.INTER_NEAREST) > 0
+    assert (found & disc).sum() / (found | disc).sum() > 0.6
+    # The mean distance of its points from its centre is two thirds of its radius.
+    amplitude = np.radians(abs(spin)) * RADIUS * 2 / 3 * FPS / np.hypot(WIDTH, HEIGHT)
+    assert pas.measure(scene, "vmmetrics").amplitude == pytest.approx(amplitude, rel=0.2)
 
 
 def test_a_disc_that_rests_has_not_vanished() -> None:
