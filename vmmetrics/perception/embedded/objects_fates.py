@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, mapped, warp
-from vmmetrics.perception.embedded.objects_matching import find_again, same_levels
+from vmmetrics.perception.embedded.objects_matching import changed_places, find_again, same_levels
 from vmmetrics.types import BoolArray, FloatArray
 
 Fate = Literal["left", "hidden", "vanished"]
@@ -43,6 +43,17 @@ LEAST_SHARE = 0.005
 """Share of the frame that an object must cover to be missed."""
 CONTACT_SHARE = 0.25
 """Share of an object's rim along another object from which on they may be pieces of one."""
+SEARCHED = (2, 3, 5, 8)
+"""Frames after the last sight in which it is looked for; a jerk of the camera may blur the first few."""
+SHARPNESS_RATIO = 1.25
+"""Factor between the sharpest and the least sharp picture around a loss, from which on a jerk or a glitch explains it.
+Sharpness is the mean step between neighbours, objects aside."""
+CRUMB_SHARE = 0.5
+"""Share of what it was a glance earlier below which an object's last sight does not show what to look for."""
+AROUND = 0.6
+"""How far around an object its surroundings reach, in square roots of its area."""
+SPOILT_SHARE = 0.5
+"""Share of the surroundings that may change; beyond it the picture is spoilt, or something passes."""
 SETTLING = 2
 """Frames more after which a fade is over."""
 GLANCE = 3
@@ -186,12 +197,19 @@ def _is_replaced(
     whole = max(0, last - GLANCE)
     if not (labels[whole] == identity).any():
         whole = last
-    for before in {whole, last}:
+    if _sharpness_changes(evidence, labels, whole, min(last + SEARCHED[-1], len(evidence) - 1)):
+        return False
+    sights = {whole, last}
+    if np.count_nonzero(labels[last] == identity) < CRUMB_SHARE * np.count_nonzero(labels[whole] == identity):
+        sights = {whole}  # a crumb that a fade has left is found again anywhere
+    for before in sights:
         mask = labels[before] == identity
-        for t in range(min(last + 2, after), after + 1):
+        for t in {min(last + ahead, len(evidence) - 1) for ahead in SEARCHED}:
             if find_again(evidence, mask, before, t, velocity) is not None:
                 return False
     mask = labels[whole] == identity
+    if _around_changed(evidence, labels, mask, whole, after) > SPOILT_SHARE:
+        return False
     if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
         return False
     settled = min(after + SETTLING, len(evidence) - 2)
@@ -201,6 +219,30 @@ def _is_replaced(
     there = mapped(evidence.camera_between(settled, whole), evidence.grid)
     place = warp(mask.view(np.uint8), there, nearest=True) > 0
     return _changed_share(evidence, place, settled, later) <= UNREST_SHARE
+
+
+def _sharpness_changes(evidence: Evidence, labels: NDArray[np.unsignedinteger], first: int, last: int) -> bool:
+    """Whether the picture gets blurred, noisy or sharp between two frames, where no object is."""
+    window = slice(first, last + 1)
+    things = (labels[window] > 0).any(0).view(np.uint8)
+    scenery = cv2.dilate(things, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (15, 15)))[:, 1:] == 0
+    if not scenery.any():
+        return False
+    light = evidence.colour[window, ..., 0].astype(np.int16)
+    steps = np.abs(np.diff(light, axis=2))[:, scenery].mean(1)
+    return bool(steps.max() > SHARPNESS_RATIO * steps.min())
+
+
+def _around_changed(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], mask: BoolArray, one: int, other: int
+) -> float:
+    """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
+    width = 2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5
+    near = cv2.dilate(mask.view(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (width, width))) > 0
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    things = (labels[one] > 0) | (warp((labels[other] > 0).view(np.uint8), there, nearest=True) > 0)
+    ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
+    return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
 
 
 def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, mapped, warp
+from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, contrast, mapped, warp
 from vmmetrics.types import BoolArray, FloatArray
 
 SAME_LEVELS = 9.0
@@ -15,6 +16,8 @@ FOUND_SHARE = 0.55
 
 LEFT_SHARE = 0.35
 """Share of an object that must go on in one piece, where the rest of it gets hidden."""
+CONTRAST_SHARE = 0.4
+"""Share of the local contrast allowed for registration."""
 NEARBY = np.mgrid[-2:3, -2:3].reshape(2, -1).T
 """Shifts about the expected one that are tried for it."""
 
@@ -22,6 +25,22 @@ NEARBY = np.mgrid[-2:3, -2:3].reshape(2, -1).T
 def same_levels(evidence: Evidence) -> float:
     """Colour levels within which two pixels of this clip look the same."""
     return SAME_LEVELS + 3.0 * evidence.noise
+
+
+def aligned(evidence: Evidence, t: int, other: int) -> tuple[NDArray[np.uint8], BoolArray]:
+    """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
+    height, width = evidence.shape
+    there = mapped(evidence.camera_between(t, other), evidence.grid)
+    inside = (there >= 0).all(-1) & (there[..., 0] <= width - 1) & (there[..., 1] <= height - 1)
+    return np.asarray(warp(evidence.colour[other], there), np.uint8), inside
+
+
+def changed_places(evidence: Evidence, t: int, other: int) -> BoolArray:
+    """(h, w) bool: places of frame ``t`` that look different in frame ``other``."""
+    picture, inside = aligned(evidence, t, other)
+    limit = same_levels(evidence) + CONTRAST_SHARE * np.minimum(contrast(evidence.colour[t]), contrast(picture))
+    changed: BoolArray = inside & (colour_gap(evidence.colour[t], picture) > limit)
+    return changed
 
 
 def survival(evidence: Evidence, mask: BoolArray, t: int) -> float:

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, contrast, mapped, warp
-from vmmetrics.perception.embedded.objects_matching import same_levels
+from vmmetrics.perception.embedded.objects_evidence import Evidence, mapped, warp
+from vmmetrics.perception.embedded.objects_matching import aligned, changed_places
 from vmmetrics.perception.embedded.objects_tracking import filled
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -26,8 +26,6 @@ SETTLED = 2
 """Frames after which a fade is over for certain."""
 STAYS_SHARE = 0.6
 """Share of the place that must be."""
-CONTRAST_SHARE = 0.4
-"""Share of the local contrast allowed for registration."""
 LEAST_SHARE, MOST_SHARE = 0.004, 0.35
 """Share of the frame that a thing covers; more is a cut or a change of light."""
 TOGETHER = 9
@@ -37,8 +35,11 @@ SOLID = 0.4
 AROUND = 0.6
 """How far around a thing to look, in square roots of its area."""
 AROUND_CHANGED, AROUND_MOVING = 0.08, 0.15
-"""Area around a thing that may change, and in and around it that may move, as shares of its own. Rendered things that
-pop reach 0.04 and 0.05; of the places that real footage uncovers and covers as something passes, nearly all exceed both."""
+"""Area around a thing that may change, and in and around it that may move, as shares of its own.
+
+Rendered things that pop reach 0.04 and 0.05; of the places that real footage uncovers and covers as something passes,
+nearly all exceed one or the other.
+"""
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,10 @@ def find_pops(evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np
     found: list[tuple[int, int, int, BoolArray]] = []
     for step in STEPS:
         for t in range(1, count - step - 1):
-            changed = _changed(evidence, t, t + step)
+            changed = changed_places(evidence, t, t + step)
             if np.count_nonzero(changed) < LEAST_SHARE * area:
                 continue
-            changed &= ~_changed(evidence, t, t - 1) & ~_after(evidence, t, step)
+            changed &= ~changed_places(evidence, t, t - 1) & ~_after(evidence, t, step)
             labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
             changed &= np.asarray(cv2.dilate(labelled, _disc(7))) == 0
             things = [
@@ -94,26 +95,10 @@ def _disc(size: int) -> NDArray[np.uint8]:
     return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
 
 
-def _aligned(evidence: Evidence, t: int, other: int) -> tuple[NDArray[np.uint8], BoolArray]:
-    """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
-    height, width = evidence.shape
-    there = mapped(evidence.camera_between(t, other), evidence.grid)
-    inside = (there >= 0).all(-1) & (there[..., 0] <= width - 1) & (there[..., 1] <= height - 1)
-    return np.asarray(warp(evidence.colour[other], there), np.uint8), inside
-
-
-def _changed(evidence: Evidence, t: int, other: int) -> BoolArray:
-    """(h, w) bool: places of frame ``t`` that look different in frame ``other``."""
-    picture, inside = _aligned(evidence, t, other)
-    limit = same_levels(evidence) + CONTRAST_SHARE * np.minimum(contrast(evidence.colour[t]), contrast(picture))
-    changed: BoolArray = inside & (colour_gap(evidence.colour[t], picture) > limit)
-    return changed
-
-
 def _after(evidence: Evidence, t: int, step: int) -> BoolArray:
     """(h, w) bool, in frame ``t``: places that still change once the step is over."""
     there = mapped(evidence.camera_between(t, t + step), evidence.grid)
-    unrest = _changed(evidence, t + step, t + step + 1).view(np.uint8)
+    unrest = changed_places(evidence, t + step, t + step + 1).view(np.uint8)
     return np.asarray(warp(unrest, there, nearest=True)) > 0
 
 
@@ -137,13 +122,13 @@ def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
 def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
     """Whether the place was the same for some frames before and is for some frames afterwards."""
     early, late = max(0, t - STAYS), min(len(evidence) - 1, t + step + STAYS)
-    across = _changed(evidence, t, late)[mask].mean() >= STAYS_SHARE
-    before = _changed(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
+    across = changed_places(evidence, t, late)[mask].mean() >= STAYS_SHARE
+    before = changed_places(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
     there = mapped(evidence.camera_between(t + step, t), evidence.grid)
     later_mask = warp(mask.view(np.uint8), there, nearest=True) > 0
     if not later_mask.any():
         return False
-    after = _changed(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
+    after = changed_places(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
     return bool(across and before and after)
 
 
@@ -154,7 +139,7 @@ def _alone(evidence: Evidence, moving: NDArray[np.bool_], mask: BoolArray, t: in
     ring = near & (cv2.dilate(mask.view(np.uint8), _disc(7)) == 0)
     first, last = max(0, t - SETTLED), min(len(evidence) - 1, t + step + SETTLED)
     for one, other in ((t, t + step), (first, last)):
-        if np.count_nonzero(_changed(evidence, one, other) & ring) > AROUND_CHANGED * size:
+        if np.count_nonzero(changed_places(evidence, one, other) & ring) > AROUND_CHANGED * size:
             return False
     for s in range(max(0, t - 1), min(len(evidence), t + step + 2)):
         there = mapped(evidence.camera_between(t, s), evidence.grid)
@@ -167,10 +152,10 @@ def _alone(evidence: Evidence, moving: NDArray[np.bool_], mask: BoolArray, t: in
 def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
     """Decide which side shows the object, and from which frame on the other one is seen."""
     old = evidence.colour[t].astype(np.float32)
-    new = _aligned(evidence, t, t + step)[0].astype(np.float32)
+    new = aligned(evidence, t, t + step)[0].astype(np.float32)
     first_new = t + step
     for s in range(t + 1, t + step):
-        now = _aligned(evidence, t, s)[0].astype(np.float32)[mask]
+        now = aligned(evidence, t, s)[0].astype(np.float32)[mask]
         if np.abs(now - new[mask]).mean() < np.abs(now - old[mask]).mean():
             first_new = s
             break

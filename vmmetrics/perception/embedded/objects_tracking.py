@@ -141,7 +141,8 @@ class MaskTracker:
                 continue
             if survival(evidence, track.soft > 0.5, t - 1) >= SURVIVES:
                 soft = warp(track.soft, position) * np.where(arrived, 1.0, 0.0).astype(np.float32)
-                soft = cv2.morphologyEx(soft, cv2.MORPH_CLOSE, disc(3))
+                # OpenCV's default border holds the largest floats there are; none of them may get into the mask.
+                soft = cv2.morphologyEx(soft, cv2.MORPH_CLOSE, disc(3), borderType=cv2.BORDER_REPLICATE)
                 track.soft = np.clip((soft - 0.5) * 1.5 + 0.5, 0.0, 1.0)
             else:
                 self._look_for(track, t)
