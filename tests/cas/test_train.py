@@ -15,9 +15,9 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 
+from vmmetrics.cas.held_against import hold_against, load_judge  # noqa: E402
 from vmmetrics.cas.labelled_clips import read_labelled_clips  # noqa: E402
 from vmmetrics.cas.train_settings import Augmentation, Epoch, Nobody, TrainSettings  # noqa: E402
-from vmmetrics.cas.training.evaluate import evaluate_checkpoint  # noqa: E402
 from vmmetrics.cas.training.run import Trained, train  # noqa: E402
 from vmmetrics.cas.training.state import State  # noqa: E402
 from vmmetrics.cli.main import main  # noqa: E402
@@ -91,7 +91,7 @@ def test_the_card_says_what_happened(learnt: Trained):
 
 def test_evaluation_leaves_out_what_was_trained_on(learnt: Trained, material):
     data = read_labelled_clips([material.clips], material.labels)
-    found = evaluate_checkpoint(learnt.checkpoint, data, device="cpu")
+    found = hold_against(load_judge(str(learnt.checkpoint), "cpu"), data)
     assert {row["clip"] for row in found.clips} == {clip.clip for clip in learnt.split.held_out}
     assert len(found.seen) == len(learnt.split.trained)
     assert found.report.overall == learnt.report.overall

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    checkpoint: Annotated[Path, typer.Argument(help="best.pt of a training run, or VMBench's.", show_default=False)],
+    classifier: Annotated[
+        str, typer.Argument(help="best.pt of a training run, VMBench's checkpoint, or 'embedded'.", show_default=False)
+    ],
     clips: Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)],
     labels: Annotated[Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="JSON with all figures and every clip's probabilities.")] = None,
@@ -30,24 +32,18 @@ def evaluate(
     ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
+    from vmmetrics.cas.held_against import hold_against, load_judge
     from vmmetrics.cas.labelled_clips import read_labelled_clips
-    from vmmetrics.cas.training.evaluate import evaluate_checkpoint
     from vmmetrics.cli.cas_train import TrainingProgress
-    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.cli.progress import count, open_consoles, printable
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
     with TrainingProgress(messages) as progress:
-        found = evaluate_checkpoint(
-            checkpoint,
-            data,
-            include_seen=include_seen,
-            device=device,
-            precision=None if precision is None else precision.value,
-            progress=progress.reading,
-        )
-    for clip in found.unreadable:
-        messages.print(f"left out: {clip.clip}: {clip.reason}", markup=False, soft_wrap=True)
+        judge = load_judge(classifier, device, None if precision is None else precision.value)
+        found = hold_against(judge, data, include_seen=include_seen, progress=progress.judging)
+    for clip, reason in found.failed:
+        messages.print(f"left out: {printable(clip)}: {printable(reason)}", markup=False, soft_wrap=True)
     if found.seen:
         text = (
             f"left out: {count(len(found.seen), 'clip')} of prompts that were trained on; --include-seen takes them in"

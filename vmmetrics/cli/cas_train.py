@@ -165,6 +165,10 @@ class TrainingProgress:
         """Show how many clips were tried."""
         self._show("reading clips", done, total)
 
+    def judging(self, done: int, total: int) -> None:
+        """Show how many clips were judged."""
+        self._show("judging clips", done, total)
+
     def step(self, step: int, steps: int, loss: float) -> None:
         """Show how many steps are done."""
         self._show(f"training, loss {loss:.3f}", step, steps)

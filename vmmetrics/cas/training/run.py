@@ -72,7 +72,8 @@ def train(
     with join(device) as team:
         watcher = watcher if watcher is not None and team.leads else Nobody()
         _make_directory(out)
-        failed = team.from_leader(try_clips(data.clips, watcher.reading) if team.leads else [])
+        tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
+        failed = sorted((clip for part in tried for clip in part), key=lambda clip: clip.clip)
         split = _split(data.clips, failed, settings, watcher)
         model, origin = _build_model(start, settings, watcher)
         run = {

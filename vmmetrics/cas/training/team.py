@@ -35,14 +35,6 @@ class Team:
         """Whether this process speaks and writes."""
         return self.rank == 0
 
-    def from_leader(self, thing: Thing) -> Thing:
-        """What the first process holds."""
-        if self.size == 1:
-            return thing
-        box = [thing]
-        distributed.broadcast_object_list(box, src=0, device=self._wire)
-        return box[0]
-
     def wait(self) -> None:
         """Wait until every process is here."""
         if self.size > 1:
@@ -55,10 +47,6 @@ class Team:
         boxes: list[Thing] = [thing] * self.size
         distributed.all_gather_object(boxes, thing)
         return boxes
-
-    @property
-    def _wire(self) -> torch.device:
-        return self.device if self.device.type == "cuda" else torch.device("cpu")
 
 
 @contextmanager
