@@ -21,7 +21,7 @@ SIDE = 160
 PACE = 8.0
 """Frames per second that views are taken at: the lowest pace at which generated clips come."""
 LENGTH = 16
-"""Frames per view: 2 s at that pace, the shortest clips that generators make."""
+"""Frames per view, up to a quarter more where there is but one: 2 s at that pace, the shortest clips of generators."""
 LEAST = 4
 """Frames that a view needs: two changes of motion."""
 MOST_VIEWS = 8
@@ -55,8 +55,9 @@ def choose_strands(clip: Clip) -> list[Strand]:
         if length < LEAST:
             continue
         count = max(1, round(2 * length / LENGTH) - 1)  # half overlapping
-        starts = np.linspace(0, max(0, length - LENGTH), count).round().astype(int).tolist()
-        views += [(offset, start, min(start + LENGTH, length)) for start in starts]
+        reach = LENGTH if count > 1 else length  # one view takes the few frames that are over
+        starts = np.linspace(0, length - reach, count).round().astype(int).tolist()
+        views += [(offset, start, start + reach) for start in starts]
     if len(views) > MOST_VIEWS:
         views.sort(key=lambda view: (view[1], view[0]))
         views = [views[i] for i in np.linspace(0, len(views) - 1, MOST_VIEWS).round().astype(int)]

@@ -1,0 +1,228 @@
+"""The embedded CAS classifier: order on the ladder, agreement with people's ratings, and what each input adds.
+
+    python -m benchmarks.cas --kept cas-ladder [--ratings ../shared/fetv-dev] [--ablation]
+
+``--kept`` is where ``python -m vmmetrics.cas.recipe`` left the measured ladder. The order is that of models which saw
+nothing of the source; ratings are compared with the weights that ship, or in the ablation with models trained on the
+whole ladder. Nothing is fitted to ratings. Intervals are 95 %: over sources for the ladder, over prompts for ratings.
+The null is the same score against ratings shuffled within each generator: what recognising generators would give.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.stats import spearmanr
+
+import vmmetrics
+from benchmarks.first_look import LONG_CLIP_FPS, RATINGS, SHORT_CLIP_FPS, SHORT_CLIP_FRAMES, mean_rating, rated_clips
+from vmmetrics.cas.folds import held_out_scores, order_kept, score
+from vmmetrics.cas.groups import Table, read_groups
+from vmmetrics.cas.ordinal import Settings, fit
+from vmmetrics.clip import Clip
+from vmmetrics.perception.embedded.plausibility_backbone import Backbone
+from vmmetrics.perception.embedded.plausibility_evidence import gather
+from vmmetrics.perception.embedded.plausibility_model import WEIGHTS, OrdinalModel
+from vmmetrics.perception.embedded.plausibility_summary import NAMES, TRAVEL, summarise
+from vmmetrics.perception.embedded.plausibility_views import choose_strands, pictures
+from vmmetrics.weights import weight_path
+
+ROUNDS = 2000
+DEEP = ("drift", "foreign", "rough", "crooked", "uneven change", "worst change", "repeating")
+ABSOLUTE = ("jerk in pixels", "strain")
+WORST = ("worst moment", "worst place")
+
+
+@dataclass(frozen=True)
+class Rated:
+    """Rated clips: numbers of their views, and what people said."""
+
+    numbers: list[NDArray[np.float64]]
+    sources: NDArray[np.str_]
+    prompts: NDArray[np.str_]
+    ratings: NDArray[np.float64]
+
+
+def one_format(clip: Clip) -> Clip:
+    """Bring a clip to 16 frames, 8 fps, 160 pixels and one palette (216 even colours, dithered)."""
+    places = np.linspace(0, len(clip) - 1, 16).round().astype(int)
+    factor = 160 / max(clip.width, clip.height)
+    size = round(clip.width * factor), round(clip.height * factor)
+    palette = Image.new("P", (1, 1))
+    steps = range(0, 256, 51)
+    palette.putpalette([v for r in steps for g in steps for b in steps for v in (r, g, b)])
+    frames = [Image.fromarray(cv2.resize(clip.frames[i], size, interpolation=cv2.INTER_AREA)) for i in places]
+    dithered = [f.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).convert("RGB") for f in frames]
+    return Clip(np.stack([np.asarray(f) for f in dithered]), np.arange(16) / 8.0, 8.0)
+
+
+def measure(folder: Path, change: Callable[[Clip], Clip]) -> Rated:
+    rows = rated_clips(folder)
+    network = Backbone()
+    numbers = []
+    for number, row in enumerate(rows, 1):
+        path = folder / "clips" / row["clip"]
+        clip = vmmetrics.read_clip(path, assume_fps=LONG_CLIP_FPS)
+        if len(clip) == SHORT_CLIP_FRAMES:
+            clip = vmmetrics.read_clip(path, assume_fps=SHORT_CLIP_FPS)
+        clip = change(clip)
+        views = []
+        for strand in choose_strands(clip):
+            images = pictures(clip.frames, strand)
+            evidence = gather(images, network.features(images))
+            views += [summarise(evidence, *view) for view in strand.views]
+        numbers.append(np.stack(views))
+        print(f"\r{number}/{len(rows)} {row['clip']:32s}", end="", flush=True)
+    print()
+    columns = (np.array([r[key] for r in rows]) for key in ("source", "prompt_id"))
+    return Rated(numbers, *columns, np.array([mean_rating(r) for r in rows]))
+
+
+def agreement(scores: NDArray[np.float64], rated: Rated, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return pooled ρ, mean ρ within generators, pooled ρ without the lowest-rated generator, AUC of real clips."""
+    source, rating, value = rated.sources[rows], rated.ratings[rows], scores[rows]
+    made = source != "real"
+    names = sorted(set(rated.sources) - {"real"})
+    lowest = min(names, key=lambda name: rated.ratings[rated.sources == name].mean())
+
+    def rho(which: NDArray[np.bool_]) -> float:
+        return float(spearmanr(value[which], rating[which]).statistic) if len(set(rating[which])) > 1 else np.nan
+
+    within = float(np.nanmean([rho(source == name) for name in names]))
+    real, generated = value[~made], value[made]
+    wins = (real[:, None] > generated).mean() + 0.5 * (real[:, None] == generated).mean()
+    return np.array([rho(made), within, rho(made & (source != lowest)), wins])
+
+
+def interval(scores: NDArray[np.float64], rated: Rated) -> NDArray[np.float64]:
+    """Return (2, 4): 95 % intervals of :func:`agreement`, prompts drawn anew."""
+    rng = np.random.default_rng(0)
+    of_prompt = [np.flatnonzero(rated.prompts == p) for p in np.unique(rated.prompts)]
+    drawn = [np.concatenate([of_prompt[i] for i in rng.integers(len(of_prompt), size=len(of_prompt))])
+             for _ in range(ROUNDS)]  # fmt: skip
+    return np.nanquantile([agreement(scores, rated, rows) for rows in drawn], (0.025, 0.975), axis=0)
+
+
+def null(scores: NDArray[np.float64], rated: Rated) -> NDArray[np.float64]:
+    """Return (2, 4): mean and 95th percentile of :func:`agreement` with ratings shuffled within each generator."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(ROUNDS):
+        ratings = rated.ratings.copy()
+        for name in np.unique(rated.sources):
+            rows = np.flatnonzero(rated.sources == name)
+            ratings[rows] = ratings[rng.permutation(rows)]
+        shuffled = Rated(rated.numbers, rated.sources, rated.prompts, ratings)
+        found.append(agreement(scores, shuffled, np.arange(len(ratings))))
+    return np.stack([np.mean(found, axis=0), np.quantile(found, 0.95, axis=0)])
+
+
+def clip_scores(model: OrdinalModel, rated: Rated) -> NDArray[np.float64]:
+    return np.array([score(model, views).mean() for views in rated.numbers])
+
+
+def report_ladder(table: Table) -> None:
+    scores = held_out_scores(table)
+    order = order_kept(table, scores)
+    low, high = order.interval()
+    filmed = np.char.find(order.sources, "render") < 0
+    print(f"ladder: {len(table.rungs)} clips, {len(np.unique(table.sources))} sources, {len(order.kept)} pairs")
+    print(
+        f"order kept, source unseen: {order.share:.3f} [{low:.3f}, {high:.3f}]; "
+        f"footage alone {order.kept[filmed].mean():.3f}"
+    )
+    for better, worse in sorted(set(zip(order.first_rungs.tolist(), order.second_rungs.tolist(), strict=True))):
+        here = (order.first_rungs == better) & (order.second_rungs == worse)
+        print(f"  {'clean' if not better else f'rung {better}'} against rung {worse}: {order.kept[here].mean():.3f}")
+    for kind in sorted(set(order.kinds), key=lambda k: order.kept[order.kinds == k].mean()):
+        print(f"  {kind:14s}{order.kept[order.kinds == kind].mean():6.2f}")
+    means = [f"{scores[table.rungs == rung].mean():.2f}" for rung in range(5)]
+    print(f"mean score, clean to rung 4: {', '.join(means)}")
+
+
+def report_ratings(model: OrdinalModel, formats: dict[str, Rated]) -> None:
+    titles = ("pooled ρ", "within ρ", "ρ without lowest", "AUC real")
+    for name, rated in formats.items():
+        scores = clip_scores(model, rated)
+        found = agreement(scores, rated, np.arange(len(scores)))
+        bounds, chance = interval(scores, rated), null(scores, rated)
+        print(f"fetv-dev, {name}:")
+        for i, title in enumerate(titles):
+            shuffled = (
+                f"; shuffled within generator {chance[0, i]:+.2f}, 95 % below {chance[1, i]:+.2f}" if i < 3 else ""
+            )
+            print(f"  {title:18s}{found[i]:+.2f} [{bounds[0, i]:+.2f}, {bounds[1, i]:+.2f}]{shuffled}")
+        for source in sorted(set(rated.sources)):
+            here = rated.sources == source
+            rho = spearmanr(scores[here], rated.ratings[here]).statistic
+            print(
+                f"  {source:18s}mean score {scores[here].mean():.2f}, mean rating {rated.ratings[here].mean():.2f}, "
+                f"ρ {rho:+.2f}"
+            )
+
+
+def variants() -> dict[str, tuple[NDArray[np.bool_], Settings]]:
+    def named(*parts: str) -> NDArray[np.bool_]:
+        return np.array([any(part in name for part in parts) for name in NAMES])
+
+    usable = np.array(NAMES) != TRAVEL
+    deep = np.array([name.startswith(DEEP) for name in NAMES])
+    return {
+        "all": (usable, Settings()),
+        "all, travel not allowed for": (usable, Settings(by_travel=False)),
+        "deep features only": (usable & deep, Settings()),
+        "flow only": (usable & ~deep, Settings()),
+        "without amounts": (usable & ~named(*ABSOLUTE), Settings()),
+        "without worst place and moment": (usable & ~named(*WORST), Settings()),
+        "no ranking": (usable, Settings(ranking=0.0)),
+        "ranking × 3": (usable, Settings(ranking=3.0)),
+        "decay × 10": (usable, Settings(decay=0.1)),
+    }
+
+
+def report_ablation(table: Table, formats: dict[str, Rated]) -> None:
+    heads = "".join(f"{f'{name}: ρ, within, AUC':>28s}" for name in formats)
+    print(f"{'variant':32s}{'order':>7s}{heads}")
+    for name, (chosen, settings) in variants().items():
+        order = order_kept(table, held_out_scores(table, settings, chosen)).share
+        model = fit(table, settings, chosen)
+        line = f"{name:32s}{order:7.3f}"
+        for rated in formats.values():
+            scores = clip_scores(model, rated)
+            pooled, within, _, auc = agreement(scores, rated, np.arange(len(scores)))
+            line += f"{pooled:+14.2f}{within:+7.2f}{auc:7.2f}"
+        print(line)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kept", type=Path, default=Path("cas-ladder"))
+    parser.add_argument("--ratings", type=Path, default=RATINGS)
+    parser.add_argument("--ablation", action="store_true")
+    options = parser.parse_args()
+    files = sorted(options.kept.glob("group-????.npz"))
+    table = read_groups(files) if files else None
+    if table is not None:
+        report_ladder(table)
+    else:
+        print(f"no measured ladder in {options.kept}; run python -m vmmetrics.cas.recipe")
+    if not (options.ratings / "ratings.csv").is_file():
+        raise SystemExit(f"{options.ratings} has no ratings.csv; name the folder with --ratings")
+    formats = {
+        "as they are": measure(options.ratings, lambda clip: clip),
+        "one format": measure(options.ratings, one_format),
+    }
+    report_ratings(OrdinalModel.load(weight_path(WEIGHTS)), formats)
+    if options.ablation and table is not None:
+        report_ablation(table, formats)
+
+
+if __name__ == "__main__":
+    main()
