@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,17 @@ def test_hidden_is_excused() -> None:
     result = measure(scene_with((present, ~present)), "vmmetrics")
     assert result.score == 1.0
     assert all(event.excuse for event in result.events)
+
+
+def test_out_of_the_frame_is_excused_and_said() -> None:
+    scene = scene_with((frames_where(0, 11), None))
+    found = scene.objects
+    (item,) = found.objects
+    left = replace(found, objects=(replace(item, left=~item.present),))
+    scene.models.segmenter.objects = left  # type: ignore[attr-defined]
+    result = measure(Scene(scene.clip, scene.models), "vmmetrics")
+    (event,) = result.events
+    assert (result.score, event.excuse) == (1.0, "left through the edge")
 
 
 def test_tracks_are_asked_for_once_and_queried_at_the_first_appearance() -> None:

@@ -136,6 +136,21 @@ def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwa
     assert result.score == 0.0
 
 
+def test_two_blurred_frames_are_no_vanishing() -> None:
+    clip = draw(moving, noise=2.0)
+    frames = clip.frames.copy()
+    for t in (15, 16):
+        frames[t] = cv2.GaussianBlur(frames[t], (0, 0), 5)
+    assert measure(scene_of(Clip(frames, clip.timestamps, clip.fps)), "vmmetrics").score == 1.0
+
+
+def test_what_was_hardly_seen_is_not_missed() -> None:
+    def place(t: int) -> tuple[float, float] | None:
+        return moving(t) if t < 6 else None  # 0.4 s
+
+    assert [e for e in measure(scene_of(draw(place, noise=2.0)), "vmmetrics").events if e.excuse is None] == []
+
+
 def test_passing_behind_a_pillar_is_no_vanishing() -> None:
     def passes(t: int) -> tuple[float, float]:
         return 40.0 + 5.0 * t, 80.0
