@@ -224,7 +224,7 @@ def _is_replaced(
 def _sharpness_changes(evidence: Evidence, labels: NDArray[np.unsignedinteger], first: int, last: int) -> bool:
     """Whether the picture gets blurred, noisy or sharp between two frames, where no object is."""
     window = slice(first, last + 1)
-    things = (labels[window] > 0).any(0).view(np.uint8)
+    things = np.asarray((labels[window] > 0).any(0), np.uint8)
     scenery = cv2.dilate(things, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (15, 15)))[:, 1:] == 0
     if not scenery.any():
         return False
