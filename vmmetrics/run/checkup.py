@@ -24,7 +24,7 @@ _EXTRAS = {  # module: (what it adds, command)
     "pyarrow": ("scores.parquet", 'pip install "vmmetrics[parquet]"'),
     "pandas": ("Table.to_pandas", 'pip install "vmmetrics[parquet]"'),
     "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
-    "torch": ("clips from .pt files", "pip install torch"),
+    "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
     "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
 }
 _REINSTALL = "pip install --force-reinstall vmmetrics"
