@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["vmmetrics/perception/vmbench/*", "vmmetrics/cas/training/*"]
+_TORCH = ["vmmetrics/perception/vmbench/*", "vmmetrics/cas/training/*", "vmmetrics/cas/backbone.py"]
+collect_ignore_glob = [] if find_spec("torch") else _TORCH
