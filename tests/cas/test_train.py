@@ -141,6 +141,15 @@ def test_another_seed_gives_another_model(material, tmp_path: Path):
     assert {c.clip for c in one.split.held_out} != {c.clip for c in two.split.held_out}
 
 
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_trains_alike(precision: str, material, tmp_path: Path):
+    plain = replace(SHORT, epochs=1, drop_path=0.0)
+    full = run(material, tmp_path / "full", plain)
+    half = run(material, tmp_path / "half", replace(plain, precision=precision, checkpointing=True))
+    assert half.history[0].loss != full.history[0].loss
+    assert half.history[0].loss == pytest.approx(full.history[0].loss, rel=0.02)
+
+
 def test_clips_that_cannot_be_read_are_left_out_and_named(material, tmp_path: Path):
     (tmp_path / "clips").mkdir()
     for path in sorted(material.clips.rglob("*.npy"))[:12]:

@@ -83,9 +83,14 @@ def train(
         "held_out": held_out, "patience": patience, "rate": rate, "checkpointing": checkpointing,
         "save_every": save_every, "seed": seed, "precision": None if precision is None else precision.value,
     }  # fmt: skip
-    settings = _settings(options)
     if start is not None and size is not None:
         raise typer.BadParameter("--size is for a network from scratch; a checkpoint has its own")
+    _train(clips, labels, out, _settings(options), start or (size or Size.SMALL), device, workers)
+
+
+def _train(
+    clips: Path, labels: Path, out: Path, settings: TrainSettings, start: Path | Size, device: str | None, workers: int
+) -> None:
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.training.run import train as train_classifier
     from vmmetrics.cli.progress import open_consoles
@@ -93,17 +98,10 @@ def train(
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
+    origin = SIZES[start.value] if isinstance(start, Size) else start
     with TrainingProgress(messages) as progress:
         try:
-            trained = train_classifier(
-                data,
-                out,
-                settings,
-                start if start is not None else SIZES[(size or Size.SMALL).value],
-                device=device,
-                workers=workers,
-                watcher=progress,
-            )
+            trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
         except KeyboardInterrupt:
             messages.print(f"stopped; the same command goes on with what was saved in {out}", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None

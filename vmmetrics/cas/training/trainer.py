@@ -34,6 +34,9 @@ STOPPING_SEGMENTS, STOPPING_CROPS = 3, 1
 LEAST_PROBABILITY = 1e-12
 """Below, a held-out clip's loss is not followed: one hopeless clip must not make the loss infinite."""
 
+FIRST_SCALE = 1024.0
+"""Of fp16 losses; it doubles by itself. torch's 65536 overflows in the first steps, which are then lost."""
+
 _MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (data.py)
 
 
@@ -78,7 +81,8 @@ class Trainer:
         self._order = Order(len(split.trained), settings.batch, team.size, settings.seed)
         self._views = TrainingViews(split.trained, self.plan, settings)
         self._optimiser = make_optimiser(model, settings)
-        self._scaler = torch.amp.GradScaler(team.device.type, enabled=settings.precision == "fp16")
+        half = settings.precision == "fp16"
+        self._scaler = torch.amp.GradScaler(team.device.type, init_scale=FIRST_SCALE, enabled=half)
         weights = level_weights(split.trained, settings.balance)
         self._weights = torch.tensor(weights, dtype=torch.float32, device=team.device)
         self._resume()
