@@ -126,4 +126,4 @@ def _probabilities(strength: Floats, error: Floats, cuts: tuple[float, ...]) -> 
     distance = (edges - strength[:, None]) / error[:, None]
     upper = np.diff(ndtr(distance), axis=1)
     lower = -np.diff(ndtr(-distance), axis=1)  # the same, exact in the other tail
-    return np.abs(np.where(distance[:, :-1] > 0, lower, upper))  # -0.0, of an empty level, to 0.0
+    return np.asarray(np.abs(np.where(distance[:, :-1] > 0, lower, upper)))  # an empty level is 0, not -0
