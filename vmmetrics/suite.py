@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics import cas, mss, ois, pas, tcs
-from vmmetrics.perception.presets import load_preset
+from vmmetrics.perception.presets import load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import METRICS, AmplitudeResult, MetricResult, Protocol
 from vmmetrics.video import read_clip
@@ -88,6 +90,8 @@ class Suite:
         preset: Which models: ``"embedded"`` (needs no download).
         protocol: Which definition: ``"vmmetrics"``, or ``"vmbench"`` for the released code's.
         metrics: Keys of the metrics wanted.
+        cas_model: Checkpoint of a commonsense classifier to use instead of the preset's (see
+            :func:`~vmmetrics.perception.presets.with_cas_model`).
         threads: Threads for the neural models; None leaves it to them.
 
     Raises:
@@ -107,6 +111,7 @@ class Suite:
         protocol: Protocol = "vmmetrics",
         metrics: Sequence[str] = METRICS,
         *,
+        cas_model: str | os.PathLike[str] | None = None,
         threads: int | None = None,
     ) -> None:
         if protocol not in get_args(Protocol):
@@ -118,6 +123,8 @@ class Suite:
         self.protocol: Protocol = protocol
         self.metrics = tuple(m for m in METRICS if m in metrics)
         self._preset = load_preset(preset, threads)
+        if cas_model is not None:
+            self._preset = with_cas_model(self._preset, Path(cas_model))
 
     def describe(self) -> dict[str, Any]:
         """Return what produces these scores, ready for JSON: models, weights, settings, comparability."""

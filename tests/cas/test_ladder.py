@@ -86,8 +86,9 @@ def test_displacing_by_whole_pixels_is_shifting(clip):
 
 def test_following_goes_with_the_thing(clip):
     path = follow(clip, np.array([50.0, 60.0]), 25.0)
-    gone = path[-1] - path[0]
-    assert gone == pytest.approx((30, 0), abs=6)
+    gone = np.hypot(*(path - (50, 60) - 2 * np.arange(16)[:, None] * (1, 0)).T)
+    assert gone.max() < 30  # still on it, though it has gone by its radius
+    assert path[-1, 0] > 55  # while the ground went the other way
 
 
 def test_noise_and_walk_are_of_unit_order(clip):
@@ -111,23 +112,22 @@ def test_a_short_source_gives_what_it_has(clip):
     assert len(cut_window(clip[:5], 30.0, Look(60, 8.0, 3.0), 0.5)) == 5
 
 
-def test_members_share_their_look_and_carry_their_level(clip):
-    look = Look(120, 8.0, 1.0, colours=32)
-    group = list(members(3, "gravel", clip, look, clip[::-1], seed=3))
+def test_members_carry_their_level(clip):
+    small = np.ascontiguousarray(clip[:, ::3, ::3])
+    group = list(members(3, "gravel", small, Look(40, 8.0, 1.0), small[::-1], seed=3))
     clean = [m for m in group if m.rung == 0]
     assert len(clean) == 1 + len(HARMLESS)
     assert {m.level for m in clean} == {PERFECT}
-    assert {(m.kind, m.level) for m in group if m.rung} == {
-        (n, PERFECT - r) for n in DEFECTS for r in range(1, RUNGS + 1)
-    }
+    expected = {(n, PERFECT - r) for n in DEFECTS for r in range(1, RUNGS + 1)}
+    assert {(m.kind, m.level) for m in group if m.rung} == expected
+
+
+def test_a_sampled_group_has_as_many_rungs_as_asked_in_one_palette(clip):
+    look = Look(120, 8.0, 1.0, colours=32)
+    group = list(members(3, "gravel", clip, look, clip[::-1], seed=3, drawn=2))
+    assert sum(m.rung > 0 for m in group) == 2
     for member in group:
-        colours = np.unique(member.frames[4].reshape(-1, 3), axis=0)
-        assert len(colours) <= 32
-
-
-def test_a_sampled_group_has_as_many_rungs_as_asked(clip):
-    group = list(members(3, "gravel", clip, LOOKS[6], clip[::-1], seed=3, drawn=4))
-    assert sum(m.rung > 0 for m in group) == 4
+        assert len(np.unique(member.frames[4].reshape(-1, 3), axis=0)) <= 32
 
 
 def test_defects_of_time_need_motion(clip):

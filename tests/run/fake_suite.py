@@ -61,7 +61,9 @@ class FakeScores:
 class FakeSuite:
     weights: ClassVar = {"fake": "00ff"}
 
-    def __init__(self, preset="embedded", protocol="vmmetrics", metrics=METRICS, *, threads=None) -> None:
+    def __init__(
+        self, preset="embedded", protocol="vmmetrics", metrics=METRICS, *, cas_model=None, threads=None
+    ) -> None:
         if preset != "embedded":
             raise ValueError(f"Expected preset to be one of ('embedded',) but got {preset!r}")
         self.preset, self.protocol, self.metrics = preset, protocol, tuple(metrics)

@@ -66,6 +66,10 @@ def score(
     protocol: Annotated[
         str | None, typer.Option(help="Which definition: vmmetrics, or vmbench for that of VMBench's code.")
     ] = None,
+    cas_model: Annotated[
+        Path | None,
+        typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes. Scores do not depend on it.")] = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: Annotated[
@@ -84,7 +88,12 @@ def score(
     """
     part = None if shard is None else _parse_shard(shard)
     settings = _settings(
-        {"preset": preset, "protocol": protocol, "metrics": None if metrics is None else _parse_metrics(metrics)},
+        {
+            "preset": preset,
+            "protocol": protocol,
+            "metrics": None if metrics is None else _parse_metrics(metrics),
+            "cas_model": None if cas_model is None else str(cas_model.absolute()),
+        },
         {"assume_fps": assume_fps, "max_memory": None if max_memory is None else _parse_bytes(max_memory)},
     )
     from vmmetrics.cli.progress import LiveProgress, count, open_consoles

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Models
 from vmmetrics.weights import load_manifest, weight_path
 
@@ -17,6 +19,7 @@ class Preset:
         models: One model per ability.
         description: Ability to model name, for the run's provenance.
         weights: Weight name to SHA-256 of every file loaded.
+        cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
         published_models: Whether these are the models of the paper.
         side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
     """
@@ -24,6 +27,7 @@ class Preset:
     models: Models
     description: Mapping[str, str]
     weights: Mapping[str, str]
+    cas_weights: tuple[str, ...]
     published_models: bool
     side_by_side: bool = False
 
@@ -37,7 +41,8 @@ def _embedded(threads: int | None) -> Preset:
     from vmmetrics.perception.embedded.segmenter import MotionSegmenter
     from vmmetrics.perception.embedded.tracker import GridTracker
 
-    names = ("blazepose-detector", "blazepose-landmarks-full", "efficientnet-lite0-stages", "cas-ladder")
+    cas = ("efficientnet-lite0-stages", "cas-ladder")
+    names = ("blazepose-detector", "blazepose-landmarks-full", *cas)
     for name in names:
         weight_path(name)  # verified now, before the first clip
     models = Models(
@@ -58,9 +63,8 @@ def _embedded(threads: int | None) -> Preset:
         "quality": "motion-compensated frame quality",
         "plausibility": "deep features and flow, weighed by a ladder of made-up defects",
     }
-    return Preset(
-        models, description, {n: load_manifest()[n].sha256 for n in names}, published_models=False, side_by_side=True
-    )
+    hashes = {name: load_manifest()[name].sha256 for name in names}
+    return Preset(models, description, hashes, cas, published_models=False, side_by_side=True)
 
 
 _PRESETS: dict[str, Callable[[int | None], Preset]] = {"embedded": _embedded}
@@ -85,3 +89,32 @@ def load_preset(name: str, threads: int | None = None) -> Preset:
     if name not in _PRESETS:
         raise ValueError(f"Expected preset to be one of {preset_names()} but got {name!r}")
     return _PRESETS[name](threads)
+
+
+def with_cas_model(preset: Preset, path: Path) -> Preset:
+    """Return ``preset`` with another commonsense classifier.
+
+    Args:
+        preset: Whose other models are kept.
+        path: Checkpoint in VideoMAE V2's layout: one that ``vmmetrics cas train`` wrote, or VMBench's.
+
+    Raises:
+        SetupError: torch is missing, or the file does not hold such a classifier.
+    """
+    try:
+        from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
+        from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
+    except ImportError as error:
+        raise SetupError(f"A classifier of one's own needs torch ({error}): pip install 'vmmetrics[cas]'") from error
+
+    checkpoint = read_checkpoint(path)
+    models = replace(preset.models, plausibility=VideoMAEPlausibility.of(checkpoint))
+    weights = {name: sha256 for name, sha256 in preset.weights.items() if name not in preset.cas_weights}
+    return replace(
+        preset,
+        models=models,
+        description={**preset.description, "plausibility": "VideoMAE V2 classifier of the user's"},
+        weights={**weights, path.name: checkpoint.sha256()},
+        cas_weights=(path.name,),
+        published_models=False,
+    )

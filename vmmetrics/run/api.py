@@ -22,6 +22,7 @@ def score(
     preset: str = "embedded",
     protocol: Protocol = "vmmetrics",
     metrics: Sequence[str] = METRICS,
+    cas_model: str | os.PathLike[str] | None = None,
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -43,6 +44,7 @@ def score(
         preset: Which models.
         protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
         metrics: Keys of the metrics wanted.
+        cas_model: Checkpoint of a classifier for CAS, such as ``vmmetrics cas train`` writes; None takes the preset's.
         prompts: Prompt list for clips on disk; None looks beside them.
         subject: What every clip is about.
         out: Run directory to keep everything in and to resume from; None keeps nothing.
@@ -66,7 +68,8 @@ def score(
     if not 1 <= shard[0] <= shard[1]:
         raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {shard}")
     reading = reading_options(assume_fps, max_memory)
-    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()))
+    cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
+    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas)
     items = [clips] if _is_one(clips) else list(clips)
     if all(isinstance(item, str | os.PathLike) for item in items):
         tasks = tasks_of_paths(items, settings.metrics, prompts, subject).tasks

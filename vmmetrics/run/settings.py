@@ -36,6 +36,7 @@ class Settings:
         protocol: Which definition.
         metrics: Which metrics; more may be added to a run later.
         reading: Options of :func:`vmmetrics.video.read_clip` that were given (``assume_fps``, ``max_memory``).
+        cas_model: Checkpoint of a commonsense classifier to use instead of the preset's, or None.
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
 
@@ -47,6 +48,7 @@ class Settings:
     protocol: Protocol = "vmmetrics"
     metrics: tuple[str, ...] = METRICS
     reading: tuple[tuple[str, Any], ...] = tuple(reading_options().items())
+    cas_model: str | None = None
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
 
@@ -66,7 +68,8 @@ class Settings:
         """
         module, _, name = self.suite.partition(":")
         make: Callable[..., Suite] = getattr(import_module(module), name)
-        return make(self.preset, self.protocol, self.metrics if metrics is None else metrics, threads=self.threads)
+        chosen = self.metrics if metrics is None else metrics
+        return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads)
 
     def configuration(self, suite: Suite) -> dict[str, Any]:
         """Everything a score depends on besides the clip: what two sessions of one run must share."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from vmmetrics.perception.vmbench import plausibility as module  # noqa: E402
 from vmmetrics.perception.vmbench.checkpoints import as_meta  # noqa: E402
 from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility  # noqa: E402
 from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE  # noqa: E402
+from vmmetrics.suite import Suite  # noqa: E402
 
 TINY = Architecture(width=24, depth=2, heads=2, mlp_width=48, patch=8, image=16, frames=4)
 PLAN = ViewPlan(frames=4, rate=2, size=16)
@@ -88,3 +90,43 @@ def test_an_answer_that_is_no_number_is_an_error(model: VideoMAE):
     result = VideoMAEPlausibility(model, replace(PLAN, segments=1, crops=1))
     with pytest.raises(ClipError, match="not finite in fp32"):
         result.probabilities(FRAMES)
+
+
+def test_what_it_looked_at_is_the_slope_of_hiding_it(model: VideoMAE):
+    judge = VideoMAEPlausibility(model, PLAN)
+    looked_at = scene(FRAMES, judge)
+    looks = judge.looked(looked_at)
+    worst = int(np.argmin(looked_at.probabilities @ np.linspace(0, 1, 5)))
+    assert [look.frame for look in looks] == list(judge.view_frames(looked_at)[worst])  # four moments of one frame
+    # independently: fade one part of one frame a little towards the frame's mean colour
+    place = PLAN.views(*FRAMES.shape[:3])[worst]
+    pixels = Viewer(FRAMES, PLAN).cut(place)
+    columns = (np.arange(16) + place.left) * 5 // PLAN.resized(20, 36)[1]
+    rows = np.arange(16) * 5 // 16
+    inside = (rows[:, None] == 2) & (columns[None] == columns[8])
+    step = 1e-2
+    mean = pixels.mean((2, 3), keepdims=True)
+    faded = pixels.copy()
+    faded[:, 1] = np.where(inside, pixels[:, 1] + step * (mean - pixels)[:, 1], pixels[:, 1])
+
+    def log_odds(batch: np.ndarray) -> float:
+        with torch.inference_mode():
+            p = model(torch.from_numpy(batch)[None]).double().softmax(-1).numpy()[0] @ np.linspace(0, 1, 5)
+        return float(np.log(p / (1 - p)))
+
+    slope = (log_odds(faded) - log_odds(pixels)) / step
+    assert abs(slope) > 1e-3
+    assert looks[1].gain[2][columns[8]] == pytest.approx(slope, rel=0.05, abs=1e-4)
+
+
+def test_a_checkpoint_takes_the_place_of_the_embedded_classifier(model: VideoMAE, tmp_path: Path):
+    file = tmp_path / "mine.pt"
+    torch.save({"model": model.state_dict(), "architecture": as_meta(TINY), "rate": 2}, file)
+    own = Suite(metrics=("cas",), cas_model=file)
+    described = own.describe()
+    assert "cas-ladder" not in described["weights"]
+    assert described["weights"]["mine.pt"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    result = own.score_clip(FRAMES, fps=8).results["cas"]
+    expected = VideoMAEPlausibility.load(file).probabilities(FRAMES).mean(0) @ np.linspace(0, 1, 5)
+    assert result.score == pytest.approx(expected, abs=1e-9)
+    assert len(result.looks) == 4

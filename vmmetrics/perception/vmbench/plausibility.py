@@ -17,10 +17,18 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
 from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
 from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, Look
 
 Precision = Literal["fp32", "fp16", "bf16"]
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+LEVEL_SCORES = np.linspace(0, 1, len(LEVELS))
+"""Score of each level, Bad..Perfect."""
+
+PARTS = 5
+"""Parts along each side of a frame that the answer is explained by."""
+MOMENTS = 4
+"""Stretches of a view that it is explained by."""
 
 BATCH_MEMORY = 2**30
 """Bytes that the activations of one batch may take; what views a batch holds follows from it."""
@@ -64,7 +72,8 @@ class VideoMAEPlausibility:
         cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
     ) -> VideoMAEPlausibility:
         """Do :meth:`load` with a checkpoint that has been read."""
-        model = build_videomae(checkpoint, len(LEVELS))
+        model = build_videomae(checkpoint, len(LEVELS)).requires_grad_(False)
+        model.checkpointing = True  # for the gradient behind looked(), which would not fit beside giant's weights
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
         return cls(model, plan, device, precision)
@@ -99,6 +108,39 @@ class VideoMAEPlausibility:
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
         return np.stack([by_view[view] for view in views])
+
+    def looked(self, scene: Scene) -> tuple[Look, ...]:
+        """Return where the worst view's score comes from, moment by moment.
+
+        The gain of a part is a first-order estimate: the slope of the log-odds of the view's score along the line from
+        its pixels to the mean colour of their frame. Hiding each part in turn would cost a hundred passes.
+        """
+        frames = scene.clip.frames
+        worst = int(np.argmin(scene.probabilities @ LEVEL_SCORES))
+        view = self._views(frames)[worst]
+        effect = self._slopes(Viewer(frames, self.plan).cut(view))
+        rows, columns = self.plan.resized(*frames.shape[1:3])
+        side = np.arange(self.plan.size)
+        row, column = (side + view.top) * PARTS // rows, (side + view.left) * PARTS // columns
+        looks = []
+        for moment in np.array_split(np.arange(len(effect)), MOMENTS):
+            gain = np.zeros((PARTS, PARTS))
+            np.add.at(gain, (row[:, None], column[None]), effect[moment].sum(0))
+            frame = view.frames[int(moment[len(moment) // 2])]
+            looks.append(Look(frame, tuple(map(tuple, gain.tolist())), "looks implausible"))
+        return tuple(looks)
+
+    def _slopes(self, pixels: FloatArray) -> FloatArray:
+        """(3, T, size, size) view to (T, size, size): the rise of its log-odds for each pixel that is hidden."""
+        batch = torch.from_numpy(pixels)[None].to(self.device).requires_grad_()
+        scores = torch.as_tensor(LEVEL_SCORES, dtype=torch.float64, device=self.device)
+        with torch.enable_grad():  # in float32: gradients underflow in fp16
+            probabilities = self.model(batch).double().softmax(dim=-1)
+            log_odds = torch.logit((probabilities @ scores)[0], eps=1e-6)
+            (slope,) = torch.autograd.grad(log_odds, batch)
+        hidden = batch.mean(dim=(3, 4), keepdim=True)
+        effect: FloatArray = ((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy()
+        return effect
 
     def _views(self, frames: NDArray[np.uint8]) -> list[View]:
         return self.plan.views(*frames.shape[:3])

@@ -200,7 +200,7 @@ class VideoMAE(nn.Module):  # type: ignore[misc]
         tokens = self.patch_embed(clips)
         tokens = tokens + self.positions.to(tokens.dtype)
         for block in self.blocks:
-            if self.checkpointing and self.training:
+            if self.checkpointing and torch.is_grad_enabled():
                 tokens = checkpoint(block, tokens, use_reentrant=False)
             else:
                 tokens = block(tokens)
