@@ -19,17 +19,17 @@ class Preset:
         models: One model per ability.
         description: Ability to model name, for the run's provenance.
         weights: Weight name to SHA-256 of every file loaded.
-        cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
         published_models: Whether these are the models of the paper.
         side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
+        cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
     """
 
     models: Models
     description: Mapping[str, str]
     weights: Mapping[str, str]
-    cas_weights: tuple[str, ...]
     published_models: bool
     side_by_side: bool = False
+    cas_weights: tuple[str, ...] = ()
 
 
 def _embedded(threads: int | None) -> Preset:
@@ -64,7 +64,7 @@ def _embedded(threads: int | None) -> Preset:
         "plausibility": "deep features and flow, weighed by a ladder of made-up defects",
     }
     hashes = {name: load_manifest()[name].sha256 for name in names}
-    return Preset(models, description, hashes, cas, published_models=False, side_by_side=True)
+    return Preset(models, description, hashes, published_models=False, side_by_side=True, cas_weights=cas)
 
 
 _PRESETS: dict[str, Callable[[int | None], Preset]] = {"embedded": _embedded}
