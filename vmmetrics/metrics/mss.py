@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from vmmetrics.functional import motion_smoothness_score
-from vmmetrics.functional.motion_smoothness import SmoothnessThresholds
+from vmmetrics.functional.motion_smoothness import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, MetricResult, Protocol
 
@@ -31,7 +31,7 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
-        amplitude: Amplitude of the clip's motion in diagonals per second, or None where there is none.
+        amplitude: The ``.amplitude`` of PAS under the same protocol, or None where there is none.
 
     Returns:
         Score in 0..1, 1 best; missing for a single frame. The score counts the frames that quality drops in (the
@@ -39,8 +39,10 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
     """
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")
-    # VMBench's amplitudes are per clip, in another unit than the bounds of the table.
-    threshold = EMBEDDED_THRESHOLDS.at(amplitude if protocol == "vmmetrics" else None)
+    if scene.models.released is not None:
+        threshold = SMOOTHNESS_THRESHOLDS[protocol].at(amplitude)
+    else:  # VMBench's amplitudes are per clip, in another unit than the bounds of the embedded table
+        threshold = EMBEDDED_THRESHOLDS.at(amplitude if protocol == "vmmetrics" else None)
     result = motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)
     if protocol == "vmbench":
         return result

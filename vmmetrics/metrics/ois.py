@@ -21,10 +21,15 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
 
     Args:
         scene: The clip.
-        protocol: ``"vmmetrics"``, or ``"vmbench"``: the first person only, by landmarks only, as the released code.
+        protocol: ``"vmmetrics"``, or ``"vmbench"``: the first person only, by landmarks only, as the released code;
+            with the published models the first instance of each frame, whoever that is.
     """
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of shape to judge")
+    released = scene.models.released
+    if released is not None and protocol == "vmbench":
+        keypoints, scores = scene.once("released person", lambda: released.person(scene))
+        return object_integrity_score(keypoints, scores, protocol=protocol)
     poses = scene.poses
     if poses.keypoints.shape[1] == 0:
         return MetricResult(None, "no person")

@@ -44,10 +44,16 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"``: points on everything that moves by itself, taken all along the clip.
-            ``"vmbench"``: the released code's grid over the objects of the first frame and over the rest.
+            ``"vmbench"``: the released code's grid over the objects of the first frame and over the rest; with the
+            published models its whole control flow.
     """
-    clip = scene.clip
+    clip, released = scene.clip, scene.models.released
     size = (float(clip.width), float(clip.height))
+    if scene.no_subject is not None:
+        return AmplitudeResult(None, scene.no_subject)
+    if released is not None and protocol == "vmbench":
+        found, rest = scene.once("released amplitude tracks", lambda: released.amplitude_tracks(scene))
+        return perceptible_amplitude_score(None if found is None else found.xy, rest.xy, size, protocol=protocol)
     if protocol == "vmbench":
         subject, background = _upstream_tracks(scene)
         return perceptible_amplitude_score(subject.xy, background.xy, size, protocol=protocol)

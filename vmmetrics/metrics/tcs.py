@@ -8,8 +8,9 @@ import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.disappearance import LEFT
+from vmmetrics.perception.key_frames import released_key_frames, released_step
 from vmmetrics.perception.points import grid_queries, object_tracks
-from vmmetrics.perception.protocols import Objects, PointTracks, SceneObject
+from vmmetrics.perception.protocols import Objects, PointTracks, ReleasedFlow, ReleasedObjects, SceneObject
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
@@ -20,16 +21,21 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"`` (every frame, tracks queried at the first appearance) or ``"vmbench"`` (key frames
-            every int(fps) − 1 frames, tracks queried at the chunk's ordinal, as the released code).
+            every int(fps) − 1 frames, tracks queried at the chunk's ordinal, as the released code; with the published
+            models its whole control flow).
 
     Returns:
         The score. Events carry the object's box in the last frame before a vanishing, the first of an appearance.
     """
-    clip = scene.clip
+    clip, released = scene.clip, scene.models.released
     if len(clip) == 1:
         return MetricResult(None, "one frame: nothing can vanish or appear")
-    if protocol == "vmbench" and int(clip.fps) < 2:
+    if protocol == "vmbench" and released_step(clip.fps) < 1:
         return MetricResult(None, f"the released code fails below 2 frames a second, and the clip has {clip.fps:g}")
+    if scene.no_subject is not None:
+        return MetricResult(None, scene.no_subject)
+    if released is not None and protocol == "vmbench":
+        return _measure_released(scene, released)
     objects = scene.objects
     if not objects.objects:
         return MetricResult(None, "no object")
@@ -64,10 +70,40 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     ]
 
 
+def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:
+    """Score what the released code's own control flow found; without an identity that is 1, as released."""
+    clip = scene.clip
+    found = scene.once("released objects", lambda: released.objects(scene))
+    histories = [
+        ObjectHistory(
+            present=item.present,
+            key_frames=found.key_frames,
+            tracks=np.zeros((len(clip), 0, 2)) if item.tracks is None else item.tracks.xy,
+            visibility=np.zeros((len(clip), 0), np.bool_) if item.tracks is None else item.tracks.visible,
+            query_frame=item.ordinal,
+        )
+        for item in found.objects
+    ]
+    result = temporal_coherence_score(
+        histories, frame_size=(clip.width, clip.height), num_frames=len(clip), protocol="vmbench"
+    )
+    return replace(result, events=tuple(replace(e, box=_released_box(e, found)) for e in result.events))
+
+
+def _released_box(event: Event, found: ReleasedObjects) -> Box | None:
+    """The box at the key frame of an appearance, or at the last one before a vanishing."""
+    if event.target is None or not event.frames:
+        return None
+    item = found.objects[int(event.target.rpartition(" ")[2]) - 1]
+    key = int(np.searchsorted(found.key_frames, event.frames[0])) - event.reason.startswith("vanish")
+    x0, y0, x1, y1 = item.boxes[key].tolist()
+    return None if np.isnan(x0) else (x0, y0, x1, y1)
+
+
 def _released_histories(scene: Scene) -> list[ObjectHistory]:
     """Every object at the released code's key frames, tracked from the ordinal of a key frame (Q13)."""
     objects = scene.objects
-    frames = np.arange(0, len(scene.clip), int(scene.clip.fps) - 1)
+    frames = released_key_frames(len(scene.clip), scene.clip.fps)
     histories = []
     for item in objects.objects:
         present = item.present[frames]

@@ -135,6 +135,36 @@ class Poses:
     silhouettes: FloatArray | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedObject:
+    """One identity as the released TCS keeps it: looked for at key frames alone.
+
+    Attributes:
+        present: (C,) bool, among the masks that a key frame's chunk starts with.
+        boxes: (C, 4) float64 clip pixels x0, y0, x1, y1 of those masks, NaN where there is none or it is empty.
+        ordinal: The first key frame in which it is present, as a place in the list of key frames.
+        tracks: Its points, taken in the *frame* of that number (Q13); None where it never comes or goes.
+    """
+
+    present: BoolArray
+    boxes: FloatArray
+    ordinal: int
+    tracks: PointTracks | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedObjects:
+    """Every identity that the released TCS gave out.
+
+    Attributes:
+        key_frames: (C,) int64 frame indices.
+        objects: One entry per identity.
+    """
+
+    key_frames: NDArray[np.int64]
+    objects: tuple[ReleasedObject, ...]
+
+
 class FlowEstimator(Protocol):
     """Dense optical flow."""
 
@@ -201,4 +231,20 @@ class ExplainingModel(Protocol):
 
     def looked(self, scene: Scene) -> tuple[Look, ...]:
         """Return where it looked in the view that it found worst."""
+        ...
+
+
+class ReleasedFlow(Protocol):
+    """What the released code asks of the published models, in its own order and with its own quirks."""
+
+    def amplitude_tracks(self, scene: Scene) -> tuple[PointTracks | None, PointTracks]:
+        """Return the points on the subject, None where it is not found, and those on the background (PAS)."""
+        ...
+
+    def objects(self, scene: Scene) -> ReleasedObjects:
+        """Return the subject's identities over the key frames (TCS)."""
+        ...
+
+    def person(self, scene: Scene) -> tuple[FloatArray, FloatArray]:
+        """Return (T, 17, 2) pixels and (T, 17) scores of the first instance of each frame (OIS)."""
         ...

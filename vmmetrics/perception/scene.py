@@ -22,6 +22,7 @@ from vmmetrics.perception.protocols import (
     PoseEstimator,
     Poses,
     QualityModel,
+    ReleasedFlow,
     Segmenter,
     Tracker,
 )
@@ -32,7 +33,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Models:
-    """A choice of model per ability; None where a preset has none."""
+    """A choice of model per ability; None where a preset has none.
+
+    Attributes:
+        released: The released code's control flow on these models, which are the published ones: they find the
+            subject by its noun, and their quality is Q-Align's. None where the models are others.
+    """
 
     flow: FlowEstimator
     camera: CameraEstimator
@@ -41,6 +47,7 @@ class Models:
     pose: PoseEstimator
     quality: QualityModel
     plausibility: PlausibilityModel | None = None
+    released: ReleasedFlow | None = None
 
 
 class Scene:
@@ -76,6 +83,13 @@ class Scene:
         if isinstance(answer, Exception):
             raise answer
         return cast(Answer, answer)
+
+    @property
+    def no_subject(self) -> str | None:
+        """Why the subject of this clip cannot be looked for; None where it can, or where models need no noun."""
+        if self.models.released is None or self.clip.subject is not None:
+            return None
+        return "no subject: the published models look for it by its noun"
 
     @property
     def flow(self) -> Flow:
