@@ -11,7 +11,8 @@ STEADY = [0.8] * 10
 
 
 def scene_of(quality: list[float]) -> SimpleNamespace:
-    return SimpleNamespace(clip=quality, quality=np.array(quality))
+    models = SimpleNamespace(released=None)
+    return SimpleNamespace(clip=quality, quality=np.array(quality), models=models)
 
 
 def test_a_drop_costs_one_frame():

@@ -1,0 +1,171 @@
+"""The released scripts' control flow for PAS, TCS and OIS, decision for decision, on whichever models it is given.
+
+What the scores make of the answers is in :mod:`vmmetrics.functional`; each quirk **Qn** is told in docs/protocols.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vmmetrics.errors import ClipError
+from vmmetrics.perception.key_frames import released_key_frames, released_step
+from vmmetrics.perception.protocols import PointTracks, ReleasedObject, ReleasedObjects
+from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.vmbench.identities import Chunks, first_masks, pixel_boxes
+from vmmetrics.perception.vmbench.models import (
+    Grounder,
+    KeypointFinder,
+    PersonFinder,
+    PointTracker,
+    StillSegmenter,
+    UInt8Array,
+    VideoSegmenter,
+)
+from vmmetrics.types import BoolArray, FloatArray
+
+AMPLITUDE_GRID = 30
+"""Points along each side of PAS's grid."""
+COHERENCE_GRID = 50
+"""The same for TCS."""
+
+SAM_SIZE = 1024
+"""What SAM resizes the longer side of a frame to."""
+GROUNDING_SHORT, GROUNDING_LONG = 800, 1333
+"""What Grounding DINO resizes a frame's shorter side to, and the most that its longer side may then have."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """A :class:`~vmmetrics.perception.protocols.ReleasedFlow`.
+
+    Attributes:
+        grounder: Finds the subject's boxes, for PAS and TCS.
+        sam: Masks of PAS (SAM ViT-H).
+        sam2: Masks of TCS in key frames (SAM 2.1 image).
+        video: Masks of TCS between them (SAM 2.1 video).
+        points: Tracks of PAS and TCS.
+        people: Boxes of OIS.
+        keypoints: Keypoints of OIS.
+    """
+
+    grounder: Grounder
+    sam: StillSegmenter
+    sam2: StillSegmenter
+    video: VideoSegmenter
+    points: PointTracker
+    people: PersonFinder
+    keypoints: KeypointFinder
+
+    def amplitude_tracks(self, scene: Scene) -> tuple[PointTracks | None, PointTracks]:
+        """Return PAS's points on the subject (None: not found in the first frame) and on the background.
+
+        Both may have no point. The background is what any one mask leaves out: with two or more objects that lie
+        apart, the whole frame (Q2).
+        """
+        frames = scene.clip.frames
+        height, width = frames.shape[1:3]
+        boxes = pixel_boxes(self.grounder.boxes(frames[0], subject_text(scene)), width, height)
+        if len(boxes) == 0:
+            return None, self._amplitude_grid(frames, np.ones((height, width), np.bool_))
+        masks = self.sam.masks(frames[0], shrunk_boxes(boxes, width, height))
+        background = self._amplitude_grid(frames, np.any(~masks, axis=0))
+        return self._amplitude_grid(frames, np.any(masks, axis=0)), background
+
+    def _amplitude_grid(self, frames: UInt8Array, mask: BoolArray) -> PointTracks:
+        return self.points.grid(frames, AMPLITUDE_GRID, 0, mask.astype(np.uint8) * 255)
+
+    def objects(self, scene: Scene) -> ReleasedObjects:
+        """Return TCS's identities over the key frames, those that come or go with their points.
+
+        A point's query frame is the *ordinal* of the key frame in which the identity is first seen (Q13).
+        """
+        frames = scene.clip.frames
+        step = released_step(scene.clip.fps)
+        chunks = Chunks(self.grounder, self.sam2, self.video, subject_text(scene))
+        starts, count = chunks.follow(frames, step)
+        objects = []
+        for identity in range(1, count + 1):
+            present = np.array([identity in masks for masks in starts])
+            ordinal, mask = first_masks(starts, identity)
+            tracks = None
+            if not present.all():
+                points = mask.astype(np.uint8) * 255
+                tracks = self.points.grid(frames, COHERENCE_GRID, ordinal, points, half=True)
+            boxes = np.array([_mask_box(masks.get(identity)) for masks in starts])
+            objects.append(ReleasedObject(present, boxes, ordinal, tracks))
+        return ReleasedObjects(released_key_frames(len(frames), scene.clip.fps), tuple(objects))
+
+    def person(self, scene: Scene) -> tuple[FloatArray, FloatArray]:
+        """Return OIS's (T, 17, 2) keypoints and (T, 17) scores of the first instance of each frame (Q8).
+
+        Where nobody is found, that is what the keypoint model sees in the whole frame (Q9).
+        """
+        frames = scene.clip.frames
+        height, width = frames.shape[1:3]
+        whole = np.array([[0.0, 0.0, width, height]])
+        # The other instances of a frame are never looked at, and do not change the first one's keypoints.
+        first = [found[:1, :4] if len(found) else whole for found in self.people.boxes(frames)]
+        answers = [self.keypoints.keypoints(frame, box) for frame, box in zip(frames, first, strict=True)]
+        return np.stack([xy[0] for xy, _ in answers]), np.stack([scores[0] for _, scores in answers])
+
+
+def subject_text(scene: Scene) -> str:
+    """Return what Grounding DINO is asked for: the subject's noun, lower case, and a dot.
+
+    Raises:
+        ClipError: The clip has no subject.
+    """
+    if scene.clip.subject is None:
+        raise ClipError(scene.no_subject or "no subject")
+    text = f"{scene.clip.subject.noun}.".lower().strip()
+    return text if text.endswith(".") else f"{text}."
+
+
+def shrunk_boxes(boxes: FloatArray, width: int, height: int) -> FloatArray:
+    """Return the boxes that, scaled for SAM rightly, lie where the released code's lie, scaled wrongly (Q1).
+
+    It scales them as if the frame had 3 rows and as many columns as Grounding DINO's input has rows: the first two
+    entries of that tensor's shape.
+
+    Args:
+        boxes: (N, 4) x0, y0, x1, y1 in pixels.
+        width: Of the frame.
+        height: Of the frame.
+    """
+    rows, _ = grounding_size(width, height)
+    wrong_rows, wrong_columns = _sam_size(3, rows)
+    right_rows, right_columns = _sam_size(height, width)
+    x = wrong_columns / rows * width / right_columns
+    y = wrong_rows / 3 * height / right_rows
+    return np.asarray(boxes * np.array([x, y, x, y]), np.float32)
+
+
+def grounding_size(width: int, height: int) -> tuple[int, int]:
+    """Return the rows and columns that Grounding DINO sees of a frame.
+
+    Example:
+        >>> grounding_size(720, 480), grounding_size(1280, 720)
+        ((800, 1200), (750, 1333))
+    """
+    shorter, longer = min(width, height), max(width, height)
+    side = GROUNDING_SHORT
+    if longer / shorter * side > GROUNDING_LONG:
+        side = round(GROUNDING_LONG * shorter / longer)
+    if shorter == side:
+        return height, width
+    return (side, int(side * width / height)) if height <= width else (int(side * height / width), side)
+
+
+def _sam_size(rows: int, columns: int) -> tuple[int, int]:
+    scale = SAM_SIZE / max(rows, columns)
+    return int(rows * scale + 0.5), int(columns * scale + 0.5)
+
+
+def _mask_box(mask: BoolArray | None) -> tuple[float, float, float, float]:
+    """Pixels x0, y0, x1, y1 around a mask, half a pixel outside of its centres; NaN where there is none."""
+    rows, columns = np.nonzero(np.zeros((0, 0)) if mask is None else mask)
+    if len(rows) == 0:
+        return (np.nan,) * 4
+    return columns.min() - 0.5, rows.min() - 0.5, columns.max() + 0.5, rows.max() + 0.5
