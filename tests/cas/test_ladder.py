@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from vmmetrics.cas.defects import DEFECTS, RUNGS
-from vmmetrics.cas.ladder import CLEAN, HARMLESS, LOOKS, PERFECT, Look, cut_window, draw_look, members
+from vmmetrics.cas.harmless import HARMLESS, Beside
+from vmmetrics.cas.ladder import CLEAN, LOOKS, PERFECT, Look, cut_window, draw_look, members
 from vmmetrics.cas.renders import render
 from vmmetrics.cas.warps import displace, follow, noise_field, smooth_walk
 
@@ -31,6 +32,11 @@ def clip() -> np.ndarray:
 
 def made(name: str, rung: int, clip: np.ndarray, seed: int = 0) -> np.ndarray:
     return DEFECTS[name](clip, rung, FPS, np.random.default_rng(seed))
+
+
+def beside(clip: np.ndarray) -> Beside:
+    other = np.ascontiguousarray(255 - clip)
+    return Beside(other, clip[np.minimum(3 * np.arange(len(clip)), len(clip) - 1)], np.repeat(clip, 3, axis=0))
 
 
 @pytest.mark.parametrize("name", DEFECTS)
@@ -112,9 +118,42 @@ def test_a_short_source_gives_what_it_has(clip):
     assert len(cut_window(clip[:5], 30.0, Look(60, 8.0, 3.0), 0.5)) == 5
 
 
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_harmless_changes_the_clip_the_same_way_each_time(name, clip):
+    before = clip.copy()
+    once, again = (HARMLESS[name](clip, beside(clip), np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(clip, before)
+    np.testing.assert_array_equal(once, again)
+    assert once.dtype == np.uint8
+    assert once.shape[1:] == clip.shape[1:]
+    assert 4 <= len(once) <= len(clip)
+    assert len(once) < len(clip) or (once != clip).any()
+
+
+def test_a_fade_begins_with_one_shot_and_ends_with_the_other(clip):
+    for seed in range(4):
+        faded = HARMLESS["dissolve"](clip, beside(clip), np.random.default_rng(seed))
+        np.testing.assert_array_equal(faded[0], clip[0])
+        np.testing.assert_array_equal(faded[-1], 255 - clip[-1])
+
+
+def test_a_pace_never_stands_still_nor_goes_back(clip):
+    numbered = np.broadcast_to(np.arange(48, dtype=np.uint8)[:, None, None, None], (48, *clip.shape[1:])).copy()
+    for seed in range(5):
+        paced = HARMLESS["pace"](clip, Beside(clip, clip, numbered), np.random.default_rng(seed))
+        assert np.diff(paced[:, 0, 0, 0].astype(int)).min() >= 1
+
+
+def test_who_passes_comes_and_goes(clip):
+    passed = HARMLESS["passer"](clip, beside(clip), np.random.default_rng(0))
+    changed = (passed != clip).mean((1, 2, 3))
+    assert changed.max() > 0.03
+    assert min(changed[0], changed[-1]) == 0
+
+
 def test_members_carry_their_level(clip):
     small = np.ascontiguousarray(clip[:, ::3, ::3])
-    group = list(members(3, "gravel", small, Look(40, 8.0, 1.0), small[::-1], seed=3))
+    group = list(members(3, "gravel", small, Look(40, 8.0, 1.0), beside(small), seed=3))
     clean = [m for m in group if m.rung == 0]
     assert len(clean) == 1 + len(HARMLESS)
     assert {m.level for m in clean} == {PERFECT}
@@ -124,7 +163,7 @@ def test_members_carry_their_level(clip):
 
 def test_a_sampled_group_has_as_many_rungs_as_asked_in_one_palette(clip):
     look = Look(120, 8.0, 1.0, colours=32)
-    group = list(members(3, "gravel", clip, look, clip[::-1], seed=3, drawn=2))
+    group = list(members(3, "gravel", clip, look, beside(clip), seed=3, drawn=2))
     assert sum(m.rung > 0 for m in group) == 2
     for member in group:
         assert len(np.unique(member.frames[4].reshape(-1, 3), axis=0)) <= 32
@@ -132,7 +171,7 @@ def test_a_sampled_group_has_as_many_rungs_as_asked_in_one_palette(clip):
 
 def test_defects_of_time_need_motion(clip):
     still = np.repeat(clip[:1], 16, axis=0)
-    kinds = {m.kind for m in members(0, "still", still, LOOKS[6], clip, seed=0)}
+    kinds = {m.kind for m in members(0, "still", still, LOOKS[6], beside(clip), seed=0)}
     assert kinds.isdisjoint(OF_TIME)
     assert "boil" in kinds
     assert CLEAN in kinds

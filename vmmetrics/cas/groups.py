@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vmmetrics.cas.harmless import FINER, Beside
 from vmmetrics.cas.ladder import LOOKS, Look, cut_window, draw_look, members
 from vmmetrics.cas.sources import Source
 from vmmetrics.cas.warps import Frames
@@ -25,7 +26,9 @@ SEED = 7
 SAMPLES_FROM = 10
 """Number, within its source, that the first sampled group comes after."""
 RUNGS_DRAWN = 9
-"""Rungs in a sampled group, beside five clean clips."""
+"""Rungs in a sampled group, beside the clean clips."""
+QUICKER = (2.0, 6.0)
+"""How many times as fast the quick clip of a group is, at least and at most: half a minute in a few seconds."""
 _STEP_OF_LOOKS = 3  # prime to the number of looks: the sources go through all of them
 _STEP_OF_STARTS = 0.37  # of the source; windows of a source lie far apart
 
@@ -119,9 +122,8 @@ def measure_group(group: Group, backbone: Path | None, kept: Path) -> None:
     frames, fps = _loaded(group.source)
     look = group.look
     clean = cut_window(frames, fps, look, group.start)
-    # Another part of the same footage, its colours exchanged, stands in for another shot.
-    other = cut_window(frames, fps, look, (group.start + 0.5) % 1)[:, ::-1, :, ::-1]
-    made = members(group.number, group.source.name, clean, look, other, group.number, group.drawn)
+    beside = _beside(group, frames, fps)
+    made = members(group.number, group.source.name, clean, look, beside, group.number, group.drawn)
     rows = [(measure_clip(member.frames, member.fps, network), member.kind, member.rung) for member in made]
     numbers, kinds, rungs = zip(*rows, strict=True)
     table = Table(
@@ -134,6 +136,17 @@ def measure_group(group: Group, backbone: Path | None, kept: Path) -> None:
     partial = kept / f"{group.file}.part.npz"
     np.savez_compressed(partial, **{name: getattr(table, name) for name in Table.__slots__})
     partial.replace(kept / group.file)
+
+
+def _beside(group: Group, frames: Frames, fps: float) -> Beside:
+    look = group.look
+    # Another part of the same footage, upside down and its colours exchanged, stands in for another shot.
+    other = cut_window(frames, fps, look, (group.start + 0.5) % 1)[:, ::-1, :, ::-1]
+    low, high = np.log(QUICKER)
+    factor = float(np.exp(np.random.default_rng([SEED, group.number, 1]).uniform(low, high)))
+    quick = cut_window(frames, fps, replace(look, speed=factor * look.speed), group.start)
+    fine = cut_window(frames, fps, replace(look, fps=FINER * look.fps), group.start)
+    return Beside(other, quick, fine)
 
 
 def measure_clip(frames: Frames, fps: float, network: Backbone) -> FloatArray:

@@ -1,14 +1,14 @@
 """The ladder: clean clips and, of each, rungs of implausible motion whose level is known because we made them.
 
 A *group* is one window of one source in one look (size, frame rate, playing speed, palette, compression). It holds the
-clean clip (Perfect), harmless changes of it (also Perfect: a cut, a zoom, a mirror, changing light), and every defect
-at every rung (Good down to Bad). All members of a group show the same content in the same look, so that only what was
-done to the motion tells them apart.
+clean clip (Perfect), harmless changes of it (also Perfect: cuts, a zoom, a fade, a quicker pace), and every defect at
+every rung (Good down to Bad). All members of a group show the same content in the same look, so that only what was done
+to the motion tells them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import cv2
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vmmetrics.cas.defects import DEFECTS, NEED_MOTION, RUNGS
+from vmmetrics.cas.harmless import HARMLESS, Beside
 from vmmetrics.cas.warps import Frames
 
 SECONDS = 2.0
@@ -113,7 +114,7 @@ def cut_window(frames: Frames, fps: float, look: Look, start: float) -> Frames:
 
 
 def members(
-    group: int, source: str, clean: Frames, look: Look, other: Frames, seed: int, drawn: int | None = None
+    group: int, source: str, clean: Frames, look: Look, beside: Beside, seed: int, drawn: int | None = None
 ) -> Iterator[Member]:
     """Yield the members of a group.
 
@@ -122,7 +123,7 @@ def members(
         source: Name of the source.
         clean: Frames (T, H, W, 3) of the window in the size and rate of ``look``.
         look: The look; palette and compression are applied to every member alike, after the defect.
-        other: Another window of the same look, for the cut.
+        beside: Other footage in the same look, for harmless changes.
         seed: Everything random.
         drawn: How many rungs to draw from all defects; None yields every rung of every defect.
     """
@@ -133,7 +134,7 @@ def members(
 
     yield member(CLEAN, 0, clean)
     for number, (name, change) in enumerate(HARMLESS.items()):
-        yield member(f"{CLEAN}: {name}", 0, change(clean, other, np.random.default_rng([seed, 1000 + number])))
+        yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
     visible = [n for n in DEFECTS if n not in NEED_MOTION or motion >= LEAST_MOTION]
     rungs = [(name, rung) for name in visible for rung in range(1, RUNGS + 1)]
     if drawn is not None:
@@ -141,53 +142,6 @@ def members(
     for name, rung in rungs:
         rng = np.random.default_rng([seed, list(DEFECTS).index(name)])
         yield member(name, rung, DEFECTS[name](clean, rung, look.fps, rng))
-
-
-Change = Callable[[Frames, Frames, np.random.Generator], Frames]
-
-
-def _cut(frames: Frames, other: Frames, rng: np.random.Generator) -> Frames:
-    """One cut to another shot."""
-    at = int(rng.integers(len(frames) // 4, 3 * len(frames) // 4 + 1))
-    other = np.stack([cv2.resize(f, frames.shape[2:0:-1], interpolation=cv2.INTER_AREA) for f in other])
-    rest = other[np.arange(len(frames) - at) % len(other)]
-    return np.concatenate([frames[:at], rest])
-
-
-def _camera(frames: Frames, other: Frames, rng: np.random.Generator) -> Frames:
-    """A steady zoom with a little travel and rotation."""
-    del other
-    height, width = frames.shape[1:3]
-    zoom, turn = rng.uniform(1.05, 1.3), rng.uniform(-6, 6)
-    travel = rng.uniform(-0.06, 0.06, 2) * (width, height)
-    moved = []
-    for t, frame in enumerate(frames):
-        share = t / max(len(frames) - 1, 1)
-        matrix = cv2.getRotationMatrix2D((width / 2, height / 2), turn * share, 1.12 * zoom**share)
-        matrix[:, 2] = matrix[:, 2] + travel * share
-        moved.append(cv2.warpAffine(frame, matrix, (width, height), borderMode=cv2.BORDER_REFLECT_101))
-    return np.stack(moved).astype(np.uint8)
-
-
-def _mirror(frames: Frames, other: Frames, rng: np.random.Generator) -> Frames:
-    """Mirrored, and cropped by a part of a pixel: resampled like what was warped."""
-    del other
-    height, width = frames.shape[1:3]
-    dx, dy = rng.uniform(0.3, 0.7, 2)
-    matrix = np.array([[-1.0, 0, width - 1 + dx], [0, 1.0, dy]])
-    turned = [cv2.warpAffine(f, matrix, (width, height), borderMode=cv2.BORDER_REFLECT_101) for f in frames]
-    return np.stack(turned).astype(np.uint8)
-
-
-def _light(frames: Frames, other: Frames, rng: np.random.Generator) -> Frames:
-    """Light that comes up or goes down evenly."""
-    del other
-    last = np.exp(rng.choice([-1, 1]) * rng.uniform(0.15, 0.3))
-    gain = last ** np.linspace(0, 1, len(frames))
-    return np.asarray(np.clip(frames * gain[:, None, None, None] + 0.5, 0, 255), np.uint8)
-
-
-HARMLESS: dict[str, Change] = {"cut": _cut, "camera": _camera, "mirror": _mirror, "light": _light}
 
 
 def _store(frames: Frames, look: Look) -> Frames:
