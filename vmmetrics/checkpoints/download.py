@@ -1,0 +1,201 @@
+"""One file over HTTP, gone on with where an earlier try ended.
+
+huggingface_hub throws away what has arrived when a download fails (``_download_to_tmp_and_move`` in its version 2.4),
+which is too much to lose of a file of 10 GB: it finds the files, this brings them.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from vmmetrics.checkpoints.folder import PARTIAL
+from vmmetrics.errors import SetupError
+
+Progress = Callable[[int, int | None], None]
+"""Told the bytes that are there and those there will be."""
+
+TRIES = 5
+"""Tries without a single byte before it is given up."""
+PAUSE = 1.0
+"""Seconds before the second try; doubled for each further one."""
+_TIMEOUT = 30  # seconds without a byte
+_BLOCK = 1 << 20
+_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # answers that may be others in a moment
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+class _CutOffError(OSError):
+    """The server ended before the file did."""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows, but neither out of TLS nor with a token to another host."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if old.scheme == "https" and new.scheme != "https":
+            raise SetupError(f"{req.full_url} leads to {newurl}, which is not encrypted; not followed")
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is not None and old.netloc != new.netloc:
+            following.remove_header("Authorization")
+        return following
+
+
+def download(
+    url: str, target: Path, headers: Mapping[str, str] | None = None, progress: Progress | None = None
+) -> Path:
+    """Bring a file to ``target`` + ``.part``, where it stays until the caller has looked at it.
+
+    Args:
+        url: Where it is.
+        target: What it is to become.
+        headers: Further headers, such as ``Authorization``; that one goes to no other host.
+        progress: Told how far it is.
+
+    Returns:
+        The file, complete as far as the server says.
+
+    Raises:
+        SetupError: The server refuses, cannot be reached, or ends too soon again and again. What has arrived is kept.
+    """
+    part = target.with_name(target.name + PARTIAL)
+    idle = 0
+    while True:
+        before = _size(part)
+        try:
+            _go_on(url, part, headers or {}, progress or _silent)
+        except urllib.error.HTTPError as error:
+            if error.code not in _AGAIN:
+                raise SetupError(f"{url}: {_refusal(error)}") from error
+            failure: Exception = error
+        except (OSError, http.client.HTTPException) as error:
+            failure = error
+        else:
+            return part
+        idle = 0 if _size(part) > before else idle + 1
+        if idle == TRIES:
+            raise SetupError(
+                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are kept in {part}, and "
+                "the same command goes on from there"
+            ) from failure
+        time.sleep(PAUSE * 2**idle)
+
+
+def discard(part: Path) -> None:
+    """Remove what :func:`download` brought."""
+    part.unlink(missing_ok=True)
+    _mark_of(part).unlink(missing_ok=True)
+
+
+def get(url: str) -> bytes:
+    """Bring something small.
+
+    Raises:
+        SetupError: The server refuses or cannot be reached.
+    """
+    try:
+        with _open(url, {}) as response:
+            content: bytes = response.read()
+    except urllib.error.HTTPError as error:
+        raise SetupError(f"{url}: {_refusal(error)}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise SetupError(f"{url}: {_reason(error)}") from error
+    return content
+
+
+def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress) -> None:
+    """One request for what is lacking of ``part``."""
+    mark = _mark_of(part)
+    have = _size(part) if mark.exists() else 0  # without a mark nobody knows whether the rest would be of the same file
+    asked = dict(headers)
+    if have:
+        asked |= {"Range": f"bytes={have}-", "If-Range": mark.read_text(encoding="utf-8")}
+    try:
+        response = _open(url, asked)
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and have:
+            if error.headers.get("Content-Range") == f"bytes */{have}":
+                return
+            discard(part)
+            raise _CutOffError("the file has changed on the server") from error
+        raise
+    with response:
+        start, total = _extent(response, have)
+        if start == 0:
+            validator = response.headers.get("ETag") or response.headers.get("Last-Modified")
+            part.unlink(missing_ok=True)
+            mark.unlink(missing_ok=True)
+            if validator and not validator.startswith("W/"):  # a weak one is not good enough for ranges
+                mark.write_text(validator, encoding="utf-8")
+        with part.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            done = start
+            while block := response.read(_BLOCK):
+                file.write(block)
+                done += len(block)
+                progress(done, total)
+            file.truncate()
+    if total is not None and done < total:
+        raise _CutOffError(f"the connection ended after {done} of {total} bytes")
+
+
+def _extent(response: Any, have: int) -> tuple[int, int | None]:
+    """Where in the file an answer starts, and how long the file is."""
+    match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
+    if response.status == http.client.PARTIAL_CONTENT:
+        if match is None or int(match[1]) != have:
+            raise _CutOffError("the server sent another part than was asked for")
+        return have, None if match[2] == "*" else int(match[2])
+    length = response.headers.get("Content-Length")
+    return 0, None if length is None else int(length)
+
+
+def _open(url: str, headers: Mapping[str, str]) -> Any:
+    scheme = urllib.parse.urlsplit(url).scheme
+    if scheme not in ("http", "https"):
+        raise SetupError(f"Expected an address that starts with https:// or http:// but got {url}")
+    request = urllib.request.Request(url, headers={"User-Agent": "vmmetrics", **headers})  # noqa: S310 - checked above
+    return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+
+
+def _mark_of(part: Path) -> Path:
+    return part.with_name(part.name + ".etag")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    hint = {
+        401: "; log in with 'hf auth login', or set HF_TOKEN",
+        403: "; its conditions may have to be agreed to on its web page, or a proxy forbids it",
+        404: "; it has moved, or the mirror lacks it",
+    }.get(error.code, "")
+    return f"the server says {error.code} {error.reason}{hint}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError):
+        return f"cannot be reached ({error.reason})"
+    return str(error) or type(error).__name__
+
+
+def _silent(done: int, total: int | None) -> None:
+    """No progress."""

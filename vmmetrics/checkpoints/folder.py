@@ -1,0 +1,245 @@
+"""The weights folder: one folder per checkpoint, and beside its files the hashes they had when they came.
+
+A hash is recorded once (trust on first use) and holds ever after. It is computed anew only where size or time of the
+file have changed, or where :func:`inspect` is asked to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside, published
+from vmmetrics.checkpoints.whole import fault_of
+from vmmetrics.errors import SetupError
+from vmmetrics.run.directory import write_json
+
+LOCK = "weights.lock.json"
+"""Beside the files: their sizes, times and hashes, as they were first fetched."""
+PARTIAL = ".part"
+"""End of the name of a file that is still on its way."""
+_DOUBTFUL = -1  # a time no file has: the hash is computed at the next look
+
+Effort = Literal["sizes", "changed", "all"]
+"""What is hashed: nothing, what is new or changed since it was recorded, or everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What is there of a checkpoint.
+
+    Attributes:
+        entry: The checkpoint.
+        folder: Where its files lie, or belong.
+        files: Those that are there and as they should be, by name.
+        missing: Names, or patterns, of those that are not there.
+        faults: What is wrong with those that are there and not as they should be, by name.
+    """
+
+    entry: Published
+    folder: Path
+    files: Mapping[str, Path]
+    missing: tuple[str, ...]
+    faults: Mapping[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the checkpoint can be used."""
+        return not self.missing and not self.faults
+
+    @property
+    def command(self) -> str:
+        """What mends it."""
+        return f"vmmetrics weights fetch {self.entry.name}"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in a sentence or two; empty where nothing is."""
+        said = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
+        if self.missing:
+            said.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
+        return "; ".join(said)
+
+    @property
+    def path(self) -> Path:
+        """What a loader takes: the file where the checkpoint is a single one, else the folder."""
+        only = self.entry.files[0]
+        return self.folder / only.path if len(self.entry.files) == 1 and not only.pattern else self.folder
+
+
+def weights_home() -> Path:
+    """Return the folder of fetched weights: ``VMMETRICS_WEIGHTS``, else one in the user's cache."""
+    given = os.environ.get("VMMETRICS_WEIGHTS")
+    if given:
+        return Path(given).expanduser().absolute()
+    if sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "vmmetrics" / "weights"
+
+
+def resolve(name: str, home: Path | None = None) -> Path:
+    """Return where a checkpoint lies, its files checked; never touches the network.
+
+    Args:
+        name: Name in the manifest.
+        home: Weights folder; None takes :func:`weights_home`.
+
+    Returns:
+        The file where the checkpoint is a single file, else its folder.
+
+    Raises:
+        SetupError: No such name; or a file is missing, cut off or altered. The text names it, where it was looked
+            for, and the command that mends it.
+    """
+    found = inspect(published(name), home)
+    if not found.whole:
+        raise SetupError(f"{found.problem}; mend it with: {found.command}")
+    return found.path
+
+
+def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
+    """Look at what is there of a checkpoint, and record the hashes of what was not looked at before.
+
+    Args:
+        entry: The checkpoint.
+        home: Weights folder; None takes :func:`weights_home`.
+        effort: What is hashed.
+
+    Raises:
+        SetupError: A file cannot be read.
+    """
+    folder = (home or weights_home()) / entry.name
+    recorded = read_lock(folder)
+    names, missing = _needed(entry, folder, recorded)
+    files, faults, records = {}, {}, dict(recorded)
+    try:
+        for name in names:
+            fault, record = _check(folder / name, entry.described(name), recorded.get(name), effort)
+            if fault:
+                faults[name] = fault
+            else:
+                files[name] = folder / name
+            if record is not None:
+                records[name] = record
+    except OSError as error:
+        raise SetupError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    if records != recorded:
+        _write_lock(entry, folder, records)
+    return Inspection(entry, folder, files, tuple(missing), faults)
+
+
+def read_lock(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what is recorded of a checkpoint's files, by name; nothing where there is no (readable) record."""
+    try:
+        files = json.loads((folder / LOCK).read_text(encoding="utf-8"))["files"]
+        return {
+            name: {"bytes": int(f["bytes"]), "mtime_ns": int(f["mtime_ns"]), "sha256": str(f["sha256"])}
+            for name, f in files.items()
+            if is_inside(name)
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def record(entry: Published, home: Path, name: str, sha256: str) -> None:
+    """Record the hash of a file that has just been put in place."""
+    folder = home / entry.name
+    _write_lock(entry, folder, {**read_lock(folder), name: _record(folder / name, sha256)}, must=True)
+
+
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
+    """Say how a hash differs from the published and the recorded one, or None."""
+    if entry is not None and entry.sha256 is not None and not found.startswith(entry.sha256):
+        return (
+            f"has SHA-256 {found[:16]}… but {entry.sha256[:16]}… is published: it is cut off, altered or another file"
+        )
+    if recorded is not None and found != recorded["sha256"]:
+        return f"has SHA-256 {found[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
+    return None
+
+
+def _needed(entry: Published, folder: Path, recorded: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
+    there = sorted(
+        name for p in folder.rglob("*") if p.is_file() and _is_weight(name := p.relative_to(folder).as_posix())
+    )
+    wanted, missing = set(), set()
+    for file in entry.files:
+        names = [name for name in there if file.matches(name)]
+        wanted.update(names)
+        if not names and not file.optional:
+            missing.add(file.path)
+    for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
+        wanted |= _shards(folder, index)
+    for name in recorded:
+        if (described := entry.described(name)) is not None and not described.optional:
+            wanted.add(name)
+    missing |= wanted - set(there)
+    return sorted(wanted.intersection(there)), sorted(missing)
+
+
+def _is_weight(name: str) -> bool:
+    """Whether a file is the publisher's: not our record, not on its way, not another program's bookkeeping."""
+    path = PurePosixPath(name)
+    return path.name != LOCK and PARTIAL not in path.suffixes and not any(part.startswith(".") for part in path.parts)
+
+
+def _shards(folder: Path, index: str) -> set[str]:
+    """The files among which an index says the weights are shared."""
+    try:
+        names = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return set()  # its own form is found at fault
+    return {(Path(index).parent / name).as_posix() for name in names if is_inside(name)}
+
+
+def _check(
+    path: Path, entry: PublishedFile | None, recorded: Mapping[str, Any] | None, effort: Effort
+) -> tuple[str | None, dict[str, Any] | None]:
+    """A file's fault, and what is to be recorded of it; None for either where there is nothing."""
+    status = path.stat()
+    sizes = [n for n in (entry.bytes if entry else None, recorded["bytes"] if recorded else None) if n is not None]
+    for size in sizes:
+        if status.st_size != size:
+            return f"has {status.st_size} bytes but {size} were expected: it is cut off or another file", None
+    same = recorded is not None and recorded["mtime_ns"] == status.st_mtime_ns
+    if recorded is not None and (effort == "sizes" or (same and effort == "changed")):
+        return differs(recorded["sha256"], entry, None), None
+    fault = fault_of(path)
+    if fault or effort == "sizes":
+        return fault, None
+    found = hash_of(path)
+    fault = differs(found, entry, recorded)
+    if fault:
+        return fault, {**recorded, "mtime_ns": _DOUBTFUL} if recorded else None
+    return None, _record(path, found)
+
+
+def _record(path: Path, sha256: str) -> dict[str, Any]:
+    status = path.stat()
+    return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": sha256}
+
+
+def _write_lock(entry: Published, folder: Path, files: Mapping[str, Any], *, must: bool = False) -> None:
+    """Write the record; a folder that cannot be written is one whose files are hashed at every start."""
+    try:
+        write_json(folder / LOCK, {"format": 1, "name": entry.name, "source": entry.source, "files": dict(files)})
+    except OSError:
+        if must:
+            raise
