@@ -1,0 +1,213 @@
+"""Grounding DINO through transformers, against what upstream answered (benchmarks/grounding_parity.py)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers", reason="needs the extra vmbench")
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.grounding_parity import (  # noqa: E402
+    FRAMES,
+    QUERIES,
+    TEXT,
+    as_set,
+    network_input,
+    random_picture,
+    random_weights,
+    sampled,
+    stages,
+    tiny_config,
+    write_tokenizer,
+)
+from vmmetrics.errors import SetupError  # noqa: E402
+from vmmetrics.perception.vmbench import grounding  # noqa: E402
+from vmmetrics.perception.vmbench.grounding import GroundingDINO, caption, load_grounding_dino, prepared  # noqa: E402
+
+UPSTREAM = np.load(ROOT / "tests/data/vmbench/grounding_parity.npz")
+SHAPES: dict[str, list[int]] = json.loads(str(UPSTREAM["shapes"]))
+TOLERANCE = {"backbone": 1e-5, "encoder": 1e-5, "text": 1e-5, "logits": 1e-4, "boxes": 1e-5}
+"""Logits are sums of 256 products, of up to 25 in size."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint as published, beside the tokenizer it lacks."""
+    folder = tmp_path_factory.mktemp("dino")
+    weights = {f"module.{name}": value for name, value in random_weights(SHAPES).items()}
+    weights["module.label_enc.weight"] = torch.zeros(3)
+    torch.save({"model": weights}, folder / "tiny.pth")
+    write_tokenizer(folder / "bert-base-uncased")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hub(folder: Path) -> Path:
+    """The same in the hub's layout."""
+    hub = folder / "hub"
+    load_grounding_dino(folder / "tiny.pth", tiny_config()).save_pretrained(hub)
+    return write_tokenizer(hub)
+
+
+@pytest.fixture(scope="module")
+def dino(folder: Path) -> GroundingDINO:
+    return GroundingDINO(folder / "tiny.pth", device="cpu", config=tiny_config())
+
+
+def differences(model: Any, folder: Path) -> dict[str, float]:
+    got = stages(model, grounding.load_tokenizer(folder / "bert-base-uncased"))
+    return {stage: float(np.abs(got[stage] - UPSTREAM[stage]).max()) for stage in TOLERANCE}
+
+
+def test_every_stage_equals_upstream(folder: Path):
+    apart = differences(load_grounding_dino(folder / "tiny.pth", tiny_config()), folder)
+    assert all(apart[stage] < TOLERANCE[stage] for stage in TOLERANCE), apart
+
+
+def test_queries_equal_upstream_as_a_set(dino: GroundingDINO):
+    logits, boxes = dino.queries(network_input(), caption(TEXT))
+    expected = np.column_stack([UPSTREAM["logits"], UPSTREAM["boxes"]])
+    words = UPSTREAM["logits"].shape[1]
+    assert logits.shape == (QUERIES, 256)
+    assert torch.isneginf(logits[:, words:]).all()
+    assert as_set(logits[:, :words].numpy(), boxes.numpy(), expected) < TOLERANCE["logits"]
+
+
+def test_the_hubs_layout_gives_the_same(folder: Path, hub: Path):
+    apart = differences(load_grounding_dino(hub), folder)
+    assert all(apart[stage] < TOLERANCE[stage] for stage in TOLERANCE), apart
+
+
+def _eager_text(model: Any) -> None:
+    model.model.text_backbone.set_attn_implementation("eager")
+
+
+def _epsilon(model: Any) -> None:
+    for layer in model.model.encoder.layers:
+        layer.deformable_layer.self_attn_layer_norm.eps = 1e-4
+
+
+def _norms_exchanged(model: Any) -> None:
+    layer = model.model.decoder.layers[0]
+    layer.self_attn_layer_norm, layer.encoder_attn_layer_norm = (
+        layer.encoder_attn_layer_norm,
+        layer.self_attn_layer_norm,
+    )
+
+
+@pytest.mark.parametrize("fault", [_eager_text, _epsilon, _norms_exchanged])
+def test_a_fault_shows(fault: Any, folder: Path):
+    model = load_grounding_dino(folder / "tiny.pth", tiny_config())
+    fault(model)
+    apart = differences(model, folder)
+    assert any(apart[stage] > 2 * TOLERANCE[stage] for stage in TOLERANCE), apart
+
+
+@pytest.mark.parametrize("index", range(len(FRAMES)))
+def test_frames_are_prepared_as_upstream_does(index: int):
+    assert np.abs(sampled(prepared(random_picture(*FRAMES[index]))) - UPSTREAM[f"frame{index}"]).max() < 1e-6
+
+
+def test_sizes():
+    assert [grounding.resized(*size) for size in ((480, 720), (720, 1280), (480, 848), (848, 480), (800, 900))] == [
+        (800, 1200),
+        (750, 1333),
+        (755, 1333),
+        (1333, 755),
+        (800, 900),
+    ]
+
+
+def test_boxes_are_the_queries_above_the_threshold_in_their_order(monkeypatch: pytest.MonkeyPatch, folder: Path):
+    monkeypatch.setattr(grounding, "SHORT_SIDE", 96)
+    frame = random_picture(48, 72)
+    dino = GroundingDINO(folder / "tiny.pth", device="cpu", config=tiny_config())
+    logits, boxes = dino.queries(prepared(frame), "a horse.")
+    best = 1 / (1 + np.exp(-logits.numpy().max(axis=1).astype(np.float64)))
+    threshold = float(np.median(best))  # of this picture, so that half are left out
+    monkeypatch.setattr(grounding, "BOX_THRESHOLD", threshold)
+    found = dino.boxes(frame, " A Horse")
+    assert found.dtype == np.float32
+    assert 0 < len(found) < QUERIES
+    assert np.allclose(found, boxes.numpy()[best > threshold], atol=1e-6)
+
+
+def test_the_threshold_itself_is_not_above_it(monkeypatch: pytest.MonkeyPatch):
+    logits = torch.full((3, 256), -torch.inf)
+    logits[:, 1] = torch.tensor([-5.0, 0.0, 5.0])
+    monkeypatch.setattr(grounding, "BOX_THRESHOLD", 0.5)
+    dino = GroundingDINO("nowhere", device="cpu")
+    monkeypatch.setattr(dino, "queries", lambda *_: (logits, torch.eye(4)[:3]))
+    assert np.array_equal(dino.boxes(random_picture(8, 8), "x"), np.eye(4, dtype=np.float32)[[2]])
+
+
+def test_half_precision_stays_near(dino: GroundingDINO, folder: Path):
+    half = GroundingDINO(folder / "tiny.pth", device="cpu", precision="bf16", config=tiny_config())
+    whole, rough = (model.queries(network_input(), "a horse.")[0][:, :4].numpy() for model in (dino, half))
+    assert 0 < np.median(np.abs(whole - rough)) < 0.05 * np.abs(whole).max()
+
+
+def test_loads_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch, folder: Path):
+    calls = []
+    real = grounding.load_grounding_dino
+    monkeypatch.setattr(grounding, "load_grounding_dino", lambda *a: calls.append(a) or real(*a))
+    dino = GroundingDINO(folder / "tiny.pth", device="cpu", config=tiny_config())
+    assert not calls
+    dino.queries(network_input(), "a.")
+    dino.queries(network_input(), "a.")
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (
+            lambda w: w.pop("module.transformer.encoder.layers.1.norm2.bias"),
+            "layers.1.deformable_layer.final_layer_norm",
+        ),
+        (lambda w: w.update({"module.transformer.extra.weight": torch.zeros(1)}), "transformer.extra.weight"),
+        (lambda w: w.update({"module.feat_map.bias": torch.zeros(3)}), "text_projection.bias"),
+    ],
+)
+def test_a_wrong_checkpoint_names_the_weight(change: Any, named: str, folder: Path, tmp_path: Path):
+    weights = {f"module.{name}": value for name, value in random_weights(SHAPES).items()}
+    change(weights)
+    torch.save({"model": weights}, tmp_path / "wrong.pth")
+    with pytest.raises(SetupError, match=named) as raised:
+        load_grounding_dino(tmp_path / "wrong.pth", tiny_config())
+    assert str(tmp_path / "wrong.pth") in str(raised.value)
+
+
+def test_what_is_missing_is_told(folder: Path, tmp_path: Path):
+    with pytest.raises(SetupError, match=r"no\.pth.*weights fetch vmbench"):
+        load_grounding_dino(tmp_path / "no.pth")
+    with pytest.raises(SetupError, match=r"IDEA-Research/never-there.*weights fetch vmbench"):
+        load_grounding_dino("IDEA-Research/never-there")
+    (tmp_path / "cut.pth").write_bytes((folder / "tiny.pth").read_bytes()[:100_000])
+    with pytest.raises(SetupError, match=r"cut\.pth"):
+        load_grounding_dino(tmp_path / "cut.pth", tiny_config())
+    with pytest.raises(SetupError, match="tokenizer"):
+        grounding.load_tokenizer(tmp_path / "bert-base-uncased")
+    write_tokenizer(tmp_path)
+    text = (tmp_path / "vocab.txt").read_text().replace("\n.\n", "\nhere\n")
+    (tmp_path / "vocab.txt").write_text(text)
+    with pytest.raises(SetupError, match="vocabulary"):
+        grounding.load_tokenizer(tmp_path)
+
+
+def test_the_published_size(monkeypatch: pytest.MonkeyPatch):
+    from transformers import GroundingDinoForObjectDetection
+
+    with torch.device("meta"):
+        model = GroundingDinoForObjectDetection(grounding.swin_b_config())
+    count = sum(weight.numel() for name, weight in model.named_parameters() if "swin.layernorm" not in name)
+    pooler = 768 * 768 + 768  # in upstream's count of 232.9 million
+    assert abs(count + pooler - 232.9e6) < 0.1e6
