@@ -1,0 +1,256 @@
+"""one-align as the hub lays it out (q-future/one-align): its sizes, and its weights, each straight to its place.
+
+Every weight must find its place, and every place its weight: upstream's loader draws at random what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vmmetrics.errors import SetupError
+from vmmetrics.perception.vmbench.qalign_frames import DEVIATION, MEAN
+from vmmetrics.perception.vmbench.qalign_language import LanguageSize
+from vmmetrics.perception.vmbench.qalign_network import Network, Sizes
+from vmmetrics.perception.vmbench.qalign_vision import AbstractorSize, VisionSize
+
+MEND = "fetch it again with: vmmetrics weights fetch vmbench"
+
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+"""Lists of which weight is in which file, the format preferred first."""
+
+SINGLE = ("model.safetensors", "pytorch_model.bin")
+"""Names of a checkpoint in one file."""
+
+DERIVED = ".rotary_emb.inv_freq"
+"""End of names that old versions of transformers wrote, of what follows from the sizes."""
+
+LANGUAGE_KEYS = {
+    "vocab_size": "words",
+    "hidden_size": "width",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "intermediate_size": "mlp_width",
+    "rms_norm_eps": "epsilon",
+    "rope_theta": "rope_base",
+}
+VISION_KEYS = {
+    "hidden_size": "width",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "intermediate_size": "mlp_width",
+    "image_size": "image",
+    "patch_size": "patch",
+    "layer_norm_eps": "epsilon",
+}
+ABSTRACTOR_KEYS = {
+    "num_learnable_queries": "queries",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "intermediate_size": "mlp_width",
+    "layer_norm_eps": "epsilon",
+}
+"""Entries of ``config.json`` (the last two in parts of its ``visual_config``), and what we call them."""
+
+_SHOWN = 6  # names listed in a message before "and n more"
+
+
+def find_model(place: Path) -> Path:
+    """Return the folder that holds ``config.json``.
+
+    Args:
+        place: That folder, or a repository's folder in the hub's cache (``models--q-future--one-align``).
+
+    Raises:
+        SetupError: It is neither.
+    """
+    main = place / "refs" / "main"
+    folder = place / "snapshots" / main.read_text(encoding="utf-8").strip() if main.is_file() else place
+    if not (folder / "config.json").is_file():
+        raise SetupError(f"{folder / 'config.json'} is missing; {MEND}")
+    return folder
+
+
+def read_sizes(folder: Path) -> Sizes:
+    """Read ``config.json``; what it leaves out has upstream's default.
+
+    Raises:
+        SetupError: It is no model of this kind, or of a variant that one-align is not.
+    """
+    path = folder / "config.json"
+    config = _read_json(path)
+    if config.get("model_type") != "mplug_owl2":
+        raise SetupError(f"{path}: expected model_type mplug_owl2 but got {config.get('model_type')}")
+    visual = config.get("visual_config") or {}
+    try:
+        eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
+        sizes = Sizes(
+            vision=VisionSize(**_taken(eyes, VISION_KEYS)),
+            abstractor=AbstractorSize(**_taken(abstractor, ABSTRACTOR_KEYS)),
+            language=LanguageSize(**_taken(config, LANGUAGE_KEYS)),
+        )
+    except (AttributeError, TypeError) as error:
+        raise SetupError(f"{path}: not understood: {error}") from error
+    _refuse_variants(path, config, eyes, abstractor, sizes)
+    _check_processor(folder / "preprocessor_config.json", sizes.vision.image)
+    return sizes
+
+
+def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Network:
+    """Build the network and read its weights file by file, each weight straight to the device in the wanted type.
+
+    Beside the finished weights, memory never holds more than one of them.
+
+    Args:
+        folder: From :func:`find_model`.
+        device: Where to.
+        dtype: What the weights are converted to.
+
+    Raises:
+        SetupError: A file is missing or damaged; weights are missing, are of another shape, or have no place. The
+            text names them.
+    """
+    sizes = read_sizes(folder)
+    with torch.device("meta"):  # nothing is drawn only to be overwritten
+        network = Network(sizes)
+    places = network.state_dict()
+    listing, files = _files(folder)
+    _check(listing, places, {name for names in files.values() for name in names or places})
+    found: set[str] = set()
+    for path in files:
+        weights = {n: w.to(device, dtype) for n, w in _weights(path) if not n.endswith(DERIVED)}
+        _check(path, places, {*places, *weights})
+        _check_shapes(path, places, weights)
+        network.load_state_dict(weights, strict=False, assign=True)
+        found |= weights.keys()
+    _check(listing, places, found)
+    return network.requires_grad_(False).eval()
+
+
+def _taken(config: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
+
+
+def _refuse_variants(
+    path: Path, config: Mapping[str, Any], eyes: Mapping[str, Any], abstractor: Mapping[str, Any], sizes: Sizes
+) -> None:
+    """Name what the file asks for and this network does not have."""
+    only = [
+        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.heads),
+        ("hidden_act", config.get("hidden_act"), "silu"),
+        ("rope_scaling", config.get("rope_scaling"), None),
+        ("attention_bias", config.get("attention_bias"), False),
+        ("tie_word_embeddings", config.get("tie_word_embeddings"), False),
+        ("visual_model num_channels", eyes.get("num_channels"), 3),
+        ("visual_abstractor hidden_size", abstractor.get("hidden_size"), sizes.vision.width),
+        ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), sizes.vision.width),
+        ("visual_abstractor grid_size", abstractor.get("grid_size"), sizes.vision.image // sizes.vision.patch),
+    ]
+    strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
+    if strange:
+        raise SetupError(f"{path}: of a kind that is not supported: {', '.join(strange)}")
+
+
+def _check_processor(path: Path, side: int) -> None:
+    """Where the file is there, it must ask for what :mod:`.qalign_frames` does."""
+    if not path.is_file():
+        return
+    config = _read_json(path)
+    size = config.get("size", side)
+    size = size.get("shortest_edge") if isinstance(size, Mapping) else size
+    wanted = {"size": (size, side), "image_mean": (config.get("image_mean"), list(MEAN))}
+    wanted |= {"image_std": (config.get("image_std"), list(DEVIATION)), "resample": (config.get("resample"), 3)}
+    wrong = [f"{key} {got} where {ours} is expected" for key, (got, ours) in wanted.items() if got not in (None, ours)]
+    if wrong:
+        raise SetupError(f"{path}: {', '.join(wrong)}")
+
+
+def _files(folder: Path) -> tuple[Path, dict[Path, list[str] | None]]:
+    """Return what to name in messages, and the files with the names of the weights that should be in each."""
+    for index in INDEXES:
+        listing = folder / index
+        if not listing.is_file():
+            continue
+        files: dict[Path, list[str] | None] = {}
+        for name, file in _read_json(listing).get("weight_map", {}).items():
+            names = files.setdefault(folder / file, [])
+            if names is not None and not name.endswith(DERIVED):
+                names.append(name)
+        absent = [path.name for path in files if not path.is_file()]
+        if absent or not files:
+            raise SetupError(f"{listing} names {_some(absent) or 'no file'}, missing beside it; {MEND}")
+        return listing, files
+    for single in SINGLE:
+        if (folder / single).is_file():
+            return folder / single, {folder / single: None}
+    raise SetupError(f"{folder / INDEXES[1]} is missing; {MEND}")
+
+
+def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
+    """Yield the weights of a file by name, one after another; nothing in it is executed."""
+    try:
+        if path.suffix == ".safetensors":
+            yield from _safetensors(path)
+        else:  # mapped, so that a file of 10 GB is read one weight at a time
+            yield from torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)).items()
+    except pickle.UnpicklingError as error:
+        raise SetupError(f"{path}: holds more than weights, or is damaged; {MEND}. torch says: {error}") from error
+    except (RuntimeError, OSError, EOFError, AttributeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. torch says: {error}") from error
+
+
+def _safetensors(path: Path) -> Iterator[tuple[str, Tensor]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
+    try:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - it is no dict
+                yield name, file.get_tensor(name)
+    except SafetensorError as error:
+        raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. safetensors says: {error}") from error
+
+
+def _check(path: Path, places: Iterable[str], found: Iterable[str]) -> None:
+    """Name what is missing and what is too much."""
+    missing, surplus = sorted(set(places) - set(found)), sorted(set(found) - set(places))
+    faults = [f"misses {_some(missing)}"] if missing else []
+    if surplus:
+        faults.append(f"has {_some(surplus)} besides")
+    if faults:
+        raise SetupError(f"{path}: the checkpoint does not fit: it {' and '.join(faults)}")
+
+
+def _check_shapes(path: Path, places: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
+    wrong = [
+        f"{name} as {tuple(weight.shape)} where {tuple(places[name].shape)} is expected"
+        for name, weight in found.items()
+        if weight.shape != places[name].shape
+    ]
+    if wrong:
+        raise SetupError(f"{path}: the checkpoint does not fit: it has {_some(wrong)}")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}; {MEND}") from error
+    if not isinstance(content, dict):
+        raise SetupError(f"{path}: expected an object but got {type(content).__name__}; {MEND}")
+    return content
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,235 @@
+"""Q-Align's eyes: a vision transformer, and an abstractor that makes a few tokens of a language model from an image.
+
+The modules are named so that one-align's weights load key by key.
+
+References:
+    Ye et al., mPLUG-Owl2: Revolutionizing Multi-modal Large Language Model with Modality Collaboration (2311.04257).
+    Wu et al., Q-Align: Teaching LMMs for Visual Scoring via Discrete Text-Defined Levels (2312.17090).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - torch's own convention
+
+QUICK_GELU = 1.702
+"""Slope of the sigmoid that stands in for the normal distribution in CLIP's GELU."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisionSize:
+    """The numbers that make the vision transformer; the defaults are upstream's.
+
+    Attributes:
+        width: Channels of a token.
+        depth: Number of blocks.
+        heads: Attention heads; they divide ``width``.
+        mlp_width: Hidden channels of a block's perceptron.
+        image: Side of the square input in pixels.
+        patch: Side of a square patch in pixels; divides ``image``.
+        epsilon: Of the norms.
+    """
+
+    width: int = 1024
+    depth: int = 24
+    heads: int = 16
+    mlp_width: int = 4096
+    image: int = 448
+    patch: int = 14
+    epsilon: float = 1e-6
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of an image, the class token included."""
+        return (self.image // self.patch) ** 2 + 1
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractorSize:
+    """The numbers that make the abstractor; the defaults are upstream's.
+
+    Attributes:
+        queries: Tokens that it makes of an image, the end token aside.
+        depth: Number of layers.
+        heads: Attention heads; they divide the width, which is the vision transformer's.
+        mlp_width: Hidden channels of a layer's gated perceptron.
+        epsilon: Of the norm within the perceptron; the others have torch's default of 1e-5.
+    """
+
+    queries: int = 64
+    depth: int = 6
+    heads: int = 16
+    mlp_width: int = 2816
+    epsilon: float = 1e-6
+
+
+class VisionTransformer(nn.Module):  # type: ignore[misc]
+    """ViT with a class token, normed before and after its blocks; all tokens go on."""
+
+    def __init__(self, size: VisionSize) -> None:
+        super().__init__()
+        self.embeddings = Embeddings(size)
+        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(Block(size) for _ in range(size.depth))})
+        self.post_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return (B, tokens, width) of normalised images (B, 3, side, side)."""
+        tokens = self.embeddings(images)
+        for block in self.encoder["layers"]:
+            tokens = block(tokens)
+        return self.post_layernorm(tokens)
+
+
+class Embeddings(nn.Module):  # type: ignore[misc]
+    """Patches and the class token, with learned positions."""
+
+    def __init__(self, size: VisionSize) -> None:
+        super().__init__()
+        self.cls_token = nn.Parameter(torch.empty(1, 1, size.width))
+        self.patch_embed = nn.Conv2d(3, size.width, size.patch, size.patch, bias=False)
+        self.position_embedding = nn.Parameter(torch.empty(1, size.tokens, size.width))
+        self.pre_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return (B, tokens, width), the class token first."""
+        patches = self.patch_embed(images).flatten(2).transpose(1, 2)
+        tokens = torch.cat([self.cls_token.expand(len(images), -1, -1), patches], dim=1)
+        return self.pre_layernorm(tokens + self.position_embedding)
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    """Attention and a perceptron, each normed before and added."""
+
+    def __init__(self, size: VisionSize) -> None:
+        super().__init__()
+        self.input_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
+        self.self_attn = SelfAttention(size.width, size.heads)
+        self.post_attention_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
+        self.mlp = Perceptron(size.width, size.mlp_width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return tokens of the shape given."""
+        tokens = tokens + self.self_attn(self.input_layernorm(tokens))
+        return tokens + self.mlp(self.post_attention_layernorm(tokens))
+
+
+class SelfAttention(nn.Module):  # type: ignore[misc]
+    """Attention whose query, key and value are stored head by head in one matrix: rows are (head, q/k/v, channel)."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query_key_value = nn.Linear(width, 3 * width)
+        self.dense = nn.Linear(width, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return tokens of the shape given."""
+        mixed = self.query_key_value(tokens).unflatten(-1, (self.heads, 3, -1))
+        q, k, v = mixed.permute(3, 0, 2, 1, 4)
+        return self.dense(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class Perceptron(nn.Module):  # type: ignore[misc]
+    """Two layers with CLIP's approximate GELU between them."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(width, hidden)
+        self.fc2 = nn.Linear(hidden, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return tokens of the shape given."""
+        inner = self.fc1(tokens)
+        return self.fc2(inner * torch.sigmoid(QUICK_GELU * inner))
+
+
+class VisualAbstractor(nn.Module):  # type: ignore[misc]
+    """Learned queries that gather an image into tokens of the language model, and an end token."""
+
+    def __init__(self, size: AbstractorSize, vision: VisionSize, out: int) -> None:
+        super().__init__()
+        self.query_embeds = nn.Parameter(torch.empty(1, size.queries, vision.width))
+        layers = nn.ModuleList(Layer(size, vision) for _ in range(size.depth))
+        self.encoder = nn.ModuleDict({"layers": layers})
+        self.visual_fc = nn.Linear(vision.width, out)
+        self.vit_eos = nn.Parameter(torch.empty(1, 1, out))
+
+    def forward(self, image: Tensor) -> Tensor:
+        """Return (B, queries + 1, out) of the vision transformer's tokens (B, n, width)."""
+        queries = self.query_embeds.expand(len(image), -1, -1)
+        for layer in self.encoder["layers"]:
+            queries = layer(queries, image)
+        return torch.cat([self.visual_fc(queries), self.vit_eos.expand(len(image), -1, -1)], dim=1)
+
+
+class Layer(nn.Module):  # type: ignore[misc]
+    """One layer of the abstractor; upstream's names have its parts one level further down."""
+
+    def __init__(self, size: AbstractorSize, vision: VisionSize) -> None:
+        super().__init__()
+        self.crossattention = nn.ModuleDict(
+            {
+                "norm1": nn.LayerNorm(vision.width),
+                "normk": nn.LayerNorm(vision.width),
+                "attention": CrossAttention(size, vision),
+                "output": CrossOutput(size, vision.width),
+            }
+        )
+
+    def forward(self, queries: Tensor, image: Tensor) -> Tensor:
+        """Return queries of the shape given. What attention adds to are the *normed* queries."""
+        part = self.crossattention
+        queries = part["norm1"](queries)
+        attended = part["attention"](queries, torch.cat([queries, part["normk"](image)], dim=1))
+        return part["output"](queries, attended)
+
+
+class CrossAttention(nn.Module):  # type: ignore[misc]
+    """Attention of the queries to themselves and the image; positions count for query and key, not for the value."""
+
+    def __init__(self, size: AbstractorSize, vision: VisionSize) -> None:
+        super().__init__()
+        self.heads = size.heads
+        self.query, self.key, self.value = (nn.Linear(vision.width, vision.width) for _ in range(3))
+        self.register_buffer("q_pos_embed", torch.empty(size.queries, vision.width))
+        self.register_buffer("k_pos_embed", torch.empty(vision.tokens, vision.width))
+
+    def forward(self, queries: Tensor, sources: Tensor) -> Tensor:
+        """Return (B, queries, width) gathered from sources (B, queries + n, width)."""
+        q = self.query(queries + self.q_pos_embed)
+        k = self.key(sources + torch.cat([self.q_pos_embed, self.k_pos_embed]))
+        heads = (x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (q, k, self.value(sources)))
+        return F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
+
+
+class CrossOutput(nn.Module):  # type: ignore[misc]
+    """What follows attention: a projection, then a gated perceptron, each added."""
+
+    def __init__(self, size: AbstractorSize, width: int) -> None:
+        super().__init__()
+        self.out_proj = nn.Linear(width, width)
+        self.norm2 = nn.LayerNorm(width)
+        self.mlp = GatedPerceptron(width, size.mlp_width, size.epsilon)
+
+    def forward(self, queries: Tensor, attended: Tensor) -> Tensor:
+        """Return (B, queries, width)."""
+        queries = queries + self.out_proj(attended)
+        return queries + self.mlp(self.norm2(queries))
+
+
+class GatedPerceptron(nn.Module):  # type: ignore[misc]
+    """SiLU-gated perceptron, normed before its last layer."""
+
+    def __init__(self, width: int, hidden: int, epsilon: float) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(width, hidden)
+        self.w2 = nn.Linear(hidden, width)
+        self.w3 = nn.Linear(width, hidden)
+        self.ffn_ln = nn.LayerNorm(hidden, eps=epsilon)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return tokens of the shape given."""
+        return self.w2(self.ffn_ln(F.silu(self.w1(tokens)) * self.w3(tokens)))
