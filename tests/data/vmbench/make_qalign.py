@@ -303,7 +303,9 @@ def versions() -> str:
     """What the file was made with."""
     from importlib.metadata import version
 
-    return ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "numpy", "pillow", "sentencepiece"))
+    return ", ".join(
+        f"{name} {version(name)}" for name in ("torch", "transformers", "numpy", "pillow", "sentencepiece")
+    )
 
 
 if __name__ == "__main__":

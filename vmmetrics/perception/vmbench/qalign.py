@@ -8,7 +8,8 @@ the last place are computed.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +25,11 @@ from vmmetrics.perception.vmbench.qalign_files import find_model, load_network
 from vmmetrics.perception.vmbench.qalign_frames import normalised, shades, squared
 from vmmetrics.perception.vmbench.qalign_network import Network, Question, answer, pose
 from vmmetrics.perception.vmbench.qalign_prompt import LEVELS, read_prompt
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device, in_batches
 from vmmetrics.types import FloatArray
+
+HUB_ID = "q-future/one-align"
+"""The published model."""
 
 WINDOW = 3
 """Frames of a window."""
@@ -53,15 +57,26 @@ class Loaded:
 class QAlignRater:
     """A :class:`~vmmetrics.perception.vmbench.models.WindowRater`.
 
+    Nothing is ever downloaded: a hub id must be in the local cache.
+
     Args:
-        place: Folder of q-future/one-align: a copy of its files, or the repository's folder in the hub's cache.
-        shelf: Where it runs, and with which models it shares the device.
+        source: Hub id, a folder with the files of that repository, or its folder in the hub's cache.
+        device: Where it runs; None takes a GPU where there is one.
         precision: What it is computed in; scores, too, are as fine as this allows (in fp16 steps of 2⁻¹¹ above 0.5).
             Default: fp16, as released, on a GPU; fp32 on a CPU.
+        shelf: Whom it shares the device with; None for nobody.
     """
 
-    def __init__(self, place: Path, shelf: Shelf, precision: Precision | None = None) -> None:
-        self.place = place
+    def __init__(
+        self,
+        source: str | Path = HUB_ID,
+        device: str | None = None,
+        precision: Precision | None = None,
+        shelf: Shelf | None = None,
+    ) -> None:
+        self.source = source
+        shelf = shelf or Shelf(torch.device(device or default_device()))
+        self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
         self._held = Held("Q-Align", self._load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
 
@@ -84,45 +99,38 @@ class QAlignRater:
         result: FloatArray = scores.double().cpu().numpy()
         return result
 
-    @torch.inference_mode()  # type: ignore[misc]
     def logits(self, frames: UInt8Array, windows: NDArray[np.int64]) -> Tensor:
         """Return (W, 5) logits of the levels, best first, on the device; arguments as for :meth:`rate`."""
         loaded = self._held.get()
         shown, within = np.unique(windows, return_inverse=True)
-        seen = self._see(loaded, frames, shown)
-        rows = list(torch.from_numpy(within.reshape(windows.shape)).to(seen.device))
-        answers = in_batches(
-            lambda batch: list(answer(loaded.network, loaded.question, seen[torch.stack(list(batch))])),
-            rows,
-            WINDOWS_AT_ONCE,
-            self._held,
-        )
-        return torch.stack(answers)
 
-    def _see(self, loaded: Loaded, frames: UInt8Array, shown: NDArray[np.int64]) -> Tensor:
-        """Return (N, tokens, width) of the frames ``shown``; later ones are scaled while the network sees earlier ones."""
+        def answers(rows: Sequence[NDArray[np.int64]]) -> list[Tensor]:
+            batch = torch.from_numpy(np.stack(rows)).to(self.device)
+            return list(answer(loaded.network, loaded.question, seen[batch]))
+
+        with torch.inference_mode():
+            seen = self._see(loaded, [frames[index] for index in shown])
+            rows = list(within.reshape(windows.shape))
+            return torch.stack(in_batches(answers, rows, WINDOWS_AT_ONCE, self._held))
+
+    def _see(self, loaded: Loaded, frames: Sequence[UInt8Array]) -> Tensor:
+        """Return (T, tokens, width) of frames; later ones are scaled while the network sees earlier ones."""
         side = loaded.network.sizes.vision.image
+
+        def tokens(batch: Sequence[Future[UInt8Array]]) -> list[Tensor]:
+            pixels = torch.from_numpy(np.stack([frame.result() for frame in batch])).to(self.device)
+            return list(loaded.network.see(normalised(pixels, loaded.table)))
+
         with ThreadPoolExecutor(THREADS) as pool:
-            scaled = [pool.submit(squared, frames[index], side) for index in shown]
-            tokens = in_batches(
-                lambda batch: list(self._see_batch(loaded, np.stack([f.result() for f in batch]))),
-                scaled,
-                FRAMES_AT_ONCE,
-                self._held,
-            )
-        return torch.stack(tokens)
+            scaled = [pool.submit(squared, frame, side) for frame in frames]
+            return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._held))
 
-    def _see_batch(self, loaded: Loaded, pixels: UInt8Array) -> Tensor:
-        images = normalised(torch.from_numpy(pixels).to(loaded.table.device), loaded.table)
-        return loaded.network.see(images)
-
-    @torch.inference_mode()  # type: ignore[misc]
     def _load(self) -> Loaded:
-        folder = find_model(self.place)
+        folder = find_model(self.source)
         prompt = read_prompt(folder / "tokenizer.model")
-        network = load_network(folder, self._held.shelf.device, DTYPES[self.precision])
-        table = shades().to(network.lm_head.weight)
-        return Loaded(network, pose(network, prompt, WINDOW), table)
+        with torch.inference_mode():
+            network = load_network(folder, self.device, DTYPES[self.precision])
+            return Loaded(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
 
 
 class QAlignQuality:
@@ -148,7 +156,7 @@ def windows_of(count: int) -> NDArray[np.int64]:
     >>> windows_of(2).tolist()
     [[0, 0, 0], [0, 1, 1]]
     """
-    windows = np.arange(count)[:, None] + np.array([-1, 0, 1])
+    windows: NDArray[np.int64] = np.arange(count, dtype=np.int64)[:, None] + np.array([-1, 0, 1])
     windows[0] = 0
     if count == 2:
         windows[1] = (0, 1, 1)

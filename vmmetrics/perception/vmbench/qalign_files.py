@@ -62,20 +62,36 @@ ABSTRACTOR_KEYS = {
 _SHOWN = 6  # names listed in a message before "and n more"
 
 
-def find_model(place: Path) -> Path:
+def find_model(source: str | Path) -> Path:
     """Return the folder that holds ``config.json``.
 
     Args:
-        place: That folder, or a repository's folder in the hub's cache (``models--q-future--one-align``).
+        source: That folder, a repository's folder in the hub's cache (``models--q-future--one-align``), or the id of a
+            repository that is in the hub's cache.
 
     Raises:
-        SetupError: It is neither.
+        SetupError: It is none of these.
     """
+    place = Path(source)
     main = place / "refs" / "main"
-    folder = place / "snapshots" / main.read_text(encoding="utf-8").strip() if main.is_file() else place
-    if not (folder / "config.json").is_file():
-        raise SetupError(f"{folder / 'config.json'} is missing; {MEND}")
-    return folder
+    if main.is_file():
+        place = place / "snapshots" / main.read_text(encoding="utf-8").strip()
+    elif not place.is_dir() and len(place.parts) == 2:
+        place = _in_cache(str(source))
+    if not (place / "config.json").is_file():
+        raise SetupError(f"{place / 'config.json'} is missing; {MEND}")
+    return place
+
+
+def _in_cache(repository: str) -> Path:
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
+    found = try_to_load_from_cache(repository, "config.json")
+    if not isinstance(found, str):
+        raise SetupError(f"{repository} is not in the hub's cache; fetch it with: vmmetrics weights fetch vmbench")
+    return Path(found).parent
 
 
 def read_sizes(folder: Path) -> Sizes:
@@ -121,8 +137,9 @@ def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Netw
     with torch.device("meta"):  # nothing is drawn only to be overwritten
         network = Network(sizes)
     places = network.state_dict()
-    listing, files = _files(folder)
-    _check(listing, places, {name for names in files.values() for name in names or places})
+    listing, files, listed = _files(folder)
+    if listed is not None:  # told before 16 GB are read
+        _check(listing, places, listed)
     found: set[str] = set()
     for path in files:
         weights = {n: w.to(device, dtype) for n, w in _weights(path) if not n.endswith(DERIVED)}
@@ -131,7 +148,9 @@ def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Netw
         network.load_state_dict(weights, strict=False, assign=True)
         found |= weights.keys()
     _check(listing, places, found)
-    return network.requires_grad_(False).eval()
+    network.requires_grad_(False)
+    network.eval()
+    return network
 
 
 def _taken(config: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -172,43 +191,43 @@ def _check_processor(path: Path, side: int) -> None:
         raise SetupError(f"{path}: {', '.join(wrong)}")
 
 
-def _files(folder: Path) -> tuple[Path, dict[Path, list[str] | None]]:
-    """Return what to name in messages, and the files with the names of the weights that should be in each."""
+def _files(folder: Path) -> tuple[Path, list[Path], set[str] | None]:
+    """Return what to name in messages, the files, and the weights that should be in them where a list says so."""
     for index in INDEXES:
         listing = folder / index
         if not listing.is_file():
             continue
-        files: dict[Path, list[str] | None] = {}
-        for name, file in _read_json(listing).get("weight_map", {}).items():
-            names = files.setdefault(folder / file, [])
-            if names is not None and not name.endswith(DERIVED):
-                names.append(name)
+        places = _read_json(listing).get("weight_map") or {}
+        files = [folder / name for name in sorted(set(places.values()))]
         absent = [path.name for path in files if not path.is_file()]
         if absent or not files:
             raise SetupError(f"{listing} names {_some(absent) or 'no file'}, missing beside it; {MEND}")
-        return listing, files
+        return listing, files, {name for name in places if not name.endswith(DERIVED)}
     for single in SINGLE:
         if (folder / single).is_file():
-            return folder / single, {folder / single: None}
+            return folder / single, [folder / single], None
     raise SetupError(f"{folder / INDEXES[1]} is missing; {MEND}")
 
 
 def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights of a file by name, one after another; nothing in it is executed."""
     try:
-        if path.suffix == ".safetensors":
-            yield from _safetensors(path)
-        else:  # mapped, so that a file of 10 GB is read one weight at a time
-            yield from torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)).items()
+        for name, value in _safetensors(path) if path.suffix == ".safetensors" else _pickled(path):
+            if not isinstance(value, Tensor):
+                raise SetupError(f"{path}: expected tensors only but {name} is of type {type(value).__name__}")
+            yield name, value
     except pickle.UnpicklingError as error:
         raise SetupError(f"{path}: holds more than weights, or is damaged; {MEND}. torch says: {error}") from error
     except (RuntimeError, OSError, EOFError, AttributeError) as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
         raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. torch says: {error}") from error
 
 
-def _safetensors(path: Path) -> Iterator[tuple[str, Tensor]]:
+def _pickled(path: Path) -> Iterator[tuple[str, Any]]:
+    mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
+    yield from torch.load(path, map_location="cpu", weights_only=True, mmap=mapped).items()
+
+
+def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         from safetensors import SafetensorError, safe_open
     except ModuleNotFoundError as error:

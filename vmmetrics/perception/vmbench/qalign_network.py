@@ -96,7 +96,16 @@ def pose(network: Network, prompt: Prompt, images: int) -> Question:
 
 
 def answer(network: Network, question: Question, windows: Tensor) -> Tensor:
-    """Return (B, 5) logits of the levels, best first, of windows (B, images, tokens, width) from :meth:`Network.see`."""
+    """Say how well each level answers.
+
+    Args:
+        network: As given to :func:`pose`.
+        question: What that returned.
+        windows: (B, images, tokens, width) from :meth:`Network.see`.
+
+    Returns:
+        (B, 5) logits of the levels, best first.
+    """
     seen = windows.flatten(1, 2)
     tokens = F.pad(seen, (0, 0, 0, len(question.after)))
     tokens[:, seen.shape[1] :] = question.after
