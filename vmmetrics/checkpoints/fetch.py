@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +19,9 @@ from vmmetrics.checkpoints.folder import (
     inspect,
     read_lock,
     record,
+    record_listing,
     weights_home,
-)  # fmt: skip
+)
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, select
 from vmmetrics.checkpoints.sources import Remote, addresses, archive_name, find_copies, is_offline, list_remote
 from vmmetrics.checkpoints.whole import fault_of
@@ -76,12 +78,12 @@ def fetch(
     home = home or weights_home()
     entries = select(names)
     lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
+    if lacking and copies is None and (offline or is_offline()):
+        raise SetupError(directions(lacking))
     _ask_about_licences([found.entry for found in lacking], listener)
     try:
         if copies is not None:
             _copy_all(lacking, copies, home, listener, alone=len(entries) == 1)
-        elif lacking and (offline or is_offline()):
-            raise SetupError(directions(lacking))
         elif lacking:
             _download_all(lacking, home, mirror, listener)
     except OSError as error:
@@ -119,15 +121,18 @@ def _ask_about_licences(entries: list[Published], listener: Listener) -> None:
 
 
 def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: Listener) -> None:
-    plan = []
+    lists, plan = [], []
     for found in lacking:
-        remotes = [r for r in list_remote(found.entry, mirror) if r.path not in found.files]
-        plan += [(found.entry, remote) for remote in remotes]
+        remotes = list_remote(found.entry, mirror)
+        lists.append((found.entry, [remote.path for remote in remotes]))
+        lacked = [remote for remote in remotes if remote.path not in found.files]
+        plan += [(found.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
     check_room(home, sum(_still_to_come(home, entry, remote) for entry, remote in plan))
+    for entry, names in lists:
+        (home / entry.name).mkdir(parents=True, exist_ok=True)
+        record_listing(entry, home, names)
     for entry, remote in plan:
-        folder = home / entry.name
-        folder.mkdir(parents=True, exist_ok=True)
-        with _alone_in(folder, entry, listener):
+        with _alone_in(home / entry.name, entry, listener):
             if remote.path not in inspect(entry, home).files:  # nobody else has brought it meanwhile
                 _bring(entry, remote, home, listener)
 

@@ -6,11 +6,12 @@ file have changed, or where :func:`inspect` is asked to.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -119,8 +120,8 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
         SetupError: A file cannot be read.
     """
     folder = (home or weights_home()) / entry.name
-    recorded = read_lock(folder)
-    names, missing = _needed(entry, folder, recorded)
+    recorded, listed = _read_lock(folder)
+    names, missing = _needed(entry, folder, {*recorded, *listed})
     files, faults, records = {}, {}, dict(recorded)
     try:
         for name in names:
@@ -134,27 +135,27 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
     except OSError as error:
         raise SetupError(f"{error.filename}: cannot be read: {error.strerror}") from error
     if records != recorded:
-        _write_lock(entry, folder, records)
+        with contextlib.suppress(OSError):  # where nothing can be recorded, everything is hashed at every start
+            _write_lock(entry, folder, records, listed)
     return Inspection(entry, folder, files, tuple(missing), faults)
 
 
 def read_lock(folder: Path) -> dict[str, dict[str, Any]]:
     """Return what is recorded of a checkpoint's files, by name; nothing where there is no (readable) record."""
-    try:
-        files = json.loads((folder / LOCK).read_text(encoding="utf-8"))["files"]
-        return {
-            name: {"bytes": int(f["bytes"]), "mtime_ns": int(f["mtime_ns"]), "sha256": str(f["sha256"])}
-            for name, f in files.items()
-            if is_inside(name)
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+    return _read_lock(folder)[0]
 
 
 def record(entry: Published, home: Path, name: str, sha256: str) -> None:
     """Record the hash of a file that has just been put in place."""
     folder = home / entry.name
-    _write_lock(entry, folder, {**read_lock(folder), name: _record(folder / name, sha256)}, must=True)
+    files, listed = _read_lock(folder)
+    _write_lock(entry, folder, {**files, name: _record(folder / name, sha256)}, listed)
+
+
+def record_listing(entry: Published, home: Path, names: Iterable[str]) -> None:
+    """Record which files the publisher has, so that a fetch that was broken off is not taken for whole."""
+    folder = home / entry.name
+    _write_lock(entry, folder, read_lock(folder), names)
 
 
 def hash_of(path: Path) -> str:
@@ -174,7 +175,7 @@ def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any]
     return None
 
 
-def _needed(entry: Published, folder: Path, recorded: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[str], list[str]]:
     """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
     there = sorted(
         name for p in folder.rglob("*") if p.is_file() and _is_weight(name := p.relative_to(folder).as_posix())
@@ -187,7 +188,7 @@ def _needed(entry: Published, folder: Path, recorded: Mapping[str, Any]) -> tupl
             missing.add(file.path)
     for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
         wanted |= _shards(folder, index)
-    for name in recorded:
+    for name in known:
         if (described := entry.described(name)) is not None and not described.optional:
             wanted.add(name)
     missing |= wanted - set(there)
@@ -236,10 +237,20 @@ def _record(path: Path, sha256: str) -> dict[str, Any]:
     return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": sha256}
 
 
-def _write_lock(entry: Published, folder: Path, files: Mapping[str, Any], *, must: bool = False) -> None:
-    """Write the record; a folder that cannot be written is one whose files are hashed at every start."""
+def _read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """What is recorded by name, and the names that the publisher listed."""
     try:
-        write_json(folder / LOCK, {"format": 1, "name": entry.name, "source": entry.source, "files": dict(files)})
-    except OSError:
-        if must:
-            raise
+        lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+        files = {
+            name: {"bytes": int(f["bytes"]), "mtime_ns": int(f["mtime_ns"]), "sha256": str(f["sha256"])}
+            for name, f in lock["files"].items()
+            if is_inside(name)
+        }
+        return files, [name for name in lock.get("listed", ()) if is_inside(name)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}, []
+
+
+def _write_lock(entry: Published, folder: Path, files: Mapping[str, Any], listed: Iterable[str]) -> None:
+    lock = {"format": 1, "name": entry.name, "source": entry.source, "listed": sorted(listed), "files": dict(files)}
+    write_json(folder / LOCK, lock)

@@ -15,7 +15,7 @@ _ZIPPED = (".pt", ".pth", ".bin")
 def fault_of(path: Path, name: str | None = None) -> str | None:
     """Say what is wrong with a file's form, or None.
 
-    The form of ``.safetensors``, ``.pt``, ``.pth``, ``.bin`` and ``.json`` is looked at. torch's old format, which is no
+    The form of ``.safetensors``, ``.pt``, ``.pth``, ``.bin`` and ``.json`` is looked at. torch's old format, no
     archive, cannot be told cut off from whole.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli import cas, doctor, merge, score, show
+from vmmetrics.cli import cas, doctor, merge, score, show, weights
 from vmmetrics.errors import VMMetricsError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("show")(show.show)
 app.command("merge")(merge.merge)
 app.command("doctor")(doctor.doctor)
 app.add_typer(cas.app, name="cas")
+app.add_typer(weights.app, name="weights")
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vmmetrics.checkpoints import Published, inspect, select
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.run import provenance
@@ -25,6 +26,10 @@ _EXTRAS = {  # module: (what it adds, command)
     "pandas": ("Table.to_pandas", 'pip install "vmmetrics[parquet]"'),
     "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
     "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
+    "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
+    "onnxruntime": ("the published pose models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
+    "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
+    "huggingface_hub": ("'vmmetrics weights fetch' from the Hugging Face hub", 'pip install "vmmetrics[vmbench]"'),
     "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
 }
 _REINSTALL = "pip install --force-reinstall vmmetrics"
@@ -53,6 +58,7 @@ def check_up() -> dict[str, list[Finding]]:
         "Packages": [_package(name, module) for name, module in _NEEDED.items()],
         "Extras": [_extra(module) for module in _EXTRAS],
         "Weights": [_weight(name) for name in load_manifest()],
+        "Published weights (preset vmbench)": [_published(entry) for entry in select(["vmbench"])],
         "Presets": [_preset(name) for name in preset_names()],
         "Current folder": [_folder()],
     }
@@ -91,6 +97,16 @@ def _weight(name: str) -> Finding:
     except SetupError as error:
         return Finding(name, False, str(error), _REINSTALL)
     return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 as shipped")
+
+
+def _published(entry: Published) -> Finding:
+    """What is here of a published checkpoint; that nothing is, is no fault."""
+    found = inspect(entry, effort="sizes")
+    if found.whole:
+        return Finding(entry.name, True, f"{found.path}, {entry.licence}")
+    if not found.files and not found.faults:
+        return Finding(entry.name, None, f"not in {found.folder}; needed by {entry.used_by}", found.command)
+    return Finding(entry.name, False, found.problem, found.command)
 
 
 def _preset(name: str) -> Finding:

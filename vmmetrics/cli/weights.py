@@ -1,0 +1,179 @@
+"""``vmmetrics weights``: which published checkpoints there are, and getting, checking and finding them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.checkpoints import Inspection, Published
+    from vmmetrics.checkpoints.download import Progress as Told
+    from vmmetrics.checkpoints.fetch import Listener
+
+EXIT_DAMAGED = 1
+
+app = typer.Typer(help="Published weights: list, fetch, verify, find.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_weights(
+    names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all.")] = None,
+) -> None:
+    """List the published checkpoints, what needs them, and what is here."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from vmmetrics.checkpoints import inspect, load_published, select, weights_home
+    from vmmetrics.checkpoints.fetch import gigabytes
+    from vmmetrics.cli.progress import open_consoles
+
+    output, _ = open_consoles()
+    home = weights_home()
+    grid = Table(box=SIMPLE_HEAD)
+    grid.add_column("name", no_wrap=True)
+    for title in ("set", "for", "licence", "source"):
+        grid.add_column(title, overflow="fold")
+    grid.add_column("size", justify="right", no_wrap=True)
+    grid.add_column("here", no_wrap=True)
+    for entry in select(names) if names else load_published().values():
+        state, style = _state(inspect(entry, home, "sizes"))
+        size = ("" if _is_exact(entry) else "~") + gigabytes(entry.size)
+        cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, _where(entry), size)
+        grid.add_row(*map(Text, cells), Text(state, style))
+    output.print(grid)
+    output.print(Text(f"weights folder: {home}"), soft_wrap=True)
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Checkpoints and sets, such as vmbench.", show_default=False)],
+    copies: Annotated[
+        Path | None, typer.Option("--from", help="Take them from a folder with copies; no network.")
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(help="Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)"),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Never touch the network; say what is missing and where to put it.")
+    ] = False,
+    accept_licence: Annotated[
+        bool, typer.Option("--accept-licence", help="Agree to the licences that have to be agreed to.")
+    ] = False,
+) -> None:
+    """Fetch published weights; what was cut off goes on, what is here and whole is left alone."""
+    from rich.text import Text
+
+    from vmmetrics.checkpoints import fetch as fetching
+    from vmmetrics.cli.progress import open_consoles
+
+    output, messages = open_consoles()
+    with _Bars(messages) as bars:
+        listener = bars.listener(accept_licence)
+        found = fetching.fetch(names, listener, mirror=mirror, copies=copies, offline=offline)
+    for one in found:
+        output.print(Text(f"{one.entry.name}: {one.path}"), soft_wrap=True)
+
+
+@app.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all that are here.")] = None,
+) -> None:
+    """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
+    from rich.text import Text
+
+    from vmmetrics.checkpoints import inspect, load_published, select, weights_home
+    from vmmetrics.cli.progress import open_consoles
+
+    output, _ = open_consoles()
+    home = weights_home()
+    entries = select(names) if names else [e for e in load_published().values() if (home / e.name).is_dir()]
+    if not entries:
+        output.print(Text(f"no published weights in {home}"), soft_wrap=True)
+    wrong = 0
+    for entry in entries:
+        found = inspect(entry, home, "all")
+        wrong += not found.whole
+        said = "ok" if found.whole else f"{found.problem}; mend it with: {found.command}"
+        output.print(Text(f"{entry.name}: {said}", "" if found.whole else "red"), soft_wrap=True)
+    if wrong:
+        raise typer.Exit(EXIT_DAMAGED)
+
+
+@app.command()
+def path(
+    name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None,
+) -> None:
+    """Print where a checkpoint lies, checked, or where the weights folder is."""
+    from vmmetrics.checkpoints import resolve, weights_home
+
+    typer.echo(weights_home() if name is None else resolve(name))
+
+
+def _state(found: Inspection) -> tuple[str, str]:
+    if found.faults:
+        return "damaged", "red"
+    if not found.missing:
+        return "yes", "green"
+    return ("partly", "yellow") if found.files else ("-", "dim")
+
+
+def _where(entry: Published) -> str:
+    return entry.source if entry.hub else urlsplit(entry.files[0].url or "").netloc
+
+
+def _is_exact(entry: Published) -> bool:
+    return all(file.bytes is not None for file in entry.files if file.about is not None or file.bytes is not None)
+
+
+class _Bars:
+    """A bar per file on a terminal, and a line per file that has come."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self._console = console
+        self._bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+    def __enter__(self) -> _Bars:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def listener(self, accept: bool) -> Listener:
+        """What :func:`~vmmetrics.checkpoints.fetch.fetch` talks to."""
+        from vmmetrics.checkpoints.fetch import Listener
+
+        def agree(entry: Published) -> bool:
+            if not accept and not (sys.stdin.isatty() and self._console.is_terminal):
+                return False  # the refusal says the notice
+            self._say(f"{entry.name}: {entry.notice}")
+            if accept:
+                return True
+            self._bars.stop()
+            agreed = typer.confirm("Do you agree?", err=True)
+            self._bars.start()
+            return agreed
+
+        return Listener(self._say, agree, self._bar)
+
+    def _bar(self, name: str, file: str) -> Told:
+        task = self._bars.add_task(f"{name}/{file}", total=None)
+
+        def told(done: int, total: int | None) -> None:
+            self._bars.update(task, completed=done, total=total, visible=done != total)
+
+        return told
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
