@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentencepiece")
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from qalign_tiny import CLIP, SHAPES_448, UPSTREAM, noise, write_model  # noqa: E402
+
 from vmmetrics.clip import Clip  # noqa: E402
 from vmmetrics.errors import ClipError  # noqa: E402
 from vmmetrics.perception.scene import Models, Scene  # noqa: E402
@@ -25,32 +28,14 @@ from vmmetrics.perception.vmbench.qalign_frames import PADDING, normalised, shad
 from vmmetrics.perception.vmbench.qalign_network import Network, Sizes, pose  # noqa: E402
 from vmmetrics.perception.vmbench.qalign_prompt import read_prompt  # noqa: E402
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "vmbench"
 TOLERANCE = 1e-5
 """Of logits up to 4.3; 3.4e-6 is measured, and the slightest of the changes below moves them by 1.6e-4."""
-
-
-def _maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_qalign", DATA / "make_qalign.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-MAKE = _maker()
-UPSTREAM = dict(np.load(DATA / "qalign.npz"))
-SHAPES = {name: tuple(shape) for name, shape in json.loads(str(UPSTREAM["shapes"])).items()}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model that the released code ran, in one file."""
-    folder = tmp_path_factory.mktemp("one-align")
-    weights = {name: torch.from_numpy(value) for name, value in MAKE.random_weights(SHAPES).items()}
-    torch.save(weights, folder / "pytorch_model.bin")
-    (folder / "config.json").write_text(str(UPSTREAM["config"]))
-    (folder / "tokenizer.model").write_bytes(UPSTREAM["vocabulary"].tobytes())
-    return folder
+    return write_model(tmp_path_factory.mktemp("one-align"))
 
 
 @pytest.fixture
@@ -60,7 +45,7 @@ def rater(folder: Path) -> QAlignRater:
 
 def difference(rater: QAlignRater) -> float:
     """Largest difference of the clip's logits to the released code's."""
-    return float(np.abs(rater.logits(MAKE.CLIP, windows_of(7)).numpy() - UPSTREAM["logits32"]).max())
+    return float(np.abs(rater.logits(CLIP, windows_of(7)).numpy() - UPSTREAM["logits32"]).max())
 
 
 def test_the_fixture_can_tell():
@@ -74,14 +59,14 @@ def test_logits_equal_upstream(rater: QAlignRater):
 
 def test_image_tokens_equal_upstream(rater: QAlignRater):
     with torch.inference_mode():
-        tokens = rater._see(rater._held.get(), MAKE.CLIP[:2]).numpy()
+        tokens = rater._see(rater._held.get(), CLIP[:2]).numpy()
     assert np.abs(UPSTREAM["tokens"]).max() > 1
     assert np.abs(tokens - UPSTREAM["tokens"]).max() < TOLERANCE
 
 
 def test_scores_of_a_clip_equal_upstream(rater: QAlignRater):
     nothing: dict[str, object] = dict.fromkeys(("flow", "camera", "segmenter", "tracker", "pose"))
-    clip = Clip(MAKE.CLIP, np.arange(7) / 8, 8.0)
+    clip = Clip(CLIP, np.arange(7) / 8, 8.0)
     quality = Scene(clip, Models(**nothing, quality=QAlignQuality(rater))).quality
     assert quality.shape == (7,)
     assert quality.dtype == np.float64
@@ -91,8 +76,8 @@ def test_scores_of_a_clip_equal_upstream(rater: QAlignRater):
 def test_half_precision_is_as_near_as_upstream_s_own(folder: Path):
     rounding = np.abs(UPSTREAM["scores16"] - UPSTREAM["scores32"]).max()
     half = QAlignRater(folder, "cpu", "fp16")
-    assert half.logits(MAKE.CLIP, windows_of(7)).dtype == torch.float16
-    scores = half.rate(MAKE.CLIP, windows_of(7))
+    assert half.logits(CLIP, windows_of(7)).dtype == torch.float16
+    scores = half.rate(CLIP, windows_of(7))
     assert np.array_equal(scores, scores.astype(np.float16))
     assert np.abs(scores - UPSTREAM["scores16"]).max() < 2 * rounding < 5e-3
 
@@ -105,7 +90,7 @@ def test_a_frame_is_seen_once_and_the_prompt_read_once(rater: QAlignRater, monke
     remember = qalign_network.remember
     monkeypatch.setattr(qalign_network, "remember", lambda *args: read.append(1) or remember(*args))
     for _ in range(2):
-        rater.rate(MAKE.CLIP, windows_of(7))
+        rater.rate(CLIP, windows_of(7))
     assert seen == [7, 7]
     assert read == [1]
 
@@ -132,7 +117,7 @@ def test_what_is_not_finite_is_no_score(rater: QAlignRater):
     with torch.inference_mode():
         rater._held.get().network.model.norm.weight[0] = torch.inf
     with pytest.raises(ClipError, match="Q-Align is not finite in fp32"):
-        rater.rate(MAKE.CLIP, windows_of(7))
+        rater.rate(CLIP, windows_of(7))
 
 
 @pytest.mark.parametrize("count", range(1, 7))
@@ -148,8 +133,8 @@ def test_the_prompt_s_numbers_equal_upstream(folder: Path):
 
 def test_pixels_equal_upstream():
     assert PADDING == (122, 116, 104)
-    for shape, hashes in zip(MAKE.SHAPES_448, UPSTREAM["pixels"], strict=True):
-        pixels = torch.from_numpy(squared(MAKE.noise(shape), 448)[None].copy())
+    for shape, hashes in zip(SHAPES_448, UPSTREAM["pixels"], strict=True):
+        pixels = torch.from_numpy(squared(noise(shape), 448)[None].copy())
         for dtype, expected in zip((torch.float32, torch.float16), hashes, strict=True):
             images = normalised(pixels, shades().to(dtype)).contiguous()
             assert images.shape == (1, 3, 448, 448)

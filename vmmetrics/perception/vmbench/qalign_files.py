@@ -168,10 +168,18 @@ def _refuse_variants(
         ("attention_bias", config.get("attention_bias"), False),
         ("tie_word_embeddings", config.get("tie_word_embeddings"), False),
         ("visual_model num_channels", eyes.get("num_channels"), 3),
-        ("visual_abstractor hidden_size", abstractor.get("hidden_size"), sizes.vision.width),
-        ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), sizes.vision.width),
+        ("visual_abstractor hidden_size", abstractor.get("hidden_size"), eyes_width),
+        ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
         ("visual_abstractor grid_size", abstractor.get("grid_size"), sizes.vision.image // sizes.vision.patch),
     ]
+    eyes_width, width = sizes.vision.width, sizes.language.width
+    for whole, heads in (
+        (eyes_width, sizes.vision.heads),
+        (eyes_width, sizes.abstractor.heads),
+        (width, sizes.language.heads),
+    ):
+        if whole % heads:
+            raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
     strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
     if strange:
         raise SetupError(f"{path}: of a kind that is not supported: {', '.join(strange)}")
