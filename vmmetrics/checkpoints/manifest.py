@@ -114,14 +114,14 @@ def published(name: str) -> Published:
     return select([name])[0]
 
 
-def select(names: Iterable[str]) -> list[Published]:
-    """Return the checkpoints of these names and sets, each once, in the order of the manifest.
+def select(names: Iterable[str] | None = None) -> list[Published]:
+    """Return the checkpoints of these names and sets, each once, in the order of the manifest; None for all.
 
     Raises:
         SetupError: A name is neither; the text has the nearest one.
     """
     known = load_published()
-    wanted = set(names)
+    wanted = set(known if names is None else names)
     sets = {s for entry in known.values() for s in entry.sets}
     for name in sorted(wanted - known.keys() - sets):
         near = difflib.get_close_matches(name, [*known, *sets], n=1)

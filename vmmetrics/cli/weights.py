@@ -30,7 +30,7 @@ def list_weights(
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.checkpoints import inspect, load_published, select, weights_home
+    from vmmetrics.checkpoints import inspect, select, weights_home
     from vmmetrics.checkpoints.fetch import gigabytes
     from vmmetrics.cli.progress import open_consoles
 
@@ -42,7 +42,7 @@ def list_weights(
         grid.add_column(title, overflow="fold")
     grid.add_column("size", justify="right", no_wrap=True)
     grid.add_column("here", no_wrap=True)
-    for entry in select(names) if names else load_published().values():
+    for entry in select(names or None):
         state, style = _state(inspect(entry, home, "sizes"))
         size = ("" if _is_exact(entry) else "~") + gigabytes(entry.size)
         cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, _where(entry), size)
@@ -89,12 +89,12 @@ def verify(
     """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
     from rich.text import Text
 
-    from vmmetrics.checkpoints import inspect, load_published, select, weights_home
+    from vmmetrics.checkpoints import inspect, select, weights_home
     from vmmetrics.cli.progress import open_consoles
 
     output, _ = open_consoles()
     home = weights_home()
-    entries = select(names) if names else [e for e in load_published().values() if (home / e.name).is_dir()]
+    entries = [entry for entry in select(names or None) if names or (home / entry.name).is_dir()]
     if not entries:
         output.print(Text(f"no published weights in {home}"), soft_wrap=True)
     wrong = 0
