@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from vmmetrics.cas.warps import Frames, grid, noise_field, short_side, smooth_walk
+from vmmetrics.cas.warps import Frames, bump, grid, noise_field, short_side, smooth_walk
 from vmmetrics.types import FloatArray
 
 Rng = np.random.Generator
@@ -144,7 +144,55 @@ def _pace(frames: Frames, beside: Beside, rng: Rng) -> Frames:
     return np.asarray(beside.fine[places[places < len(beside.fine)][: len(frames)]])
 
 
+def _flames(frames: Frames, _beside: Beside, rng: Rng) -> Frames:
+    """Fire, smoke or running water over part of the picture: motion that is never the same and yet as it should be."""
+    count, height, width = frames.shape[:3]
+    size = short_side(frames)
+    tints = np.array([[255, 150, 40], [200, 200, 205], [190, 215, 235]])
+    tint = tints[rng.integers(len(tints))]
+    speed, angle = rng.uniform(0.1, 0.5) * size / count, rng.choice([-np.pi / 2, 0.0, np.pi])
+    place = (rng.uniform(0.2, 0.8) * width, rng.uniform(0.3, 0.9) * height)
+    where = bump(frames, np.array(place), rng.uniform(0.45, 0.9) * size)
+    density = np.zeros((count, height, width), np.float32)
+    for share in (0.3, 0.15, 0.075):  # eddies, the smaller the shorter their life
+        life = max(2.0, share * 2.5 * count)
+        knots = [noise_field(rng, frames, share * size)[..., 0] for _ in range(int(count / life) + 2)]
+        for t in range(count):
+            number, turn = divmod(t / life, 1.0)
+            eddies = np.cos(turn * np.pi / 2) * knots[int(number)] + np.sin(turn * np.pi / 2) * knots[int(number) + 1]
+            gone = np.array([[1, 0, speed * t * np.cos(angle)], [0, 1, speed * t * np.sin(angle)]])
+            moved = cv2.warpAffine(eddies.astype(np.float32), gone, (width, height), borderMode=cv2.BORDER_REFLECT_101)
+            density[t] += share**0.5 * moved
+    thick = where * (0.5 + 0.5 * np.tanh(1.5 * density))
+    return np.asarray(frames + thick[..., None] * (tint - frames * 0.7) * 0.9 + 0.5).clip(0, 255).astype(np.uint8)
+
+
+def _sparks(frames: Frames, _beside: Beside, rng: Rng) -> Frames:
+    """Sparks fly from a point and fall: many small things, fast and short-lived."""
+    count, height, width = frames.shape[:3]
+    size, number = short_side(frames), int(rng.integers(60, 160))
+    source = np.array([rng.uniform(0.3, 0.7) * width, rng.uniform(0.3, 0.6) * height])
+    angles, born = rng.uniform(0, 2 * np.pi, number), rng.uniform(-0.4, 0.8, number)
+    speeds, lives = rng.uniform(0.2, 1.0, number) * size, rng.uniform(0.3, 0.7, number)
+    tones = rng.uniform(140, 255, (number, 3))
+    shown = frames.copy()
+    for t, frame in enumerate(shown):
+        age = t / count - born
+        for i in np.flatnonzero((age > 0) & (age < lives)):
+            tail, tip = (_flight(source, angles[i], speeds[i], size, a) for a in (max(age[i] - 0.05, 0), age[i]))
+            cv2.line(frame, tail, tip, tones[i].tolist(), max(1, round(size / 100)), cv2.LINE_AA)
+    return shown
+
+
+def _flight(source: FloatArray, angle: float, speed: float, size: int, age: float) -> tuple[int, int]:
+    """Return the pixel of a spark ``age`` (in clip lengths) after it left ``source``."""
+    x = source[0] + speed * age * np.cos(angle)
+    y = source[1] + speed * age * np.sin(angle) + 0.6 * size * age**2
+    return round(float(x)), round(float(y))
+
+
 HARMLESS: dict[str, Change] = {
     "cut": _cut, "camera": _camera, "mirror": _mirror, "light": _light, "quick": _quick, "shots": _shots,
-    "dissolve": _dissolve, "pan": _pan, "passer": _passer, "pace": _pace,
+    "dissolve": _dissolve, "pan": _pan, "passer": _passer, "pace": _pace, "flames": _flames,
+    "sparks": _sparks,
 }  # fmt: skip

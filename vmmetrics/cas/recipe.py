@@ -21,7 +21,7 @@ from vmmetrics.cas.sources import listed_sources
 from vmmetrics.weights import weights_folder
 
 RENDERS = 6
-SAMPLES = 6
+SAMPLES = 2
 FOOTAGE = Path(__file__).resolve().parents[3] / "shared" / "real-clips"
 KEPT = Path("cas-ladder")
 
