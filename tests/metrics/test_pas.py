@@ -146,3 +146,14 @@ def test_upstreams_definition_adds_up_over_the_clip():
     # Ten steps of 6 px on the disc and none behind it: upstream's amplitude is their sum in diagonals.
     result = pas.measure(scene_of(views_of(STILL, 11), lambda t: (120.0 + 6 * t, 120.0)), "vmbench")
     assert result.score == pytest.approx(10 * 6 / DIAGONAL, rel=0.1)
+
+
+def test_a_picture_that_never_goes_on_is_not_a_still_one():
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (9, 15, 20, 3)).astype(np.uint8).repeat(16, 1).repeat(16, 2)
+    nothing = DiscSegmenter([], lambda t: None)
+    models = Models(DISFlow(), GlobalMotion(), nothing, GridTracker(), None, None)  # type: ignore[arg-type]
+    result = pas.measure(Scene(Clip(frames, np.arange(9) / 8, 8.0), models), "vmmetrics")
+    assert result.score is None and "tell what moves" in (result.missing or "")
+    still = pas.measure(Scene(Clip(frames[:1].repeat(9, 0), np.arange(9) / 8, 8.0), models), "vmmetrics")
+    assert still.score == 0.0

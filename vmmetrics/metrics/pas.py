@@ -34,6 +34,9 @@ BARELY_MOVING = 0.25
 Such a point is on the background that the rim of a mask lets in, or on a piece taken for moving that hardly does.
 """
 
+UNKNOWN_SHARE = 0.5
+"""Share of frame pairs with unknown camera from which on not to have found a thing does not mean that nothing moves."""
+
 UPSTREAM_GRID = 900
 """The released code's 30 x 30 grid over the frame; what falls inside the mask is kept."""
 
@@ -60,6 +63,8 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
     if len(clip) == 1:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
     tracks = _subject_tracks(scene)
+    if not scene.objects.objects and _camera_unknown(scene) >= UNKNOWN_SHARE:
+        return AmplitudeResult(None, "the picture changes too much from frame to frame to tell what moves by itself")
     step = max(1, min(round(clip.fps / PERCEIVED_RATE), len(clip) - 1))
     camera = _camera_over(scene.camera.homographies, step)
     middle = (np.arange(len(camera)) + 0.5) * step
@@ -76,6 +81,12 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         protocol=protocol,
     )
     return _in_every_frame(result, step, len(clip))
+
+
+def _camera_unknown(scene: Scene) -> float:
+    """Share of the frame pairs in which no motion of the camera explains the picture."""
+    kinds = scene.camera.kinds
+    return sum(kind == "unknown" for kind in kinds) / len(kinds)
 
 
 def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
