@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_from_clips_to_tables(vmmetrics: Any, make_clips: Any, tmp_path: Path, capsys: Captured) -> None:
+    clips = make_clips("good/1", "good/2", "fair/1", "fair/2")
+    assert vmmetrics("score", clips, "--out", "run") == 0
+    capsys.readouterr()
+    written = [f for kind in ("csv", "markdown", "latex") for f in (f"--{kind}", f"table.{kind}")]
+    assert vmmetrics("leaderboard", "run", "--by", "mss", *written) == 0
+    shown = capsys.readouterr().out
+    assert "good" in shown
+    assert "fair" in shown
+    assert "Wan2.1" in shown
+    assert "not comparable" in shown
+    assert "which is not the mean of its columns" in shown
+    assert "common prompts, p " in shown
+    for kind in ("csv", "markdown", "latex"):
+        assert "good" in (tmp_path / f"table.{kind}").read_text()
+    assert vmmetrics("leaderboard", "run", "--by", "mss", "--no-published") == 0
+    assert "Wan2.1" not in capsys.readouterr().out
+
+
+def test_what_is_no_run(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
+    assert vmmetrics("leaderboard", tmp_path) == 2
+    assert "no run directory" in capsys.readouterr().err

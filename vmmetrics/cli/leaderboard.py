@@ -1,0 +1,98 @@
+"""``vmmetrics leaderboard``: models side by side, with how sure their order is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from vmmetrics.run.board import Board
+    from vmmetrics.run.published_rows import PublishedRow
+
+
+class By(StrEnum):
+    """Columns to rank by."""
+
+    AVERAGE = "average"
+    CAS = "cas"
+    MSS = "mss"
+    OIS = "ois"
+    PAS = "pas"
+    TCS = "tcs"
+
+
+def leaderboard(
+    runs: Annotated[
+        list[str], typer.Argument(help="Run directories; NAME=DIRECTORY names the model of one.", show_default=False)
+    ],
+    by: Annotated[By, typer.Option(help="Column to rank by.")] = By.AVERAGE,
+    published: Annotated[bool, typer.Option(help="VMBench's published rows below ours.")] = True,
+    csv: Annotated[Path | None, typer.Option(help="Write a CSV with everything.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs).")] = None,
+) -> None:
+    """Rank the models of some runs: means with intervals over prompts, steps tested in pairs, places by resampling.
+
+    Runs of different presets, protocols or weights get a table each.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.run import leaderboard_text as text
+    from vmmetrics.run.leaderboard import make_boards
+    from vmmetrics.run.published_rows import published_rows
+
+    output, messages = open_consoles()
+    boards = make_boards(runs, by.value)
+    known = published_rows() if published else []
+    for board in boards:
+        _print(board, known, output)
+    if len(boards) > 1:
+        messages.print("Several tables: their numbers are not comparable with one another", style="bold")
+    for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
+        if path is not None:
+            _write(path, write(boards, known))
+            messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from vmmetrics.cli.progress import printable
+    from vmmetrics.run import leaderboard_text as text
+    from vmmetrics.run.board import COLUMNS
+
+    title = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}"
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    grid.add_column("", justify="right")
+    grid.add_column("model", overflow="fold")
+    for column in COLUMNS:
+        grid.add_column(column if column == "average" else column.upper(), justify="right", no_wrap=True)
+    for row in board.rows:
+        cells = [text.cell_lines(row.cells[column], row.prompts) for column in COLUMNS]
+        shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
+        grid.add_row(str(row.rank or text.NONE), Text(printable(row.model)), *shown)
+    if published:
+        grid.add_section()
+        grid.add_row("", Text(text.published_title(board), "italic"))
+    for known in published:
+        scores = [text.published_average(known), *(f"{known.scores[m]:.1f}" for m in COLUMNS[1:])]
+        grid.add_row("", Text(known.model), *scores, style="dim")
+    output.print(grid)
+    output.print(Text(board.label, "bold"), soft_wrap=True)
+    for remark in text.remarks(board, published):
+        output.print(Text(f"- {printable(remark)}"), soft_wrap=True)
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_bytes(content.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: cannot be written: {error.strerror or error}") from error
