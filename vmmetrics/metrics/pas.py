@@ -9,7 +9,7 @@ import numpy as np
 
 from vmmetrics.functional import perceptible_amplitude_score
 from vmmetrics.functional.camera_motion import project
-from vmmetrics.perception.points import spread_queries
+from vmmetrics.perception.points import KEY_SECONDS, moving_queries
 from vmmetrics.perception.protocols import PointTracks
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
@@ -19,13 +19,6 @@ PERCEIVED_RATE = 12.0
 
 From frame to frame at 30 a second the tracker's jitter, and trembling that no viewer sees, add up; and a clip at half
 the frame rate is measured in the same steps.
-"""
-
-KEY_SECONDS = 0.5
-"""Time between the frames that points are taken from.
-
-What is seen to move for a third of the time gets a third of the points: one doubtful decision about one slow piece of
-one frame changes the score little.
 """
 
 BARELY_MOVING = 0.25
@@ -62,6 +55,8 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
         return perceptible_amplitude_score(subject.xy, background.xy, size, protocol=protocol)
     if len(clip) == 1:
         return perceptible_amplitude_score(np.zeros((1, 0, 2)), None, size, fps=clip.fps, protocol=protocol)
+    if released is not None and not scene.objects.objects:
+        return AmplitudeResult(None, "the subject is not found")
     tracks = _subject_tracks(scene)
     if not scene.objects.objects and _camera_unknown(scene) >= UNKNOWN_SHARE:
         return AmplitudeResult(None, "the picture changes too much from frame to frame to tell what moves by itself")
@@ -111,12 +106,7 @@ def _subject_tracks(scene: Scene) -> PointTracks:
     frames, objects = len(scene.clip), scene.objects
     if not objects.objects:
         return PointTracks(np.zeros((frames, 0, 2)), np.zeros((frames, 0), np.bool_), np.zeros(0, np.int64))
-    count = max(1, round(frames / scene.clip.fps / KEY_SECONDS))
-    keys = [int((i + 0.5) * frames / count) for i in range(count)]
-    masks = objects.labels[keys] > 0
-    if objects.moving is not None:
-        masks |= objects.moving[keys]
-    return scene.track("moving", spread_queries(masks, objects.scale, keys))
+    return scene.track("moving", moving_queries(scene))
 
 
 def _on_what_moves(tracks: FloatArray, visible: BoolArray, camera: FloatArray, near: BoolArray) -> BoolArray:

@@ -9,7 +9,7 @@ import numpy as np
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.disappearance import LEFT
 from vmmetrics.perception.key_frames import released_key_frames, released_step
-from vmmetrics.perception.points import grid_queries, object_tracks
+from vmmetrics.perception.points import grid_queries, object_tracks, unsteady_objects
 from vmmetrics.perception.protocols import Objects, PointTracks, ReleasedFlow, ReleasedObjects, SceneObject
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import Box, Event, MetricResult, Protocol
@@ -54,7 +54,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     its points.
     """
     items = scene.objects.objects
-    tracks = object_tracks(scene, [item for item in items if not item.present.all()])
+    tracks = object_tracks(scene, unsteady_objects(scene.objects))
     frames = np.arange(len(scene.clip))
     no_points = PointTracks(np.zeros((len(frames), 0, 2)), np.zeros((len(frames), 0), np.bool_), np.zeros(0, np.int64))
     return [
