@@ -50,6 +50,11 @@ class Shelf:
         while self._held and torch.cuda.mem_get_info(self.device)[0] < needed * HEADROOM:
             self._held[0].put_away()
 
+    def put_away_others(self, held: Held[Any]) -> None:
+        """Put every model but ``held`` away."""
+        for other in [other for other in self._held if other is not held]:
+            other.put_away()
+
     def used(self, held: Held[Any]) -> None:
         """Note that ``held`` has been used just now."""
         with self._lock:
