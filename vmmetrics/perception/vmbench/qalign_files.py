@@ -161,6 +161,14 @@ def _refuse_variants(
     path: Path, config: Mapping[str, Any], eyes: Mapping[str, Any], abstractor: Mapping[str, Any], sizes: Sizes
 ) -> None:
     """Name what the file asks for and this network does not have."""
+    eyes_width, width = sizes.vision.width, sizes.language.width
+    for whole, heads in (
+        (eyes_width, sizes.vision.heads),
+        (eyes_width, sizes.abstractor.heads),
+        (width, sizes.language.heads),
+    ):
+        if whole % heads:
+            raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
     only = [
         ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.heads),
         ("hidden_act", config.get("hidden_act"), "silu"),
@@ -172,14 +180,6 @@ def _refuse_variants(
         ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
         ("visual_abstractor grid_size", abstractor.get("grid_size"), sizes.vision.image // sizes.vision.patch),
     ]
-    eyes_width, width = sizes.vision.width, sizes.language.width
-    for whole, heads in (
-        (eyes_width, sizes.vision.heads),
-        (eyes_width, sizes.abstractor.heads),
-        (width, sizes.language.heads),
-    ):
-        if whole % heads:
-            raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
     strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
     if strange:
         raise SetupError(f"{path}: of a kind that is not supported: {', '.join(strange)}")
