@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +134,7 @@ def _matrix(found: Mapping[str, list[Record]], prompts: list[str]) -> FloatArray
         for column, metric in enumerate(METRICS):
             values = [r.scores[metric] for r in found.get(prompt, ()) if r.error is None and metric in r.scores]
             if values:
-                matrix[row, column] = SCALE * np.mean(np.sort(values))
+                matrix[row, column] = SCALE * math.fsum(values) / len(values)
     return matrix
 
 

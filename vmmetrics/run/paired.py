@@ -37,7 +37,8 @@ def resampled_means(scores: FloatArray) -> FloatArray:
     rng = np.random.default_rng(SEED)
     means = []
     for rows in _rows(RESAMPLES, prompts):
-        drawn = rng.multinomial(prompts, np.full(prompts, 1 / prompts), size=rows).astype(np.float64)
+        chosen = rng.integers(prompts, size=(rows, prompts)) + prompts * np.arange(rows)[:, None]
+        drawn = np.bincount(chosen.ravel(), minlength=rows * prompts).reshape(rows, prompts).astype(np.float64)
         with np.errstate(invalid="ignore"):
             means.append((drawn @ filled) / (drawn @ there))
     return np.concatenate(means).reshape(RESAMPLES, models, metrics)
