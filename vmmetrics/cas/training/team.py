@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import distributed
 
-from vmmetrics.perception.vmbench.plausibility import default_device
+from vmmetrics.perception.vmbench.runtime import default_device
 
 Thing = TypeVar("Thing")
 

@@ -23,7 +23,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.functional.commonsense_adherence import LEVELS
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench.checkpoints import as_meta
-from vmmetrics.perception.vmbench.plausibility import DTYPES, VideoMAEPlausibility
+from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
+from vmmetrics.perception.vmbench.runtime import DTYPES
 from vmmetrics.perception.vmbench.videomae import VideoMAE
 from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip

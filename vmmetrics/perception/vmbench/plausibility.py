@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -16,11 +15,9 @@ from vmmetrics.functional.commonsense_adherence import LEVELS
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
 from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
-from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device, in_batches
+from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.types import FloatArray, Look
-
-Precision = Literal["fp32", "fp16", "bf16"]
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 LEVEL_SCORES = np.linspace(0, 1, len(LEVELS))
 """Score of each level, Bad..Perfect."""
@@ -30,31 +27,41 @@ PARTS = 5
 MOMENTS = 4
 """Stretches of a view that it is explained by."""
 
+_NAME = "VideoMAE V2"
+
 BATCH_MEMORY = 2**30
 """Bytes that the activations of one batch may take; what views a batch holds follows from it."""
 
 
-def default_device() -> str:
-    """Return "cuda" where there is a GPU, else "cpu"."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+PUBLISHED = SIZES["giant"]
+"""Size of VMBench's classifier."""
+_PUBLISHED_BYTES = 1_011_617_797 * 4
 
 
 class VideoMAEPlausibility:
     """A :class:`~vmmetrics.perception.protocols.PlausibilityModel`.
 
     Args:
-        model: The classifier, with a class per level, Bad to Perfect.
+        model: The classifier, with a class per level, Bad to Perfect; or what loads it when it is needed.
         plan: How views lie over a clip.
-        device: Where it runs; None takes a GPU where there is one.
+        device: Where it runs; None takes a GPU where there is one. What loads by itself knows its own.
         precision: What matrix products are computed in; weights and norms stay float32. The released code has fp16 on
             a GPU. Default: that there, fp32 on a CPU.
     """
 
     def __init__(
-        self, model: VideoMAE, plan: ViewPlan, device: str | None = None, precision: Precision | None = None
+        self,
+        model: VideoMAE | Held[VideoMAE],
+        plan: ViewPlan,
+        device: str | None = None,
+        precision: Precision | None = None,
     ) -> None:
-        self.device = torch.device(device or default_device())
-        self.model = model.to(self.device).eval()
+        if isinstance(model, Held):
+            self._held = model
+        else:
+            ready, place = model, Shelf(torch.device(device or default_device()))
+            self._held = Held(_NAME, lambda: ready.to(place.device).eval(), 0, place)
+        self.device = self._held.shelf.device
         self.plan = plan
         self.precision: Precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
 
@@ -72,11 +79,20 @@ class VideoMAEPlausibility:
         cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
     ) -> VideoMAEPlausibility:
         """Do :meth:`load` with a checkpoint that has been read."""
-        model = build_videomae(checkpoint, len(LEVELS)).requires_grad_(False)
-        model.checkpointing = True  # for the gradient behind looked(), which would not fit beside giant's weights
+        model = _classifier(checkpoint)
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
         return cls(model, plan, device, precision)
+
+    @classmethod
+    def published(cls, path: Path, shelf: Shelf, precision: Precision | None = None) -> VideoMAEPlausibility:
+        """Take VMBench's checkpoint, which is read when it is first needed.
+
+        Raises:
+            SetupError: Then, if the file does not hold such a classifier.
+        """
+        held = Held(_NAME, lambda: _classifier(read_checkpoint(path)).to(shelf.device), _PUBLISHED_BYTES, shelf)
+        return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image), None, precision)
 
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64 probabilities, one row per view, those that are equal repeated."""
@@ -101,9 +117,9 @@ class VideoMAEPlausibility:
         views = self._views(frames)
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
-        size = self._batch_size()
-        batches = [distinct[start : start + size] for start in range(0, len(distinct), size)]
-        logits = np.concatenate([self._logits(viewer, batch) for batch in batches])
+        logits = np.stack(
+            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held)
+        )
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
@@ -134,8 +150,10 @@ class VideoMAEPlausibility:
         """(3, T, size, size) view to (T, size, size): the rise of its log-odds for each pixel that is hidden."""
         batch = torch.from_numpy(pixels)[None].to(self.device).requires_grad_()
         scores = torch.as_tensor(LEVEL_SCORES, dtype=torch.float64, device=self.device)
-        with torch.enable_grad():  # in float32: gradients underflow in fp16
-            probabilities = self.model(batch).double().softmax(dim=-1)
+        # Gradients underflow in fp16; bfloat16 will do for an explanation where float32 is ten times slower.
+        autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
+        with torch.enable_grad(), autocast:
+            probabilities = self._held.get()(batch).double().softmax(dim=-1)
             log_odds = torch.logit((probabilities @ scores)[0], eps=1e-6)
             (slope,) = torch.autograd.grad(log_odds, batch)
         hidden = batch.mean(dim=(3, 4), keepdim=True)
@@ -150,12 +168,19 @@ class VideoMAEPlausibility:
         half = self.precision != "fp32"
         autocast = torch.autocast(self.device.type, dtype=DTYPES[self.precision], enabled=half)
         with torch.inference_mode(), autocast:
-            logits: FloatArray = self.model(batch).double().cpu().numpy()
+            logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
         return logits
 
     def _batch_size(self) -> int:
         """Views whose activations in one block (tokens, qkv, and the perceptron's around GELU) fit into the memory."""
-        net: Architecture = self.model.net
+        net: Architecture = self._held.get().net
         values = net.tokens * (2 * net.mlp_width + 8 * net.width)
         bytes_each = 4 if self.precision == "fp32" else 2
         return max(1, BATCH_MEMORY // (values * bytes_each))
+
+
+def _classifier(checkpoint: Checkpoint) -> VideoMAE:
+    model = build_videomae(checkpoint, len(LEVELS))
+    model.requires_grad_(False)
+    model.checkpointing = True  # for the gradient behind looked(), which would not fit beside giant's weights
+    return model
