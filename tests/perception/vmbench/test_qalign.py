@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -23,9 +22,9 @@ from vmmetrics.clip import Clip  # noqa: E402
 from vmmetrics.errors import ClipError  # noqa: E402
 from vmmetrics.perception.scene import Models, Scene  # noqa: E402
 from vmmetrics.perception.vmbench import qalign, qalign_language, qalign_network  # noqa: E402
-from vmmetrics.perception.vmbench.qalign import PARAMETERS, QAlignQuality, QAlignRater, windows_of  # noqa: E402
+from vmmetrics.perception.vmbench.qalign import PARAMETERS, Loaded, QAlignQuality, QAlignRater, windows_of  # noqa: E402
 from vmmetrics.perception.vmbench.qalign_frames import PADDING, normalised, shades, squared  # noqa: E402
-from vmmetrics.perception.vmbench.qalign_network import Network, Sizes, pose  # noqa: E402
+from vmmetrics.perception.vmbench.qalign_network import Network, Sizes  # noqa: E402
 from vmmetrics.perception.vmbench.qalign_prompt import read_prompt  # noqa: E402
 
 TOLERANCE = 1e-5
@@ -234,8 +233,7 @@ def test_a_wrong_network_is_told(name: str, rater: QAlignRater, folder: Path):
     loaded = rater._held.get()
     with torch.inference_mode():
         MUTATIONS[name](loaded.network)
-        question = pose(loaded.network, read_prompt(folder / "tokenizer.model"), qalign.WINDOW)
-    rater._held._net = replace(loaded, question=question)
+    rater._held._net = Loaded.of(loaded.network, read_prompt(folder / "tokenizer.model"))
     assert difference(rater) > 10 * TOLERANCE
 
 

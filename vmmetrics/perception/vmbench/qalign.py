@@ -24,7 +24,7 @@ from vmmetrics.perception.vmbench.models import UInt8Array, WindowRater
 from vmmetrics.perception.vmbench.qalign_files import find_model, load_network
 from vmmetrics.perception.vmbench.qalign_frames import normalised, shades, squared
 from vmmetrics.perception.vmbench.qalign_network import Network, Question, answer, pose
-from vmmetrics.perception.vmbench.qalign_prompt import LEVELS, read_prompt
+from vmmetrics.perception.vmbench.qalign_prompt import LEVELS, Prompt, read_prompt
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device, in_batches
 from vmmetrics.types import FloatArray
 
@@ -53,6 +53,12 @@ class Loaded:
     question: Question
     table: Tensor
 
+    @classmethod
+    def of(cls, network: Network, prompt: Prompt) -> Loaded:
+        """Read the prompt with a network that is on its device, without gradients."""
+        with torch.inference_mode():
+            return cls(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
+
 
 class QAlignRater:
     """A :class:`~vmmetrics.perception.vmbench.models.WindowRater`.
@@ -78,7 +84,7 @@ class QAlignRater:
         shelf = shelf or Shelf(torch.device(device or default_device()))
         self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
-        self._held = Held("Q-Align", self._load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
+        self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
 
     def rate(self, frames: UInt8Array, windows: NDArray[np.int64]) -> FloatArray:
         """Return (W,) float64 in 0..1, 1 best.
@@ -125,12 +131,11 @@ class QAlignRater:
             scaled = [pool.submit(squared, frame, side) for frame in frames]
             return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._held))
 
-    def _load(self) -> Loaded:
+    def load(self) -> Loaded:
+        """Read the model from :attr:`source`; a subclass may get it from elsewhere."""
         folder = find_model(self.source)
         prompt = read_prompt(folder / "tokenizer.model")
-        with torch.inference_mode():
-            network = load_network(folder, self.device, DTYPES[self.precision])
-            return Loaded(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
+        return Loaded.of(load_network(folder, self.device, DTYPES[self.precision]), prompt)
 
 
 class QAlignQuality:
