@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import sys
 import threading
 import zipfile
 from hashlib import sha256
@@ -260,6 +261,13 @@ def test_a_mirror_whose_files_are_not_those_it_lists(
     server.put(f"/many/{LOCK}", b"[]")
     with pytest.raises(SetupError, match="not a record"):
         fetch(["many"], heard.listener, mirror=server.url)
+
+
+def test_the_hub_needs_its_package(home: Path, publish: Publish, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    publish("many", file("a.bin"), hub="org/repo")
+    with pytest.raises(SetupError, match=r"needs huggingface_hub: pip install 'vmmetrics\[vmbench\]'"):
+        fetch(["many"], heard.listener)
 
 
 def test_two_processes_fetch_one_after_the_other(

@@ -9,7 +9,7 @@ import pytest
 from small_checkpoints import BODY, Publish, file, safetensors
 
 from vmmetrics.checkpoints import folder as module
-from vmmetrics.checkpoints import inspect, resolve, weights_home
+from vmmetrics.checkpoints import inspect, resolve, resolve_all, weights_home
 from vmmetrics.checkpoints.folder import LOCK, Effort
 from vmmetrics.errors import SetupError
 
@@ -59,6 +59,17 @@ def test_what_is_missing_is_named_with_place_and_command(home: Path, publish: Pu
     assert "*.txt, config.json not found" in said
     assert str(home / "many") in said
     assert said.endswith("vmmetrics weights fetch many")
+
+
+def test_several_are_complained_of_at_once(home: Path, publish: Publish) -> None:
+    publish("one", file("a.bin", BODY))
+    publish("two", file("b.bin", BODY))
+    publish("three", file("c.bin"))
+    put(home, "three/c.bin", BODY)
+    put(home, "two/b.bin", b"short")
+    with pytest.raises(SetupError, match=r"(?s)a\.bin not found.*b\.bin has 5 bytes.*weights fetch one two$"):
+        resolve_all(["one", "two", "three"])
+    assert resolve_all(["three"]) == {"three": home / "three" / "c.bin"}
 
 
 @pytest.mark.parametrize("published", [True, False])

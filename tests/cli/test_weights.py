@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import io
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from vmmetrics.checkpoints import load_published, manifest
 from vmmetrics.checkpoints.manifest import Published, PublishedFile
+from vmmetrics.cli import weights
 
 Captured = pytest.CaptureFixture[str]
 BODY = b"weights" * 1000
@@ -56,6 +60,16 @@ def test_a_licence_is_said_once_and_asked_for(vmmetrics: Any, home: Path, small:
     assert str(home / "own" / "a.bin") in shown.out
     assert vmmetrics("weights", "fetch", "small") == 0
     assert "Not for sale." not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_person_is_asked(small: Path, monkeypatch: pytest.MonkeyPatch, answer: bool) -> None:
+    console = Console(force_terminal=True, file=io.StringIO())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("typer.confirm", lambda question, err: answer)
+    with weights._Bars(console) as bars:
+        assert bars.listener(accept=False).agree(manifest.published("own")) is answer
+    assert "Not for sale." in console.file.getvalue()
 
 
 def test_verify_finds_the_damaged_one(vmmetrics: Any, home: Path, small: Path, capsys: Captured) -> None:

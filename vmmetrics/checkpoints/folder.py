@@ -108,6 +108,23 @@ def resolve(name: str, home: Path | None = None) -> Path:
     return found.path
 
 
+def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
+    """Do :func:`resolve` for several checkpoints, and say at once what is wrong with any of them.
+
+    Raises:
+        SetupError: As for :func:`resolve`; one command mends them all.
+    """
+    found = [inspect(published(name), home) for name in names]
+    broken = [one for one in found if not one.whole]
+    if broken:
+        problems = "\n  ".join(one.problem for one in broken)
+        raise SetupError(
+            f"Weights are missing or damaged:\n  {problems}\n"
+            f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}"
+        )
+    return {one.entry.name: one.path for one in found}
+
+
 def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
     """Look at what is there of a checkpoint, and record the hashes of what was not looked at before.
 
