@@ -32,7 +32,7 @@ from vmmetrics.metrics import ois
 from vmmetrics.perception.embedded.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
 from vmmetrics.perception.embedded.pose import COCO, BlazePose, assemble, keypoint_scores
 from vmmetrics.perception.embedded.pose_tracking import SearchSettings, Track, torso
-from vmmetrics.perception.presets import load_preset
+from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.types import BoolArray, FloatArray
 from vmmetrics.weights import weight_path
@@ -124,7 +124,7 @@ def jittered(region: Region, rng: np.random.Generator) -> Region:
 def sample_errors(step: int, windows_per_clip: int) -> list[Sample]:
     networks = BlazePoseNetworks(weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full"), 2)
     pose_model, rng, samples = BlazePose(2), np.random.default_rng(0), []
-    models, taken, number = load_preset("embedded", 2).models, Counter[str](), 0
+    models, taken, number = load_preset("embedded", Wanted(threads=2)).models, Counter[str](), 0
     for name, _, clip in windows(PEOPLE + SMALL_PEOPLE, LENGTH):
         taken[name] += 1
         if taken[name] > windows_per_clip:
@@ -192,7 +192,7 @@ def noise(samples: list[Sample]) -> None:
 def people() -> None:
     accepted = BlazePose(2)
     anything = BlazePose(2, SearchSettings(person_quality=0.0, person_frames=5, person_seconds=0.0))
-    models = load_preset("embedded", 2).models
+    models = load_preset("embedded", Wanted(threads=2)).models
     for name, first, clip in windows(PEOPLE + SMALL_PEOPLE + NOBODY, 49):
         found = accepted.people(scene_of(clip, models))
         best = max((t.quality for t in anything.people(scene_of(clip, models))), default=0.0)
@@ -204,7 +204,7 @@ def people() -> None:
 
 
 def clean() -> None:
-    models, scores = load_preset("embedded", 2).models, []
+    models, scores = load_preset("embedded", Wanted(threads=2)).models, []
     for name, first, clip in windows(PEOPLE + SMALL_PEOPLE, LENGTH):
         result = ois.measure(scene_of(clip, models), "vmmetrics")
         print(
@@ -256,7 +256,7 @@ def drawn_defects(track: Track, clip: Clip, rng: np.random.Generator) -> list[De
 
 
 def defects() -> None:
-    models, rng = load_preset("embedded", 2).models, np.random.default_rng(5)
+    models, rng = load_preset("embedded", Wanted(threads=2)).models, np.random.default_rng(5)
     pose_model = BlazePose(2)
     tables: dict[bool, dict[tuple[str, float], FloatArray]] = {}
     for name, first, clip in sorted(windows(PEOPLE, LENGTH), key=lambda w: w[:2] in TUNED_ON):

@@ -18,7 +18,7 @@ from vmmetrics.types import METRICS, AmplitudeResult, MetricResult
 def bare_preset(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = SimpleNamespace()
     preset = Preset(Models(nothing, nothing, nothing, nothing, nothing, nothing), {}, {}, published_models=True)
-    monkeypatch.setattr(suite_module, "load_preset", lambda name, threads: preset)
+    monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: preset)
 
 
 def clip_of(frames: int = 4) -> Clip:
@@ -79,7 +79,7 @@ def test_only_published_models_under_the_released_protocol_are_comparable(
 ) -> None:
     nothing = SimpleNamespace()
     preset = Preset(Models(*[nothing] * 6), {}, {}, published_models=preset_is_published)
-    monkeypatch.setattr(suite_module, "load_preset", lambda name, threads: preset)
+    monkeypatch.setattr(suite_module, "load_preset", lambda name, wanted: preset)
     suite = Suite(protocol=protocol)
     assert suite.describe()["comparable"] is comparable
     assert ("not comparable" in suite.label) is not comparable

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics import cas, mss, ois, pas, tcs
-from vmmetrics.perception.presets import load_preset, with_cas_model
+from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import METRICS, AmplitudeResult, MetricResult, Protocol
 from vmmetrics.video import read_clip
@@ -57,7 +57,7 @@ class ClipScores:
         results: A result per metric that ran, scored or missing.
         errors: Why a metric failed, by metric; such a metric has no result.
         seconds: Wall time, decoding included.
-        notes: What the reader had to assume or change.
+        notes: What the reader had to assume or change, and what the models had to do to fit this machine.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Suite:
     """Scores clips with one preset, protocol and set of metrics.
 
     Args:
-        preset: Which models: ``"embedded"`` (needs no download).
+        preset: Which models: ``"embedded"`` (needs no download) or ``"vmbench"`` (the published ones).
         protocol: Which definition: ``"vmmetrics"``, or ``"vmbench"`` for the released code's.
         metrics: Keys of the metrics wanted.
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's (see
@@ -122,7 +122,8 @@ class Suite:
         self.preset = preset
         self.protocol: Protocol = protocol
         self.metrics = tuple(m for m in METRICS if m in metrics)
-        self._preset = load_preset(preset, threads)
+        wanted = [m for m in self.metrics if m != "cas" or cas_model is None]
+        self._preset = load_preset(preset, Wanted(tuple(wanted), protocol, threads))
         if cas_model is not None:
             self._preset = with_cas_model(self._preset, Path(cas_model))
 
@@ -203,7 +204,7 @@ class Suite:
             results={k: results[k] for k in self.metrics if k in results},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
-            notes=scene.clip.notes,
+            notes=(*scene.clip.notes, *scene.models.notes),
         )
 
     def _order(self) -> list[str]:

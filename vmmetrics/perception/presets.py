@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Models
+from vmmetrics.types import METRICS, Protocol
 from vmmetrics.weights import load_manifest, weight_path
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a preset is to be used for.
+
+    Attributes:
+        metrics: What is wanted of it; a preset need have no more than these ask for.
+        protocol: Which definition.
+        threads: Threads for the neural models; None leaves it to them.
+    """
+
+    metrics: Sequence[str] = METRICS
+    protocol: Protocol = "vmmetrics"
+    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +48,7 @@ class Preset:
     cas_weights: tuple[str, ...] = ()
 
 
-def _embedded(threads: int | None) -> Preset:
+def _embedded(wanted: Wanted) -> Preset:
     from vmmetrics.perception.embedded.camera import GlobalMotion
     from vmmetrics.perception.embedded.flow import DISFlow
     from vmmetrics.perception.embedded.plausibility import LadderPlausibility
@@ -50,9 +66,9 @@ def _embedded(threads: int | None) -> Preset:
         camera=GlobalMotion(),
         segmenter=MotionSegmenter(),
         tracker=GridTracker(),
-        pose=BlazePose(threads=threads),
+        pose=BlazePose(threads=wanted.threads),
         quality=TemporalQuality(),
-        plausibility=LadderPlausibility(threads=threads),
+        plausibility=LadderPlausibility(threads=wanted.threads),
     )
     description = {
         "flow": "DIS optical flow (OpenCV)",
@@ -67,7 +83,27 @@ def _embedded(threads: int | None) -> Preset:
     return Preset(models, description, hashes, published_models=False, side_by_side=True, cas_weights=cas)
 
 
-_PRESETS: dict[str, Callable[[int | None], Preset]] = {"embedded": _embedded}
+def _vmbench(wanted: Wanted) -> Preset:
+    try:
+        from vmmetrics.perception.vmbench import preset
+    except ImportError as error:
+        raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
+
+    if wanted.threads is not None:
+        preset.set_threads(wanted.threads)
+    places = preset.locate(wanted.metrics, wanted.protocol)
+    cas = tuple(name for name in places if name == preset.VIDEOMAE)
+    hashes = preset.hashes(tuple(places))
+    return Preset(
+        preset.build_models(places),
+        preset.DESCRIPTION,
+        hashes,
+        published_models=True,
+        cas_weights=tuple(file for file in hashes if file.startswith(cas)),
+    )
+
+
+_PRESETS: dict[str, Callable[[Wanted], Preset]] = {"embedded": _embedded, "vmbench": _vmbench}
 
 
 def preset_names() -> tuple[str, ...]:
@@ -75,12 +111,12 @@ def preset_names() -> tuple[str, ...]:
     return tuple(_PRESETS)
 
 
-def load_preset(name: str, threads: int | None = None) -> Preset:
+def load_preset(name: str, wanted: Wanted | None = None) -> Preset:
     """Build a preset's models.
 
     Args:
         name: One of :func:`preset_names`.
-        threads: Threads for the neural models; None leaves it to them.
+        wanted: What for; None for everything.
 
     Raises:
         ValueError: No such preset.
@@ -88,7 +124,7 @@ def load_preset(name: str, threads: int | None = None) -> Preset:
     """
     if name not in _PRESETS:
         raise ValueError(f"Expected preset to be one of {preset_names()} but got {name!r}")
-    return _PRESETS[name](threads)
+    return _PRESETS[name](wanted or Wanted())
 
 
 def with_cas_model(preset: Preset, path: Path) -> Preset:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import TypeVar, cast
@@ -38,6 +38,7 @@ class Models:
     Attributes:
         released: The released code's control flow on these models, which are the published ones: they find the
             subject by its noun, and their quality is Q-Align's. None where the models are others.
+        notes: What they had to do to fit this machine, in words; grows as they find out.
     """
 
     flow: FlowEstimator
@@ -48,6 +49,7 @@ class Models:
     quality: QualityModel
     plausibility: PlausibilityModel | None = None
     released: ReleasedFlow | None = None
+    notes: Sequence[str] = ()
 
 
 class Scene:

@@ -140,6 +140,9 @@ class FakeModels:
             scores.append(np.clip(rng.normal(0.55, 0.3, 17), 0, 1.2))
         return np.array(points), np.array(scores)
 
+    def in_frames(self, frames: np.ndarray, boxes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [self.keypoints(frame, of_frame) for frame, of_frame in zip(frames, boxes, strict=True)]
+
     def rate(self, frames: np.ndarray, windows: np.ndarray) -> np.ndarray:
         self.asked.append(("rate", windows.tobytes()))
         return np.array([drawn_from(self.seed, frames[window]).normal(0.6, 0.02) for window in windows]).clip(0, 1)

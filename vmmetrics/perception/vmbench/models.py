@@ -6,7 +6,7 @@ both built on these, so that a test can put fakes in their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -107,6 +107,10 @@ class KeypointFinder(Protocol):
 
     def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (N, 17, 2) float64 pixels in COCO order and (N, 17) scores, for boxes (N, 4) of the frame."""
+        ...
+
+    def in_frames(self, frames: UInt8Array, boxes: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
+        """Do :meth:`keypoints` for every frame of (T, H, W, 3), with T times (N, 4) boxes."""
         ...
 
 

@@ -107,7 +107,7 @@ class Released:
         whole = np.array([[0.0, 0.0, width, height]])
         # The other instances of a frame are never looked at, and do not change the first one's keypoints.
         first = [found[:1, :4] if len(found) else whole for found in self.people.boxes(frames)]
-        answers = [self.keypoints.keypoints(frame, box) for frame, box in zip(frames, first, strict=True)]
+        answers = self.keypoints.in_frames(frames, first)
         return np.stack([xy[0] for xy, _ in answers]), np.stack([scores[0] for _, scores in answers])
 
 

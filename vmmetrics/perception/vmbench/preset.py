@@ -1,0 +1,110 @@
+"""The ``vmbench`` preset: the published models, from checkpoints that are there and whole before the first clip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from vmmetrics.checkpoints import inspect, published, resolve_all
+from vmmetrics.checkpoints.folder import hash_of, read_lock
+from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.scene import Models
+from vmmetrics.perception.vmbench.cotracker import CoTracker, find_cotracker
+from vmmetrics.perception.vmbench.grounding import GroundingDINO
+from vmmetrics.perception.vmbench.objects import GroundedObjects
+from vmmetrics.perception.vmbench.people import PosesOf
+from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
+from vmmetrics.perception.vmbench.qalign import QAlignQuality, QAlignRater
+from vmmetrics.perception.vmbench.released import Released
+from vmmetrics.perception.vmbench.rtm import RTMDetPersons, RTMPoseKeypoints
+from vmmetrics.perception.vmbench.runtime import Shelf, default_device
+from vmmetrics.perception.vmbench.sam import Sam
+from vmmetrics.perception.vmbench.sam2 import Sam2
+from vmmetrics.perception.vmbench.shared_points import BackgroundCamera, SharedPoints
+from vmmetrics.types import Protocol
+
+DINO, SAM, SAM2, COTRACKER = "grounding-dino-base", "sam-vit-huge", "sam2.1-hiera-large", "cotracker3-offline"
+RTMDET, RTMPOSE = "rtmdet-m-person", "rtmpose-m-body7"
+QALIGN, VIDEOMAE = "one-align", "videomae-vmbench"
+
+_AMPLITUDE = {"vmbench": (DINO, SAM, COTRACKER), "vmmetrics": (DINO, SAM2, COTRACKER)}
+
+NEEDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "cas": {"vmbench": (VIDEOMAE,), "vmmetrics": (VIDEOMAE,)},
+    "mss": {protocol: (QALIGN, *names) for protocol, names in _AMPLITUDE.items()},  # reads PAS for its threshold
+    "ois": {"vmbench": (RTMDET, RTMPOSE), "vmmetrics": (RTMDET, RTMPOSE)},
+    "pas": _AMPLITUDE,
+    "tcs": {"vmbench": (DINO, SAM2, COTRACKER), "vmmetrics": (DINO, SAM2, COTRACKER)},
+}
+"""Checkpoints that a metric cannot do without, by protocol."""
+
+DESCRIPTION = {
+    "flow": "DIS optical flow (OpenCV), for pictures only",
+    "camera": "robust homography of CoTracker3's background points",
+    "segmenter": "Grounding DINO Swin-B, SAM 2.1 Hiera-L (protocol vmbench: and SAM ViT-H)",
+    "tracker": "CoTracker3 offline (CC-BY-NC 4.0: non-commercial use only)",
+    "pose": "RTMDet-m person, RTMPose-m body7",
+    "quality": "Q-Align one-align",
+    "plausibility": "VideoMAE V2 ViT-giant, fine-tuned by VMBench",
+}
+
+
+def needed(metrics: Sequence[str], protocol: Protocol) -> list[str]:
+    """Return the checkpoints that these metrics need, each once."""
+    return list(dict.fromkeys(name for metric in metrics for name in NEEDS[metric][protocol]))
+
+
+def locate(metrics: Sequence[str], protocol: Protocol) -> dict[str, Path]:
+    """Return where the checkpoints lie that these metrics need, all of them checked.
+
+    Raises:
+        SetupError: One is missing or damaged, or CoTracker is not installed; the text has the command that mends it.
+    """
+    names = needed(metrics, protocol)
+    if COTRACKER in names:
+        find_cotracker()
+    return resolve_all(names)
+
+
+def hashes(names: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of every file of these checkpoints, by ``"checkpoint/file"``."""
+    found = {}
+    for name in names:
+        checkpoint = inspect(published(name))
+        recorded = read_lock(checkpoint.folder)
+        for file, path in checkpoint.files.items():
+            found[f"{name}/{file}"] = recorded[file]["sha256"] if file in recorded else hash_of(path)
+    return found
+
+
+def set_threads(threads: int) -> None:
+    """Have torch use so many threads of the CPU."""
+    torch.set_num_threads(threads)
+
+
+def build_models(places: Mapping[str, Path], device: str | None = None) -> Models:
+    """Build the models; each loads when it is first asked.
+
+    Args:
+        places: Checkpoints from :func:`locate`; a model whose checkpoint is not among them is never asked.
+        device: Where they run; None takes a GPU where there is one.
+    """
+    shelf = Shelf(torch.device(device or default_device()))
+    place = {name: places.get(name, Path(name)) for name in (DINO, SAM, SAM2, COTRACKER, RTMDET, RTMPOSE, QALIGN)}
+    grounder = GroundingDINO(place[DINO], shelf=shelf)
+    sam2 = Sam2(place[SAM2], shelf)
+    points = CoTracker(place[COTRACKER], shelf)
+    people, keypoints = RTMDetPersons(place[RTMDET], shelf=shelf), RTMPoseKeypoints(place[RTMPOSE], shelf=shelf)
+    return Models(
+        flow=DISFlow(),
+        camera=BackgroundCamera(),
+        segmenter=GroundedObjects(grounder, sam2, sam2),
+        tracker=SharedPoints(points),
+        pose=PosesOf(people, keypoints),
+        quality=QAlignQuality(QAlignRater(place[QALIGN], shelf=shelf)),
+        plausibility=VideoMAEPlausibility.published(places.get(VIDEOMAE, Path(VIDEOMAE)), shelf),
+        notes=shelf.notes,
+        released=Released(grounder, Sam(place[SAM], shelf), sam2, sam2, points, people, keypoints),
+    )
