@@ -92,6 +92,13 @@ def test_without_prompts_clips_are_paired_by_name(tmp_path: Path) -> None:
     assert "file names" in " ".join(board.notes)
 
 
+def test_a_failed_clip_without_prompt_does_not_change_the_pairing(tmp_path: Path) -> None:
+    records = [clip("a/1.mp4", five(0.2), "x"), clip("b/2.mp4", five(0.4), "x"), clip("b/3.mp4", {}, error="empty")]
+    (board,) = make_boards([str(write(tmp_path / "run", records))])
+    assert board.steps[0].prompts == 1
+    assert "by their prompts" in " ".join(board.notes)
+
+
 def test_a_step_is_tested_on_common_prompts_as_by_scipy(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     first, second = rng.random(11), rng.random(11)

@@ -108,15 +108,15 @@ def _board(models: list[_Model], by: By) -> Board:
 
 def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str]:
     """Each model's records by prompt, and how clips of one prompt were told."""
-    everywhere = all(record.prompt for model in models for record in model.records)
+    everywhere = all(record.prompt for model in models for record in model.records if record.scores)
     keyed: list[dict[str, list[Record]]] = []
     for model in models:
         found: dict[str, list[Record]] = {}
         for record in model.records:
-            key = " ".join((record.prompt or "").split()) if everywhere else _name(record)
+            key = " ".join(record.prompt.split()) if everywhere and record.prompt else _name(record)
             found.setdefault(key, []).append(record)
         keyed.append(found)
-    how = "their prompts" if everywhere else "their file names, since not every clip has a known prompt"
+    how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
     return keyed, f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
 
 
