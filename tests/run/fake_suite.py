@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vmmetrics.clip import Clip
+from vmmetrics.errors import SetupError
 from vmmetrics.perception.protocols import Objects, PointTracks, Poses, SceneObject
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import METRICS, AmplitudeResult, Event, MetricResult
@@ -64,6 +65,8 @@ class FakeSuite:
     def __init__(
         self, preset="embedded", protocol="vmmetrics", metrics=METRICS, *, cas_model=None, threads=None
     ) -> None:
+        if preset == "vmbench":
+            raise SetupError("no weights of the published models")
         if preset != "embedded":
             raise ValueError(f"Expected preset to be one of ('embedded',) but got {preset!r}")
         self.preset, self.protocol, self.metrics = preset, protocol, tuple(metrics)

@@ -116,7 +116,8 @@ def recompressed(frame: UInt8Array) -> UInt8Array:
     """(H, W, 3) RGB as it comes back from a JPEG, which OpenCV writes and reads in BGR."""
     bgr = cv2.cvtColor(frame, cv2.COLOR_RGB2BGR)
     _, written = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
-    return np.asarray(cv2.cvtColor(cv2.imdecode(written, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB), np.uint8)
+    again: UInt8Array = np.asarray(cv2.imdecode(written, cv2.IMREAD_COLOR), np.uint8)
+    return np.asarray(cv2.cvtColor(again, cv2.COLOR_BGR2RGB), np.uint8)
 
 
 def pixel_boxes(boxes: FloatArray, width: int, height: int) -> FloatArray:
