@@ -18,14 +18,21 @@ from scipy.optimize import minimize
 
 from vmmetrics.cas.groups import Table
 from vmmetrics.cas.ladder import CLEAN
-from vmmetrics.perception.embedded.plausibility_model import LEVEL_COUNT, OrdinalModel, ramped, sigmoid, standardised
+from vmmetrics.perception.embedded.plausibility_model import (
+    LEVEL_COUNT,
+    OrdinalModel,
+    farther,
+    ramped,
+    sigmoid,
+    standardised,
+)
 from vmmetrics.perception.embedded.plausibility_summary import NAMES, TRAVEL
 from vmmetrics.types import FloatArray
 
 ROUNDS = 400
 _FIRST_WEIGHT = 0.02
 _LEAST_CHANCE = 1e-9  # of a level, in its logarithm
-_HARMLESS_WEIGHT = 0.35  # of a pair with a harmlessly changed clip: there are four of them to one untouched
+_HARMLESS_WEIGHT = 0.12  # of a pair with a harmlessly changed clip: there are twelve of them to one untouched
 _NEIGHBOUR_WEIGHT = 0.5  # of a pair of neighbouring rungs, the least certain
 _SPREADS = 2.5  # spreads of a normal distribution between its tenths
 
@@ -41,7 +48,7 @@ class Settings:
     """
 
     ranking: float = 1.0
-    decay: float = 1e-2
+    decay: float = 0.1
     by_travel: bool = True
 
 
@@ -83,9 +90,9 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
 def _usual(clean: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (F,) medians of clean clips, and how much they grow with the travel (least squares, not below 0)."""
     centre = np.nan_to_num(np.nanmedian(clean, axis=0))
-    farther = np.nan_to_num(clean[:, -1:] - centre[-1])
+    far = farther(clean, centre)
     beyond = np.nan_to_num(clean - centre)
-    slope = (farther * beyond).sum(0) / max(float((farther**2).sum()), 1e-6)
+    slope = (far * beyond).sum(0) / max(float((far**2).sum()), 1e-6)
     slope[-1] = 0.0
     return centre, np.maximum(slope, 0.0)
 
