@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
@@ -35,6 +35,7 @@ from vmmetrics.perception.embedded.plausibility_evidence import gather
 from vmmetrics.perception.embedded.plausibility_model import WEIGHTS, OrdinalModel
 from vmmetrics.perception.embedded.plausibility_summary import NAMES, TRAVEL, summarise
 from vmmetrics.perception.embedded.plausibility_views import choose_strands, pictures
+from vmmetrics.types import FloatArray
 from vmmetrics.weights import weight_path
 
 ROUNDS = 2000
@@ -49,7 +50,7 @@ NATURE = ("flames", "sparks")
 class Rated:
     """Rated clips: numbers of their views, and what people said."""
 
-    numbers: list[NDArray[np.float64]]
+    numbers: list[FloatArray]
     sources: NDArray[np.str_]
     prompts: NDArray[np.str_]
     ratings: NDArray[np.float64]
@@ -86,8 +87,8 @@ def measure(folder: Path, change: Callable[[Clip], Clip]) -> Rated:
         numbers.append(np.stack(views))
         print(f"\r{number}/{len(rows)} {row['clip']:32s}", end="", flush=True)
     print()
-    columns = (np.array([r[key] for r in rows]) for key in ("source", "prompt_id"))
-    return Rated(numbers, *columns, np.array([mean_rating(r) for r in rows]))
+    sources, prompts = (np.array([r[key] for r in rows]) for key in ("source", "prompt_id"))
+    return Rated(numbers, sources, prompts, np.array([mean_rating(r) for r in rows]))
 
 
 def agreement(scores: NDArray[np.float64], rated: Rated, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -178,7 +179,7 @@ class Variant:
     """What is trained: which numbers count, how, on which kinds of clean clips, and the least travel held against."""
 
     chosen: NDArray[np.bool_]
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     clean: tuple[str, ...] = tuple(HARMLESS)
     nearest: float = plausibility_model.NEAREST
 
