@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-SEED = 13
+SEED, GAIN = 30, 0.7
 
 TINY = {"side": 128, "width": 32, "depth": 3, "heads": 2, "window": 5, "global": [2], "channels": 32, "mlp": 64}
 
@@ -87,7 +87,7 @@ def main() -> None:
     torch.set_num_threads(1)
     model = upstream()
     layout = {name: list(weight.shape) for name, weight in model.state_dict().items()}
-    weights = random_weights(layout, SEED)
+    weights = random_weights(layout, SEED, GAIN)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
     model.eval()
     kept = {"layout": np.array(json.dumps(layout)), "checksum": np.array(sum(float(w.sum()) for w in weights.values()))}

@@ -16,16 +16,10 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.models import UInt8Array
 from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, in_batches
 from vmmetrics.perception.vmbench.sam_weights import SHARED_RULES, Recipe, computing, load
 from vmmetrics.types import BoolArray, FloatArray
-
-try:
-    from transformers import SamConfig, SamModel
-except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
 
 HUB_ID = "facebook/sam-vit-huge"
 
@@ -55,19 +49,17 @@ RULES = (
 )
 
 
-def published() -> SamConfig:
-    """Configuration of ViT-H, the size of ``sam_vit_h_4b8939.pth``."""
-    return SamConfig(
-        vision_config={
-            "hidden_size": 1280,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 16,
-            "global_attn_indexes": [7, 15, 23, 31],
-        }
-    )
+VIT_HUGE = {
+    "vision_config": {
+        "hidden_size": 1280,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 16,
+        "global_attn_indexes": [7, 15, 23, 31],
+    }
+}
+"""The size of ``sam_vit_h_4b8939.pth``, as far as transformers' default is another."""
 
-
-RECIPE = Recipe(SamModel, published, RULES, name="sam-vit-huge", original="sam-vit-h-4b8939")
+RECIPE = Recipe("SamModel", VIT_HUGE, RULES, name="sam-vit-huge", original="sam-vit-h-4b8939")
 
 
 class Sam:

@@ -14,18 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.models import UInt8Array
 from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, in_batches
 from vmmetrics.perception.vmbench.sam2_net import decode_boxes, encode, prepared
 from vmmetrics.perception.vmbench.sam2_session import Session
 from vmmetrics.perception.vmbench.sam_weights import SHARED_RULES, Recipe, computing, load, lower
 from vmmetrics.types import BoolArray, FloatArray
-
-try:
-    from transformers import Sam2VideoConfig, Sam2VideoModel
-except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
 
 HUB_ID = "facebook/sam2.1-hiera-large"
 
@@ -73,25 +67,25 @@ RULES = (
 )  # fmt: skip
 
 
-def published() -> Sam2VideoConfig:
-    """Configuration of Hiera-L, the size of ``sam2.1_hiera_large.pt``."""
-    backbone = {
-        "hidden_size": 144,
-        "num_attention_heads": 2,
-        "blocks_per_stage": [2, 6, 36, 4],
-        "embed_dim_per_stage": [144, 288, 576, 1152],
-        "num_attention_heads_per_stage": [2, 4, 8, 16],
-        "window_size_per_stage": [8, 4, 16, 8],
-        "global_attention_blocks": [23, 33, 43],
-    }
-    vision = {
-        "backbone_config": {"model_type": "sam2_hiera_det_model", **backbone},
+HIERA_LARGE = {
+    "vision_config": {
+        "model_type": "sam2_vision_model",
         "backbone_channel_list": [1152, 576, 288, 144],
+        "backbone_config": {
+            "model_type": "sam2_hiera_det_model",
+            "hidden_size": 144,
+            "num_attention_heads": 2,
+            "blocks_per_stage": [2, 6, 36, 4],
+            "embed_dim_per_stage": [144, 288, 576, 1152],
+            "num_attention_heads_per_stage": [2, 4, 8, 16],
+            "window_size_per_stage": [8, 4, 16, 8],
+            "global_attention_blocks": [23, 33, 43],
+        },
     }
-    return Sam2VideoConfig(vision_config={"model_type": "sam2_vision_model", **vision})
+}
+"""The size of ``sam2.1_hiera_large.pt``, as far as transformers' default is another."""
 
-
-RECIPE = Recipe(Sam2VideoModel, published, RULES, name="sam2.1-hiera-large", original="sam2.1-hiera-large-original")
+RECIPE = Recipe("Sam2VideoModel", HIERA_LARGE, RULES, name="sam2.1-hiera-large", original="sam2.1-hiera-large-original")
 
 
 class Sam2:

@@ -7,7 +7,7 @@ transformers; rules say what the publisher calls each of their weights.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,15 +54,15 @@ class Recipe:
     """How one kind of network is built.
 
     Attributes:
-        kind: Class of transformers.
-        config: Returns its configuration at the published size.
+        kind: Its class in transformers.
+        options: Of its configuration at the published size.
         rules: From its names to those of the publisher's file.
         name: What ``vmmetrics weights`` calls the weights in transformers' layout.
         original: What it calls the publisher's file.
     """
 
-    kind: Any
-    config: Callable[[], Any]
+    kind: str
+    options: Mapping[str, Any]
     rules: Rules
     name: str
     original: str
@@ -86,13 +86,19 @@ def load(recipe: Recipe, source: str | Path) -> Any:
     if alone and not path.is_file():
         raise SetupError(f"{path}: no such file; {mend}")
     try:
+        import transformers
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
+    kind, logging = getattr(transformers, recipe.kind), transformers.utils.logging
+    progress = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
         if alone:
-            weights = _from_publisher(recipe, path)
-            net, report = recipe.kind.from_pretrained(
-                None, config=recipe.config(), state_dict=weights, output_loading_info=True
-            )
+            config = kind.config_class(**recipe.options)
+            weights = _from_publisher(path, kind, config, recipe.rules)
+            net, report = kind.from_pretrained(None, config=config, state_dict=weights, output_loading_info=True)
         else:
-            net, report = recipe.kind.from_pretrained(
+            net, report = kind.from_pretrained(
                 str(source), local_files_only=True, output_loading_info=True, dtype=torch.float32
             )
     except SetupError as error:
@@ -100,16 +106,19 @@ def load(recipe: Recipe, source: str | Path) -> Any:
     except Exception as error:  # transformers and safetensors fail in many ways on what is no such network
         what = "no such checkpoint" if alone else "neither in the hub's cache nor a folder that transformers can load"
         raise SetupError(f"{source}: {what}; {mend}. The cause: {error}") from error
+    finally:
+        if progress:
+            logging.enable_progress_bar()
     _complain(str(source), report["missing_keys"], report["unexpected_keys"], [], mend)
     return net.float().eval().requires_grad_(False)
 
 
-def _from_publisher(recipe: Recipe, path: Path) -> dict[str, Tensor]:
+def _from_publisher(path: Path, kind: Any, config: Any, rules: Rules) -> dict[str, Tensor]:
     """Read the publisher's file and give its weights transformers' names."""
     with torch.device("meta"):
-        expected = recipe.kind(recipe.config()).state_dict()
+        expected = kind(config).state_dict()
     found = read_checkpoint(path).weights
-    names = {name: _publisher_names(name, weight, recipe.rules) for name, weight in expected.items()}
+    names = {name: _publisher_names(name, weight, rules) for name, weight in expected.items()}
     known = {theirs for group in names.values() for theirs in group}
     weights = {
         name: torch.cat([found[theirs] for theirs in group]) if len(group) > 1 else found[group[0]]
