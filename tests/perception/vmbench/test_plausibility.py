@@ -119,6 +119,24 @@ def test_what_it_looked_at_is_the_slope_of_hiding_it(model: VideoMAE):
     assert looks[1].gain[2][columns[8]] == pytest.approx(slope, rel=0.05, abs=1e-4)
 
 
+def test_where_memory_does_not_do_it_explains_all_the_same(model: VideoMAE, monkeypatch: pytest.MonkeyPatch):
+    judge = VideoMAEPlausibility(model, PLAN)
+    looked_at = scene(FRAMES, judge)
+    with_room = judge.looked(looked_at)
+    assert not model.checkpointing
+    forward = model.forward
+
+    def full(batch: torch.Tensor) -> torch.Tensor:
+        if not model.checkpointing:
+            raise torch.OutOfMemoryError
+        return forward(batch)
+
+    monkeypatch.setattr(model, "forward", full)
+    np.testing.assert_allclose(
+        [look.gain for look in judge.looked(looked_at)], [look.gain for look in with_room], atol=1e-6
+    )
+
+
 def test_a_checkpoint_takes_the_place_of_the_embedded_classifier(model: VideoMAE, tmp_path: Path):
     file = tmp_path / "mine.pt"
     torch.save({"model": model.state_dict(), "architecture": as_meta(TINY), "rate": 2}, file)

@@ -31,6 +31,8 @@ _NAME = "VideoMAE V2"
 
 BATCH_MEMORY = 2**30
 """Bytes that the activations of one batch may take; what views a batch holds follows from it."""
+GRADIENT_MEMORY = 6 * 2**30
+"""Bytes that those of all blocks may take behind looked(); beyond, they are computed once more on the way back."""
 
 
 PUBLISHED = SIZES["giant"]
@@ -148,12 +150,22 @@ class VideoMAEPlausibility:
 
     def _slopes(self, pixels: FloatArray) -> FloatArray:
         """(3, T, size, size) view to (T, size, size): the rise of its log-odds for each pixel that is hidden."""
+        model = self._held.get()
+        kept = model.net.depth * self._view_values() * (2 if self.device.type == "cuda" else 4)
+        model.checkpointing = kept > GRADIENT_MEMORY
+        try:
+            return self._gradient(model, pixels)
+        except torch.OutOfMemoryError:
+            model.checkpointing = True
+        return self._gradient(model, pixels)  # outside of the handler: its traceback keeps the tensors alive
+
+    def _gradient(self, model: VideoMAE, pixels: FloatArray) -> FloatArray:
         batch = torch.from_numpy(pixels)[None].to(self.device).requires_grad_()
         scores = torch.as_tensor(LEVEL_SCORES, dtype=torch.float64, device=self.device)
         # Gradients underflow in fp16; bfloat16 will do for an explanation where float32 is ten times slower.
         autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
         with torch.enable_grad(), autocast:
-            probabilities = self._held.get()(batch).double().softmax(dim=-1)
+            probabilities = model(batch).double().softmax(dim=-1)
             log_odds = torch.logit((probabilities @ scores)[0], eps=1e-6)
             (slope,) = torch.autograd.grad(log_odds, batch)
         hidden = batch.mean(dim=(3, 4), keepdim=True)
@@ -172,15 +184,16 @@ class VideoMAEPlausibility:
         return logits
 
     def _batch_size(self) -> int:
-        """Views whose activations in one block (tokens, qkv, and the perceptron's around GELU) fit into the memory."""
+        """Views whose activations in one block fit into the memory."""
+        return max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
+
+    def _view_values(self) -> int:
+        """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""
         net: Architecture = self._held.get().net
-        values = net.tokens * (2 * net.mlp_width + 8 * net.width)
-        bytes_each = 4 if self.precision == "fp32" else 2
-        return max(1, BATCH_MEMORY // (values * bytes_each))
+        return net.tokens * (2 * net.mlp_width + 8 * net.width)
 
 
 def _classifier(checkpoint: Checkpoint) -> VideoMAE:
     model = build_videomae(checkpoint, len(LEVELS))
     model.requires_grad_(False)
-    model.checkpointing = True  # for the gradient behind looked(), which would not fit beside giant's weights
     return model
