@@ -14,7 +14,7 @@ from vmmetrics.perception.scene import Models
 from vmmetrics.perception.vmbench.cotracker import CoTracker, find_cotracker
 from vmmetrics.perception.vmbench.grounding import GroundingDINO
 from vmmetrics.perception.vmbench.objects import GroundedObjects
-from vmmetrics.perception.vmbench.people import PosesOf
+from vmmetrics.perception.vmbench.people import FollowedPeople
 from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
 from vmmetrics.perception.vmbench.qalign import QAlignQuality, QAlignRater
 from vmmetrics.perception.vmbench.released import Released
@@ -102,7 +102,7 @@ def build_models(places: Mapping[str, Path], device: str | None = None) -> Model
         camera=BackgroundCamera(),
         segmenter=GroundedObjects(grounder, sam2, sam2),
         tracker=SharedPoints(points),
-        pose=PosesOf(people, keypoints),
+        pose=FollowedPeople(people, keypoints),
         quality=QAlignQuality(QAlignRater(place[QALIGN], shelf=shelf)),
         plausibility=VideoMAEPlausibility.published(places.get(VIDEOMAE, Path(VIDEOMAE)), shelf),
         notes=shelf.notes,
