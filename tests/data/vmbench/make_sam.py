@@ -54,6 +54,11 @@ def random_frame(height: int, width: int, seed: int) -> np.ndarray:
     return np.clip(noisy, 0, 255).astype(np.uint8)
 
 
+def epsilons(model: object) -> np.ndarray:
+    """Epsilon of every norm by the name of its module, as JSON."""
+    return np.array(json.dumps({name: part.eps for name, part in model.named_modules() if hasattr(part, "eps")}))
+
+
 def upstream() -> object:
     """Return segment-anything's model at the tiny size, untrained."""
     from functools import partial
@@ -90,7 +95,8 @@ def main() -> None:
     weights = random_weights(layout, SEED, GAIN)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
     model.eval()
-    kept = {"layout": np.array(json.dumps(layout)), "checksum": np.array(sum(float(w.sum()) for w in weights.values()))}
+    total = sum(float(weight.sum()) for weight in weights.values())
+    kept = {"layout": np.array(json.dumps(layout)), "epsilons": epsilons(model), "checksum": np.array(total)}
     for name, (size, boxes) in CASES.items():
         predictor = SamPredictor(model)
         predictor.set_image(random_frame(*size, SEED))

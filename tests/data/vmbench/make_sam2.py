@@ -18,7 +18,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from make_sam import random_frame, random_weights  # noqa: E402
+from make_sam import epsilons, random_frame, random_weights  # noqa: E402
 
 SEED = 0
 KINDS = {"calm": (0.5, 0, False), "half": (0.5, 0, True), "lively": (0.7, 0, False), "filled": (0.7, 8, False)}
@@ -159,9 +159,10 @@ def main() -> None:
 
     torch.set_num_threads(1)
     misc.get_connected_components = label_components
-    layout = {name: list(weight.shape) for name, weight in upstream(0).state_dict().items()}
+    model = upstream(0)
+    layout = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    kept = {"layout": np.array(json.dumps(layout)), "epsilons": epsilons(model)}
     frames = clip()
-    kept = {"layout": np.array(json.dumps(layout))}
     for kind, (gain, holes, half) in KINDS.items():
         model = upstream(holes)
         weights = random_weights(layout, SEED, gain)

@@ -25,6 +25,7 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench import sam  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 from vmmetrics.perception.vmbench.sam import HUB_ID, Sam, fitted, prepared  # noqa: E402
+from vmmetrics.perception.vmbench.sam_weights import publisher_names  # noqa: E402
 
 TOLERANCE = 2e-6
 """Of logits of order 0.3. Measured: 9.5e-7. A wrong epsilon moves 4.0e-6 in the encoder, 1.3e-5 in the upscaling and
@@ -102,6 +103,14 @@ def test_masks_are_where_logits_are_above_zero(model: Sam):
     masks = model.masks(frame, np.array(boxes, np.float32))
     assert masks.dtype == bool
     assert np.array_equal(masks, model.logits(frame, np.array(boxes)).numpy() > 0)
+
+
+def test_every_norm_has_upstreams_epsilon(model: Sam):
+    theirs = json.loads(str(UPSTREAM["epsilons"]))
+    ours = {name: part.eps for name, part in model.held.get().named_modules() if hasattr(part, "eps")}
+    assert {publisher_names(f"{name}.weight", sam.RULES)[0]: eps for name, eps in ours.items()} == {
+        f"{name}.weight": eps for name, eps in theirs.items()
+    }
 
 
 def _epsilon_as_transformers_has_it(net: Any) -> None:

@@ -118,13 +118,15 @@ def _from_publisher(path: Path, kind: Any, config: Any, rules: Rules) -> dict[st
     with torch.device("meta"):
         expected = kind(config).state_dict()
     found = read_checkpoint(path).weights
-    names = {name: _publisher_names(name, weight, rules) for name, weight in expected.items()}
+    names = {name: publisher_names(name, rules, len(weight)) for name, weight in expected.items()}
     known = {theirs for group in names.values() for theirs in group}
-    weights = {
-        name: torch.cat([found[theirs] for theirs in group]) if len(group) > 1 else found[group[0]]
-        for name, group in names.items()
-        if all(theirs in found for theirs in group)
-    }
+    weights: dict[str, Tensor] = {}
+    taken: set[str] = set()
+    for name, group in names.items():
+        if all(theirs in found for theirs in group):
+            once = len(group) == 1 and group[0] not in taken  # what has two places must not share its memory
+            weights[name] = found[group[0]] if once else torch.cat([found[theirs] for theirs in group])
+            taken.update(group)
     shapes = [
         f"{names[name][0]} as {tuple(weight.shape)} where {tuple(expected[name].shape)} is expected"
         for name, weight in weights.items()
@@ -144,11 +146,15 @@ def _complain(source: str, missing: Iterable[str], surplus: Iterable[str], shape
         )
 
 
-def _publisher_names(name: str, weight: Tensor, rules: Rules) -> list[str]:
-    """What the publisher calls a weight, or its rows."""
+def publisher_names(name: str, rules: Rules, rows: int = 1) -> list[str]:
+    """Return what the publisher calls a weight, or its rows where it keeps them one by one.
+
+    >>> publisher_names("prompt_encoder.mask_embed.conv2.bias", SHARED_RULES)
+    ['prompt_encoder.mask_downscaling.3.bias']
+    """
     for pattern, replacement in rules:
         name = re.sub(pattern, replacement, name)
-    return [name.replace("*", str(row)) for row in range(len(weight))] if "*" in name else [name]
+    return [name.replace("*", str(row)) for row in range(rows)] if "*" in name else [name]
 
 
 def _listed(names: Iterable[str]) -> str:
