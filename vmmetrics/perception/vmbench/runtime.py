@@ -97,7 +97,8 @@ class Held(Generic[Net]):
         with self._lock:
             if self._net is None:
                 self.shelf.make_room(self._size)
-                self._net = self._load()
+                with torch.inference_mode(False):  # weights made in that mode could never explain an answer
+                    self._net = self._load()
             self.shelf.used(self)
             return self._net
 
