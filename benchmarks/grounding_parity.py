@@ -23,10 +23,12 @@ import torch
 
 from vmmetrics.perception.vmbench.grounding import caption, prepared
 
+FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "data" / "vmbench" / "grounding_parity.npz"
+
 SEED = 4
 QUERIES, WIDTH, LAYERS, HEADS, MLP = 40, 256, 2, 8, 64
 """The width is the published one: upstream's positions of words have no other."""
-SWIN = {"embed_dim": 8, "depths": [2, 2, 2, 2], "num_heads": [1, 2, 2, 4], "window_size": 12}
+SWIN: dict[str, Any] = {"embed_dim": 8, "depths": [2, 2, 2, 2], "num_heads": [1, 2, 2, 4], "window_size": 12}
 BERT = {
     "vocab_size": 1040,
     "hidden_size": 24,
@@ -95,6 +97,19 @@ def random_weights(shapes: Mapping[str, list[int]]) -> dict[str, torch.Tensor]:
     return weights
 
 
+def checkpoint() -> dict[str, torch.Tensor]:
+    """The random weights as a publisher's file has them, from the shapes kept beside upstream's answers."""
+    shapes = json.loads(str(np.load(FIXTURE)["shapes"]))
+    weights = random_weights(shapes)
+    side = np.arange(SWIN["window_size"])
+    places = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    apart = places[:, None] - places[None] + len(side) - 1
+    index = torch.from_numpy(apart[..., 0] * (2 * len(side) - 1) + apart[..., 1])
+    tables = [name for name in weights if name.endswith("relative_position_bias_table")]
+    weights |= {name.replace("bias_table", "index"): index for name in tables}
+    return {f"module.{name}": value for name, value in weights.items()}
+
+
 def random_picture(height: int, width: int) -> np.ndarray:
     """(height, width, 3) uint8: coloured noise, coarse and fine."""
     draw = np.random.default_rng([SEED, height, width])
@@ -137,34 +152,30 @@ def as_set(logits: np.ndarray, boxes: np.ndarray, others: np.ndarray) -> float:
     return float(apart[linear_sum_assignment(apart)].max())
 
 
-def _upstream(folder: Path) -> tuple[Any, dict[str, list[int]]]:
-    """Upstream's network at the tiny size with the random weights, and the shapes of its weights."""
-    import groundingdino
-    from groundingdino.models import build_model
+def upstream_settings(folder: Path) -> Any:
+    """Upstream's settings at the tiny size, with a tiny BERT in ``folder``."""
     from groundingdino.models.GroundingDINO.backbone import backbone, swin_transformer
-    from groundingdino.util.slconfig import SLConfig
     from transformers import BertConfig, BertModel
+
+    from vmmetrics.perception.vmbench.grounding_original import settings
 
     BertModel(BertConfig(**BERT)).save_pretrained(write_tokenizer(folder))
     backbone.build_swin_transformer = lambda *_, out_indices, **__: swin_transformer.SwinTransformer(
         pretrain_img_size=384, out_indices=out_indices, **SWIN
     )
-    settings = SLConfig.fromfile(str(Path(groundingdino.__file__).parent / "config/GroundingDINO_SwinB_cfg.py"))
-    changes = {
-        "device": "cpu",
-        "text_encoder_type": str(folder),
-        "hidden_dim": WIDTH,
-        "dim_feedforward": MLP,
-        "enc_layers": LAYERS,
-        "dec_layers": LAYERS,
-        "nheads": HEADS,
-        "num_queries": QUERIES,
-        "use_checkpoint": False,
-        "use_transformer_ckpt": False,
-    }
+    chosen = settings(folder)
+    changes = {"hidden_dim": WIDTH, "dim_feedforward": MLP, "nheads": HEADS, "num_queries": QUERIES}
+    changes |= {"enc_layers": LAYERS, "dec_layers": LAYERS, "use_checkpoint": False, "use_transformer_ckpt": False}
     for name, value in changes.items():
-        setattr(settings, name, value)
-    model = build_model(settings).eval()
+        setattr(chosen, name, value)
+    return chosen
+
+
+def _upstream(folder: Path) -> tuple[Any, dict[str, list[int]]]:
+    """Upstream's network at the tiny size with the random weights, and the shapes of its weights."""
+    from groundingdino.models import build_model
+
+    model = build_model(upstream_settings(folder)).eval()
     shapes = {name: list(value.shape) for name, value in model.state_dict().items() if value.is_floating_point()}
     model.load_state_dict(random_weights(shapes), strict=False)
     return model, shapes

@@ -104,7 +104,8 @@ def our_answers(detector: Path, pose: Path) -> dict[str, np.ndarray]:
     return answers
 
 
-def _detector() -> Any:
+def upstream_detector() -> Any:
+    """Build mmdet's network at the tiny size; its settings are in ``cfg``."""
     import mmdet
     from mmdet.registry import MODELS
     from mmdet.utils import register_all_modules
@@ -126,7 +127,8 @@ def _detector() -> Any:
     return network
 
 
-def _pose() -> Any:
+def upstream_pose() -> Any:
+    """Build mmpose's network at the tiny size; its settings are in ``cfg``."""
     import mmpose
     from mmengine.config import Config
     from mmpose.apis import init_model
@@ -196,7 +198,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="where their answers are kept for the tests")
     arguments = parser.parse_args()
     print(f"torch {torch.__version__}, numpy {np.__version__}, OpenCV {cv2.__version__}, {platform.machine()}")
-    detector, pose = _detector(), _pose()
+    detector, pose = upstream_detector(), upstream_pose()
     shapes = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

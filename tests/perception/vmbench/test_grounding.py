@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.grounding_parity import (  # noqa: E402
+    FIXTURE,
     FRAMES,
     QUERIES,
     TEXT,
     as_set,
+    checkpoint,
     network_input,
     random_picture,
-    random_weights,
     sampled,
     stages,
     tiny_config,
@@ -32,8 +32,7 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench import grounding  # noqa: E402
 from vmmetrics.perception.vmbench.grounding import GroundingDINO, caption, load_grounding_dino, prepared  # noqa: E402
 
-UPSTREAM = np.load(ROOT / "tests/data/vmbench/grounding_parity.npz")
-SHAPES: dict[str, list[int]] = json.loads(str(UPSTREAM["shapes"]))
+UPSTREAM = np.load(FIXTURE)
 TOLERANCE = {"backbone": 1e-5, "encoder": 1e-5, "text": 1e-5, "logits": 1e-4, "boxes": 1e-5}
 """Logits are sums of 256 products, of up to 25 in size."""
 
@@ -42,7 +41,7 @@ TOLERANCE = {"backbone": 1e-5, "encoder": 1e-5, "text": 1e-5, "logits": 1e-4, "b
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint as published, beside the tokenizer it lacks."""
     folder = tmp_path_factory.mktemp("dino")
-    weights = {f"module.{name}": value for name, value in random_weights(SHAPES).items()}
+    weights = checkpoint()
     weights["module.label_enc.weight"] = torch.zeros(3)
     torch.save({"model": weights}, folder / "tiny.pth")
     write_tokenizer(folder / "bert-base-uncased")
@@ -178,7 +177,7 @@ def test_loads_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch, folder:
     ],
 )
 def test_a_wrong_checkpoint_names_the_weight(change: Any, named: str, folder: Path, tmp_path: Path):
-    weights = {f"module.{name}": value for name, value in random_weights(SHAPES).items()}
+    weights = checkpoint()
     change(weights)
     torch.save({"model": weights}, tmp_path / "wrong.pth")
     with pytest.raises(SetupError, match=named) as raised:

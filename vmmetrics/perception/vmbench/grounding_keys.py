@@ -13,8 +13,10 @@ from torch import Tensor
 
 from vmmetrics.errors import SetupError
 
-UNUSED = re.compile(r"label_enc\.weight|bert\.embeddings\.position_ids|bert\.pooler\..*")
-"""In the publisher's files, yet no part of what detects: training labels, counters, a head that is never asked."""
+TRAINING_ONLY = re.compile(r"label_enc\.weight|bert\.embeddings\.position_ids")
+"""In the publisher's files, yet in no network since: labels for training, and a counter."""
+UNASKED = re.compile(r"bert\.pooler\..*")
+"""In the publisher's network, yet it has no part in detecting; transformers leaves it out."""
 
 _ATTENTION = {"in_proj_": "", "out_proj.": "out_proj."}
 _SWIN = r"backbone\.0\."
@@ -121,7 +123,7 @@ def hub_weights(published: Mapping[str, Tensor], path: Path) -> dict[str, Tensor
     strange = []
     for key, value in published.items():
         name = key.removeprefix("module.")
-        if UNUSED.fullmatch(name):
+        if TRAINING_ONLY.fullmatch(name) or UNASKED.fullmatch(name):
             continue
         renamed = _renamed(name)
         if renamed is None:
