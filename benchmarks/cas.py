@@ -29,7 +29,6 @@ from vmmetrics.cas.harmless import HARMLESS
 from vmmetrics.cas.ladder import CLEAN
 from vmmetrics.cas.ordinal import Settings, fit
 from vmmetrics.clip import Clip
-from vmmetrics.perception.embedded import plausibility_model
 from vmmetrics.perception.embedded.plausibility_backbone import Backbone
 from vmmetrics.perception.embedded.plausibility_evidence import gather
 from vmmetrics.perception.embedded.plausibility_model import WEIGHTS, OrdinalModel
@@ -176,12 +175,11 @@ def report_ratings(model: OrdinalModel, formats: dict[str, Rated]) -> None:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is trained: which numbers count, how, on which kinds of clean clips, and the least travel held against."""
+    """What is trained: which numbers count, how, and on which kinds of harmless change."""
 
     chosen: NDArray[np.bool_]
     settings: Settings = field(default_factory=Settings)
     clean: tuple[str, ...] = tuple(HARMLESS)
-    nearest: float = plausibility_model.NEAREST
 
 
 def variants() -> dict[str, Variant]:
@@ -193,7 +191,6 @@ def variants() -> dict[str, Variant]:
     return {
         "as shipped": Variant(usable),
         "travel not allowed for": Variant(usable, Settings(by_travel=False)),
-        "held to less where little moves": Variant(usable, nearest=-np.inf),
         "deep features only": Variant(usable & deep),
         "flow only": Variant(usable & ~deep),
         "without amounts": Variant(usable & ~named(*ABSOLUTE)),
@@ -212,7 +209,6 @@ def report_ablation(table: Table, formats: dict[str, Rated]) -> None:
     heads = "".join(f"{f'{name}: ρ, within, AUC':>28s}" for name in formats)
     print(f"{'variant':44s}{'order':>7s}{heads}")
     for name, variant in variants().items():
-        plausibility_model.NEAREST = variant.nearest
         kinds = [CLEAN, *(f"{CLEAN}: {n}" for n in variant.clean)]
         trained = table.take((table.rungs > 0) | np.isin(table.kinds, kinds))
         order = order_kept(trained, held_out_scores(trained, variant.settings, variant.chosen)).share
@@ -223,7 +219,6 @@ def report_ablation(table: Table, formats: dict[str, Rated]) -> None:
             pooled, within, _, auc = agreement(scores, rated, np.arange(len(scores)))
             line += f"{pooled:+14.2f}{within:+7.2f}{auc:7.2f}"
         print(line, flush=True)
-    plausibility_model.NEAREST = Variant.nearest
 
 
 def main() -> None:

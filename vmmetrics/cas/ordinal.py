@@ -18,14 +18,7 @@ from scipy.optimize import minimize
 
 from vmmetrics.cas.groups import Table
 from vmmetrics.cas.ladder import CLEAN
-from vmmetrics.perception.embedded.plausibility_model import (
-    LEVEL_COUNT,
-    OrdinalModel,
-    farther,
-    ramped,
-    sigmoid,
-    standardised,
-)
+from vmmetrics.perception.embedded.plausibility_model import LEVEL_COUNT, OrdinalModel, ramped, sigmoid, standardised
 from vmmetrics.perception.embedded.plausibility_summary import NAMES, TRAVEL
 from vmmetrics.types import FloatArray
 
@@ -90,9 +83,9 @@ def fit(table: Table, settings: Settings | None = None, chosen: NDArray[np.bool_
 def _usual(clean: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (F,) medians of clean clips, and how much they grow with the travel (least squares, not below 0)."""
     centre = np.nan_to_num(np.nanmedian(clean, axis=0))
-    far = farther(clean, centre)
+    farther = np.nan_to_num(clean[:, -1:] - centre[-1])
     beyond = np.nan_to_num(clean - centre)
-    slope = (far * beyond).sum(0) / max(float((far**2).sum()), 1e-6)
+    slope = (farther * beyond).sum(0) / max(float((farther**2).sum()), 1e-6)
     slope[-1] = 0.0
     return centre, np.maximum(slope, 0.0)
 

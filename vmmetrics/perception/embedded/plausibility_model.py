@@ -1,10 +1,9 @@
 """The classifier that the ladder trained: a sum of ramps, each of which can only count against a clip.
 
-    e[f] = (x[f] − centre[f] − slope[f] · max(0, travel − its centre)) / scale[f]
+    e[f] = (x[f] − centre[f] − slope[f] · (travel − its centre)) / scale[f]
     z = Σ_f Σ_r w[r, f] · ramp_r(e[f]),   P(at least k levels below Perfect) = σ(z − θ_k)
 
-The slopes say how each number grows in clean clips the farther content moves; only what goes beyond is evidence. What
-hardly moves is not held to less than usual: people forgive it much, and stillness is no fault.
+The slopes say how each number grows in clean clips the farther content moves; only what goes beyond is evidence.
 
 The weights are not negative and every number is "more is worse", so that worse evidence never raises a score and a clip
 unlike any rung of the ladder is judged by the same rule. That is what keeps so small a training set honest.
@@ -26,8 +25,6 @@ WEIGHTS = "cas-ladder"
 RAMPS = ((-2.0, 1.0), (0.0, 2.0), (1.5, 4.5))
 """Where each ramp begins and ends, in spreads from what is usual in clean clips: better than that, worse, far worse."""
 LEVEL_COUNT = 5
-NEAREST = 0.0
-"""Travel beyond the usual that a clip is held against at least."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +84,8 @@ class OrdinalModel:
 
 def standardised(numbers: FloatArray, centre: FloatArray, slope: FloatArray, scale: FloatArray) -> FloatArray:
     """Return (N, F) numbers in spreads beyond what is usual at the travel in their last column."""
-    return np.asarray((numbers - centre - slope * farther(numbers, centre)) / scale)
-
-
-def farther(numbers: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return (N, 1): by how much the travel in the last column of ``numbers`` exceeds the usual."""
-    return np.maximum(np.nan_to_num(numbers[:, -1:] - centre[-1]), NEAREST)
+    farther = np.nan_to_num(numbers[:, -1:] - centre[-1])
+    return np.asarray((numbers - centre - slope * farther) / scale)
 
 
 def ramped(standard: FloatArray) -> FloatArray:
