@@ -59,6 +59,18 @@ def epsilons(model: object) -> np.ndarray:
     return np.array(json.dumps({name: part.eps for name, part in model.named_modules() if hasattr(part, "eps")}))
 
 
+def published() -> dict[str, np.ndarray]:
+    """Names and shapes of the weights of ViT-H, and the window of each of its blocks, as JSON."""
+    import torch
+    from segment_anything import sam_model_registry
+
+    with torch.device("meta"):
+        model = sam_model_registry["vit_h"]()
+    shapes = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    windows = [block.window_size for block in model.image_encoder.blocks]
+    return {"published": np.array(json.dumps(shapes)), "windows": np.array(windows)}
+
+
 def upstream() -> object:
     """Return segment-anything's model at the tiny size, untrained."""
     from functools import partial
@@ -97,6 +109,7 @@ def main() -> None:
     model.eval()
     total = sum(float(weight.sum()) for weight in weights.values())
     kept = {"layout": np.array(json.dumps(layout)), "epsilons": epsilons(model), "checksum": np.array(total)}
+    kept |= published()
     for name, (size, boxes) in CASES.items():
         predictor = SamPredictor(model)
         predictor.set_image(random_frame(*size, SEED))

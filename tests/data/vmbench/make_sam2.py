@@ -113,6 +113,16 @@ def upstream(fill_hole_area: int) -> object:
     ).eval()  # fmt: skip
 
 
+def published() -> dict[str, np.ndarray]:
+    """Names and shapes of the weights of Hiera-L, and the window of each of its blocks, as JSON."""
+    from sam2.build_sam import build_sam2
+
+    model = build_sam2("configs/sam2.1/sam2.1_hiera_l.yaml", None, device="cpu")
+    shapes = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    windows = [block.window_size for block in model.image_encoder.trunk.blocks]
+    return {"published": np.array(json.dumps(shapes)), "windows": np.array(windows)}
+
+
 def label_components(mask: object) -> tuple[object, object]:
     """Stand in for upstream's CUDA operator: labels and areas of 8-connected parts of (N, 1, H, W)."""
     import torch
@@ -161,7 +171,7 @@ def main() -> None:
     misc.get_connected_components = label_components
     model = upstream(0)
     layout = {name: list(weight.shape) for name, weight in model.state_dict().items()}
-    kept = {"layout": np.array(json.dumps(layout)), "epsilons": epsilons(model)}
+    kept = {"layout": np.array(json.dumps(layout)), "epsilons": epsilons(model), **published()}
     frames = clip()
     for kind, (gain, holes, half) in KINDS.items():
         model = upstream(holes)

@@ -25,7 +25,7 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench import sam  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 from vmmetrics.perception.vmbench.sam import HUB_ID, Sam, fitted, prepared  # noqa: E402
-from vmmetrics.perception.vmbench.sam_weights import publisher_names  # noqa: E402
+from vmmetrics.perception.vmbench.sam_weights import Rules, publisher_names  # noqa: E402
 
 TOLERANCE = 2e-6
 """Of logits of order 0.3. Measured: 9.5e-7. A wrong epsilon moves 4.0e-6 in the encoder, 1.3e-5 in the upscaling and
@@ -161,14 +161,23 @@ def test_a_folder_of_transformers_gives_the_same(model: Sam, tmp_path: Path):
     assert torch.equal(again.logits(frame, np.array(boxes)), model.logits(frame, np.array(boxes)))
 
 
-def test_the_published_size():
+def test_the_published_file_would_find_its_places():
     with torch.device("meta"):
         net = transformers.SamModel(transformers.SamConfig(**sam.VIT_HUGE))
     assert (
         sum(weight.numel() for weight in net.parameters()) == 641_090_864
     )  # sam_vit_h_4b8939.pth: 2,564,550,879 bytes
-    assert {layer.attn.rel_pos_h.shape[0] for layer in net.vision_encoder.layers} == {27, 127}
-    assert [i for i, layer in enumerate(net.vision_encoder.layers) if layer.window_size == 0] == [7, 15, 23, 31]
+    assert publisher_layout(net, sam.RULES) == json.loads(str(UPSTREAM["published"]))
+    assert [layer.window_size for layer in net.vision_encoder.layers] == UPSTREAM["windows"].tolist()
+
+
+def publisher_layout(net: Any, rules: Rules) -> dict[str, list[int]]:
+    """Names and shapes that a publisher's file must have."""
+    layout = {}
+    for name, weight in net.state_dict().items():
+        theirs = publisher_names(name, rules, len(weight))
+        layout |= {key: [len(weight) // len(theirs), *weight.shape[1:]] for key in theirs}
+    return layout
 
 
 def test_the_frame_is_resized_by_its_longer_side_and_padded_with_zeros():

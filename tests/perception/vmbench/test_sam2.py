@@ -310,13 +310,16 @@ def test_small_holes_are_those_of_another_labelling():
         assert np.array_equal(small_holes(background, 8), background & (areas[labels] <= 8))
 
 
-def test_the_published_size():
+def test_the_published_file_would_find_its_places():
     with torch.device("meta"):
         net = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**sam2.HIERA_LARGE))
     assert sum(weight.numel() for weight in net.parameters()) == 224_446_642
-    assert [tuple(conv.weight.shape[:2]) for conv in net.vision_encoder.neck.convs] == [
-        (256, width) for width in (1152, 576, 288, 144)
-    ]
+    layout = {}
+    for name, weight in net.state_dict().items():
+        theirs = publisher_names(name, sam2.RULES, len(weight))
+        layout |= {key: [len(weight) // len(theirs), *weight.shape[1:]] for key in theirs}
+    assert layout == json.loads(str(UPSTREAM["published"]))
+    assert [block.window_size for block in net.vision_encoder.backbone.blocks] == UPSTREAM["windows"].tolist()
 
 
 def test_the_hubs_file_is_as_long_as_one_with_these_names_and_shapes():
