@@ -136,6 +136,19 @@ def test_vanishing_and_popping_in_are_seen_where_they_happen(still: bool, backwa
     assert result.score == 0.0
 
 
+@pytest.mark.parametrize(("speed", "backwards"), [(1.0, False), (3.0, False), (3.0, True)])
+def test_a_fade_leaves_no_mask_on_the_bare_background(speed: float, backwards: bool) -> None:
+    thing = draw(lambda t: (80.0 + speed * t, 80.0), noise=2.0)
+    bare = draw(None, noise=2.0)
+    share = np.clip((np.arange(FRAMES) - 14) / 6, 0, 1)[:, None, None, None]
+    frames = ((1 - share) * thing.frames + share * bare.frames).round().astype(np.uint8)
+    scene = scene_of(Clip(frames[::-1] if backwards else frames, thing.timestamps, FPS))
+    gone = slice(None, 10) if backwards else slice(22, None)
+    assert not scene.objects.labels[gone].any()
+    (event,) = [e for e in measure(scene, "vmmetrics").events if e.excuse is None]
+    assert 14 <= (FRAMES - event.frames[0] if backwards else event.frames[0]) <= 20
+
+
 def test_two_blurred_frames_are_no_vanishing() -> None:
     clip = draw(moving, noise=2.0)
     frames = clip.frames.copy()

@@ -54,8 +54,8 @@ AROUND = 0.6
 """How far around an object its surroundings reach, in square roots of its area."""
 SPOILT_SHARE = 0.5
 """Share of the surroundings that may change; beyond it the picture is spoilt, or something passes."""
-SETTLING = 2
-"""Frames more after which a fade is over."""
+SETTLING = (2, 5)
+"""Frames more after which a quick and a slow fade are over."""
 GLANCE = 3
 """Frames after the last sight that are looked at."""
 
@@ -212,9 +212,13 @@ def _is_replaced(
         return False
     if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
         return False
-    settled = min(after + SETTLING, len(evidence) - 2)
-    if settled <= after:
-        return False  # too near the end of the clip to tell
+    settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
+    # Too near the end of the clip there is no telling.
+    return any(_at_rest(evidence, mask, whole, s) for s in settled or [len(evidence) - 2] if s > after)
+
+
+def _at_rest(evidence: Evidence, mask: BoolArray, whole: int, settled: int) -> bool:
+    """Whether the place ``mask`` of frame ``whole`` looks in frame ``settled`` as it does a little later."""
     later = min(settled + GLANCE, len(evidence) - 1)
     there = mapped(evidence.camera_between(settled, whole), evidence.grid)
     place = warp(mask.view(np.uint8), there, nearest=True) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects_evidence import Evidence, mapped
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 
 MAX_HIDDEN_SECONDS = 2.0
 """Longest time out of sight over which an object is known again."""
@@ -96,20 +97,28 @@ def _piece(evidence: Evidence, labels: NDArray[np.uint16], identity: int) -> Pie
     first, last = int(present[0]), int(present[-1])
     areas = np.array([np.count_nonzero(labels[t] == identity) for t in present])
     full = present[areas >= 0.7 * areas.max()]
-    histogram = np.zeros(BINS, np.float32)
-    for t in full[:: max(1, len(full) // 4)][:4].tolist():
-        mask = (labels[t] == identity).astype(np.uint8)
-        core = cv2.erode(mask, np.ones((3, 3), np.uint8))
-        mask = core if core.any() else mask
-        histogram += cv2.calcHist([evidence.colour[t]], [0, 1, 2], mask, BINS, [0, 256, 80, 180, 80, 180])
-    smooth = cv2.GaussianBlur(histogram.reshape(BINS[0], -1), (1, 3), 0.7).ravel()
-    roots = np.sqrt(smooth / max(float(smooth.sum()), 1e-6))
+    roots = colours(evidence, labels == identity, full[:: max(1, len(full) // 4)][:4].tolist())
     return Piece(
         identity, first, last, float(np.quantile(areas, 0.75)), roots,
         _centre(labels[first] == identity), _centre(labels[last] == identity),
         _mean_velocity(evidence, labels, identity, present[:6].tolist()),
         _mean_velocity(evidence, labels, identity, present[-6:].tolist()),
     )  # fmt: skip
+
+
+def colours(evidence: Evidence, mask: BoolArray, frames: Sequence[int]) -> FloatArray:
+    """Return the square roots of the shares of colours under ``mask`` (T, h, w) in ``frames``.
+
+    The product of two such vectors is their Bhattacharyya coefficient, 1 for the same colours and 0 for none in common.
+    """
+    histogram = np.zeros(BINS, np.float32)
+    for t in frames:
+        whole = mask[t].astype(np.uint8)
+        core = cv2.erode(whole, np.ones((3, 3), np.uint8))
+        here = core if core.any() else whole
+        histogram += cv2.calcHist([evidence.colour[t]], [0, 1, 2], here, BINS, [0, 256, 80, 180, 80, 180])
+    smooth = cv2.GaussianBlur(histogram.reshape(BINS[0], -1), (1, 3), 0.7).ravel()
+    return np.asarray(np.sqrt(smooth / max(float(smooth.sum()), 1e-6)))
 
 
 def _centre(mask: NDArray[np.bool_]) -> FloatArray:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from vmmetrics.perception.embedded.flow import look_up
 from vmmetrics.perception.embedded.motion_models import fit_similarity
 from vmmetrics.perception.embedded.objects_evidence import Evidence, colour_gap, mapped, warp
-from vmmetrics.perception.embedded.objects_matching import same_levels
+from vmmetrics.perception.embedded.objects_linking import colours
+from vmmetrics.perception.embedded.objects_matching import changed_places, same_levels
 from vmmetrics.types import BoolArray, FloatArray
 
 Labels = NDArray[np.uint16]
@@ -18,6 +19,20 @@ RESIDUE_SHARE = 0.5
 """A resting remainder below this share of the moving object's usual size is background that stuck to it."""
 MOVES_SHARE = 0.25
 """Share of a mask that must move by itself for the object to be moving in that frame."""
+BARE_SHARE = 0.8
+"""Share of a resting mask that looks as its place did without the object, from which on the object is not there ..."""
+PLAIN_SHARE = 0.5
+"""... unless as much of the object looks like what it passes over while it moves."""
+STEADY, OTHER_COLOURS = 0.7, 0.55
+"""Likeness of an object's colours from frame to frame, and the likeness below which others have taken their place."""
+OWN_COLOURS, WHOLE_SHARE = 0.8, 0.75
+"""Likeness, and share of its usual size, from which on an object is there and no fade going on ..."""
+LONGEST_FADE = 6
+"""... and frames that it takes at most, beyond those at rest."""
+COMPARED = 3
+"""Frames with the place free, and frames of the moving object, that are looked at for it."""
+FREE_SHARE = 0.1
+"""Share of a place that an object may cover for the place to count as free of it."""
 ELSEWHERE_SHARE = 0.12
 """Share of its place that must look different at another time for an object to have been elsewhere."""
 FOLLOWED_SHARE = 0.35
@@ -53,6 +68,68 @@ def trim_residue(labels: Labels, moving: NDArray[np.bool_]) -> None:
         outside = np.ones(len(areas), bool)
         outside[solid[0] : solid[-1] + 1] = False
         labels[(residue & outside)[:, None, None] & mask] = 0
+
+
+def trim_bare(evidence: Evidence, labels: Labels, moving: NDArray[np.bool_]) -> None:
+    """Unlabel, at both ends of an object's life, a mask that rests on nothing but background, in place.
+
+    The flow leads a mask through a slow fade, and what is left behind looks as the place did before the object came.
+    """
+    for identity in np.unique(labels)[1:].tolist():
+        mask = labels == identity
+        areas = mask.sum((1, 2))
+        seen = np.flatnonzero(areas)
+        moves = np.flatnonzero((mask & moving).sum((1, 2)) > MOVES_SHARE * areas)
+        if len(moves) == 0:
+            continue
+        for resting in (seen[seen > moves[-1]][::-1], seen[seen < moves[0]]):
+            mask[_bare_run(evidence, mask, resting.tolist(), moves.tolist())] = False
+        labels[(labels == identity) & ~mask] = 0
+
+
+def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: list[int]) -> list[int]:
+    """The first of the ``resting`` frames, from an end of life inwards, with nothing of the object under its mask.
+
+    Its place looks as it does without the object, or has none of the colours that the object has where it ``moves``.
+    """
+    if not resting:
+        return []
+    # The frames next to the rest may show the fade itself.
+    far = moves if moves[0] > resting[0] else moves[::-1]
+    some = [far[i] for i in np.unique(np.linspace(0.4, 1, COMPARED) * (len(far) - 1)).round().astype(int).tolist()]
+    own = np.stack([colours(evidence, mask, [t]) for t in some])
+    # An object that changes its own colours, or looks like the places it moves over, cannot be told from its place.
+    steady = float(np.quantile(own @ own.T, 0.25)) >= STEADY
+    plain = min(_bare_share(evidence, mask, t) for t in some) >= PLAIN_SHARE
+    bare = []
+    for t in resting:
+        other = steady and float((own @ colours(evidence, mask, [t])).max()) < OTHER_COLOURS
+        if not other and (plain or _bare_share(evidence, mask, t) < BARE_SHARE):
+            break
+        bare.append(t)
+    if not bare:
+        return []
+    usual = float(np.median([np.count_nonzero(mask[t]) for t in some]))
+    inwards = range(bare[-1] + 1, far[-1]) if moves[0] > resting[0] else range(bare[-1] - 1, far[-1], -1)
+    for t in inwards[:LONGEST_FADE]:
+        fading = steady and float((own @ colours(evidence, mask, [t])).max()) < OWN_COLOURS
+        if not fading and np.count_nonzero(mask[t]) >= WHOLE_SHARE * usual:
+            break
+        bare.append(t)
+    return bare
+
+
+def _bare_share(evidence: Evidence, mask: BoolArray, t: int) -> float:
+    """Share of the object's mask in frame ``t`` that looks as the place does when the object is elsewhere."""
+    place = mask[t].view(np.uint8)
+    area = np.count_nonzero(place)
+    free = []
+    for s in range(len(mask)):
+        there = mapped(evidence.camera_between(s, t), evidence.grid)
+        if np.count_nonzero(mask[s] & (warp(place, there, nearest=True) > 0)) < FREE_SHARE * area:
+            free.append(s)
+    some = [free[i] for i in np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))] if free else []
+    return max((1 - float(changed_places(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
 
 
 def drop_unmoved(evidence: Evidence, labels: Labels) -> None:

@@ -13,7 +13,13 @@ from vmmetrics.perception.embedded.objects_faint import faint_maps
 from vmmetrics.perception.embedded.objects_fates import absences
 from vmmetrics.perception.embedded.objects_linking import join_pieces
 from vmmetrics.perception.embedded.objects_pops import find_pops
-from vmmetrics.perception.embedded.objects_pruning import drop_replaced, drop_unmoved, merge_parts, trim_residue
+from vmmetrics.perception.embedded.objects_pruning import (
+    drop_replaced,
+    drop_unmoved,
+    merge_parts,
+    trim_bare,
+    trim_residue,
+)
 from vmmetrics.perception.embedded.objects_tracking import MaskTracker, moving_map
 from vmmetrics.perception.protocols import Objects, SceneObject
 from vmmetrics.types import BoolArray
@@ -82,6 +88,7 @@ class MotionSegmenter:
             labels[labels == old] = new
         moved = {i: track.moved for i, track in forwards.tracks.items()}
         trim_residue(labels, moving)
+        trim_bare(evidence, labels, moving)
         drop_unmoved(evidence, labels)
         drop_replaced(labels, moved)
         merge_parts(labels)
