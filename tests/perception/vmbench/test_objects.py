@@ -152,6 +152,14 @@ def test_no_object_and_large_frames():
     assert _small(mask).sum() == 100 * 100
 
 
+def test_without_a_subject_nothing_is_looked_for():
+    world = World([list(WALKS)])
+    scene = scene_of(world)
+    nobody = Scene(Clip(world.frames(), scene.clip.timestamps, FPS), scene.models)
+    assert nobody.objects.objects == ()
+    assert nobody.objects.labels.shape == (LENGTH, HEIGHT, WIDTH)
+
+
 def test_key_frames():
     assert key_frames(LENGTH, FPS) == KEYS
     assert key_frames(1, 8.0) == [0]

@@ -22,7 +22,7 @@ from vmmetrics.metrics import ois, pas, tcs
 from vmmetrics.perception.key_frames import released_key_frames, released_step
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.perception.vmbench.identities import identify, pixel_boxes, recompressed
-from vmmetrics.perception.vmbench.released import Released, grounding_size, shrunk_boxes
+from vmmetrics.perception.vmbench.released import Released, shrunk_boxes
 
 
 def scene_of(clip: Clip, fakes: FakeModels) -> Scene:
@@ -154,21 +154,6 @@ def test_boxes_for_sam_are_shrunk_as_measured():
     box = shrunk_boxes(np.array([[100, 50, 400, 400]], np.float32), 720, 480)
     in_sam = box[0] * [1024 / 720, 683 / 480, 1024 / 720, 683 / 480]
     np.testing.assert_allclose(in_sam, [128, 66.667, 512, 533.333], atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("size", "rows"),
-    [
-        ((720, 480), 800),
-        ((1280, 720), 750),
-        ((848, 480), 755),
-        ((480, 720), 1200),
-        ((512, 512), 800),
-        ((720, 1280), 1333),
-    ],
-)
-def test_what_grounding_dino_sees(size: tuple[int, int], rows: int):
-    assert grounding_size(*size)[0] == rows
 
 
 def test_boxes_in_pixels():

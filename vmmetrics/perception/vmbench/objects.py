@@ -54,11 +54,9 @@ class GroundedObjects:
     video: VideoSegmenter
 
     def segment(self, scene: Scene) -> Objects:
-        """Return the objects that the clip's subject names.
-
-        Raises:
-            ClipError: The clip has no subject.
-        """
+        """Return the objects that the clip's subject names; none where it has no subject."""
+        if scene.clip.subject is None:
+            return _as_objects([], scene)
         frames, text = scene.clip.frames, subject_text(scene)
         session: MaskSession | None = None
         followed: list[BoolArray] = []  # (T, h, w) each

@@ -13,6 +13,7 @@ from vmmetrics.errors import ClipError
 from vmmetrics.perception.key_frames import released_key_frames, released_step
 from vmmetrics.perception.protocols import PointTracks, ReleasedObject, ReleasedObjects
 from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.vmbench.grounding import resized
 from vmmetrics.perception.vmbench.identities import Chunks, first_masks, pixel_boxes
 from vmmetrics.perception.vmbench.models import (
     Grounder,
@@ -23,6 +24,7 @@ from vmmetrics.perception.vmbench.models import (
     UInt8Array,
     VideoSegmenter,
 )
+from vmmetrics.perception.vmbench.sam import fitted
 from vmmetrics.types import BoolArray, FloatArray
 
 AMPLITUDE_GRID = 30
@@ -32,8 +34,6 @@ COHERENCE_GRID = 50
 
 SAM_SIZE = 1024
 """What SAM resizes the longer side of a frame to."""
-GROUNDING_SHORT, GROUNDING_LONG = 800, 1333
-"""What Grounding DINO resizes a frame's shorter side to, and the most that its longer side may then have."""
 
 
 @dataclass(frozen=True)
@@ -134,33 +134,12 @@ def shrunk_boxes(boxes: FloatArray, width: int, height: int) -> FloatArray:
         width: Of the frame.
         height: Of the frame.
     """
-    rows, _ = grounding_size(width, height)
-    wrong_rows, wrong_columns = _sam_size(3, rows)
-    right_rows, right_columns = _sam_size(height, width)
+    rows, _ = resized(height, width)
+    wrong_rows, wrong_columns = fitted(3, rows, SAM_SIZE)
+    right_rows, right_columns = fitted(height, width, SAM_SIZE)
     x = wrong_columns / rows * width / right_columns
     y = wrong_rows / 3 * height / right_rows
     return np.asarray(boxes * np.array([x, y, x, y]), np.float32)
-
-
-def grounding_size(width: int, height: int) -> tuple[int, int]:
-    """Return the rows and columns that Grounding DINO sees of a frame.
-
-    Example:
-        >>> grounding_size(720, 480), grounding_size(1280, 720)
-        ((800, 1200), (750, 1333))
-    """
-    shorter, longer = min(width, height), max(width, height)
-    side = GROUNDING_SHORT
-    if longer / shorter * side > GROUNDING_LONG:
-        side = round(GROUNDING_LONG * shorter / longer)
-    if shorter == side:
-        return height, width
-    return (side, int(side * width / height)) if height <= width else (int(side * height / width), side)
-
-
-def _sam_size(rows: int, columns: int) -> tuple[int, int]:
-    scale = SAM_SIZE / max(rows, columns)
-    return int(rows * scale + 0.5), int(columns * scale + 0.5)
 
 
 def _mask_box(mask: BoolArray | None) -> tuple[float, float, float, float]:
