@@ -158,7 +158,8 @@ def test_a_folder_of_transformers_gives_the_same(model: Sam, tmp_path: Path):
     size, boxes = CASES["high"]
     frame = random_frame(*size, SEED)
     again = Sam(tmp_path / "folder", model.held.shelf, recipe=RECIPE)
-    assert torch.equal(again.logits(frame, np.array(boxes)), model.logits(frame, np.array(boxes)))
+    ours, theirs = again.logits(frame, np.array(boxes)), model.logits(frame, np.array(boxes))
+    assert torch.allclose(ours, theirs, rtol=0, atol=TOLERANCE)  # memory may be aligned otherwise
 
 
 def test_the_published_file_would_find_its_places():
