@@ -186,14 +186,14 @@ def test_a_wrong_checkpoint_names_the_weight(change: Any, named: str, folder: Pa
 
 
 def test_what_is_missing_is_told(folder: Path, tmp_path: Path):
-    with pytest.raises(SetupError, match=r"no\.pth.*weights fetch vmbench"):
+    with pytest.raises(SetupError, match=r"no\.pth.*weights fetch grounding-dino-swinb-cogcoor"):
         load_grounding_dino(tmp_path / "no.pth")
-    with pytest.raises(SetupError, match=r"IDEA-Research/never-there.*weights fetch vmbench"):
+    with pytest.raises(SetupError, match=r"IDEA-Research/never-there.*weights fetch grounding-dino-base"):
         load_grounding_dino("IDEA-Research/never-there")
     (tmp_path / "cut.pth").write_bytes((folder / "tiny.pth").read_bytes()[:100_000])
     with pytest.raises(SetupError, match=r"cut\.pth"):
         load_grounding_dino(tmp_path / "cut.pth", tiny_config())
-    with pytest.raises(SetupError, match="tokenizer"):
+    with pytest.raises(SetupError, match=r"tokenizer.*weights fetch bert-base-uncased"):
         grounding.load_tokenizer(tmp_path / "bert-base-uncased")
     write_tokenizer(tmp_path)
     text = (tmp_path / "vocab.txt").read_text().replace("\n.\n", "\nhere\n")

@@ -39,13 +39,13 @@ PIXEL_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 PIXEL_STD = np.array([0.229, 0.224, 0.225], np.float32)
 """ImageNet's, RGB, of values in 0..1."""
 
-TOKENIZER_FOLDER = "bert-base-uncased"
-"""Beside the publisher's file, which has no tokenizer: a folder with the files of google-bert/bert-base-uncased."""
 SPECIAL_TOKENS = {"[CLS]": 101, "[SEP]": 102, ".": 1012, "?": 1029}
 """Where phrases end: transformers has these ids built in, so the vocabulary must agree."""
 
+FETCH = "fetch it with: vmmetrics weights fetch"
+HUB_NAME, FILE_NAME, TOKENIZER_NAME = "grounding-dino-base", "grounding-dino-swinb-cogcoor", "bert-base-uncased"
+"""What ``vmmetrics weights`` calls the hub's checkpoint, the publisher's, and the tokenizer that goes with that."""
 _BYTES = 233_000_000 * 4
-_FETCH = "fetch it with: vmmetrics weights fetch vmbench"
 
 
 class GroundingDINO:
@@ -58,7 +58,8 @@ class GroundingDINO:
         device: Where it runs; None takes a GPU where there is one.
         precision: What matrix products are computed in; ``"fp32"``, as released.
         shelf: Whom it shares the device with; None for nobody.
-        tokenizer: Folder with BERT's vocabulary; None takes ``source``, or :data:`TOKENIZER_FOLDER` beside the file.
+        tokenizer: Folder with BERT's vocabulary; None takes ``source``, or, the publisher's file having none, the
+            folder ``bert-base-uncased`` beside the file or beside the file's folder.
         config: Architecture of a publisher's file of another size, a ``GroundingDinoConfig``.
     """
 
@@ -77,8 +78,7 @@ class GroundingDINO:
         self.device = shelf.device
         self._config = config
         file = Path(source)
-        beside = file.parent / TOKENIZER_FOLDER if file.suffix in (".pth", ".pt") else source
-        self._tokenizer_source = tokenizer or beside
+        self._tokenizer_source = tokenizer or (bert_beside(file) if is_file(file) else source)
         self._held: Held[tuple[Any, Any]] = Held("Grounding DINO", self._load, _BYTES, shelf)
 
     def boxes(self, frame: UInt8Array, text: str) -> FloatArray:
@@ -115,6 +115,17 @@ class GroundingDINO:
     def _load(self) -> tuple[Any, Any]:
         model = load_grounding_dino(self.source, self._config)
         return model.to(self.device), load_tokenizer(self._tokenizer_source)
+
+
+def is_file(source: Path) -> bool:
+    """Whether a source is the publisher's file."""
+    return source.suffix in (".pth", ".pt")
+
+
+def bert_beside(file: Path) -> Path:
+    """Return where bert-base-uncased is, or belongs, that a file of the publisher's goes with."""
+    near, far = file.parent / TOKENIZER_NAME, file.parent.parent / TOKENIZER_NAME
+    return far if far.is_dir() and not near.is_dir() else near
 
 
 def prepared(frame: UInt8Array) -> Tensor:
@@ -171,6 +182,7 @@ def load_grounding_dino(source: str | Path, config: Any = None) -> Any:
         SetupError: transformers is not installed, or the checkpoint is missing, damaged or of another network.
     """
     transformers = _transformers()
+    kind, logging = transformers.GroundingDinoForObjectDetection, transformers.utils.logging
     options: dict[str, Any] = {
         "local_files_only": True,
         "dtype": torch.float32,
@@ -178,28 +190,30 @@ def load_grounding_dino(source: str | Path, config: Any = None) -> Any:
         "ignore_mismatched_sizes": True,  # they are told below, by name
     }
     file = Path(source)
+    name = FILE_NAME if is_file(file) else HUB_NAME
+    progress = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
     try:
-        if file.suffix in (".pth", ".pt"):
+        if is_file(file):
             config = config or swin_b_config()
-            weights = hub_weights(read_weights(file, "model"), file)
-            loaded = transformers.GroundingDinoForObjectDetection.from_pretrained(
-                None, config=config, state_dict=weights, **options
-            )
+            weights = hub_weights(read_weights(file, "model", name), file)
+            loaded = kind.from_pretrained(None, config=config, state_dict=weights, **options)
         else:
             config = transformers.GroundingDinoConfig.from_pretrained(source, local_files_only=True)
             config.disable_custom_kernels = True  # they would be fetched or compiled
-            loaded = transformers.GroundingDinoForObjectDetection.from_pretrained(source, config=config, **options)
+            loaded = kind.from_pretrained(source, config=config, **options)
     except SetupError:
         raise
     except Exception as error:  # transformers fails in many ways on what is no checkpoint, or is not there
-        raise SetupError(
-            f"{source}: cannot be loaded as Grounding DINO; {_FETCH}. transformers says: {error}"
-        ) from error
+        raise SetupError(f"{source}: cannot be loaded as Grounding DINO; {FETCH} {name}. The cause: {error}") from error
+    finally:
+        if progress:
+            logging.enable_progress_bar()
     model, info = loaded
     faults = {what: sorted(map(str, info[what])) for what in ("missing_keys", "unexpected_keys", "mismatched_keys")}
     told = [f"{what.replace('_', ' ')}: {', '.join(keys[:6])} ({len(keys)})" for what, keys in faults.items() if keys]
     if told:
-        raise SetupError(f"{source}: the checkpoint does not fit Grounding DINO: {'; '.join(told)}")
+        raise SetupError(f"{source}: the checkpoint does not fit Grounding DINO: {'; '.join(told)}; {FETCH} {name}")
     model.model.text_backbone.set_attn_implementation("sdpa")
     return model.eval().requires_grad_(False)
 
@@ -212,11 +226,11 @@ def load_tokenizer(source: str | Path) -> Any:
     """
     transformers = _transformers()
     if not os.fspath(source) or (Path(source).is_absolute() and not Path(source).is_dir()):
-        raise SetupError(f"{source}: no such folder; put BERT's tokenizer there (google-bert/bert-base-uncased)")
+        raise SetupError(f"{source}: no such folder for BERT's tokenizer; {FETCH} {TOKENIZER_NAME}")
     try:
         tokenizer = transformers.BertTokenizer.from_pretrained(source, local_files_only=True)
     except Exception as error:  # as for the network
-        raise SetupError(f"{source}: holds no tokenizer; {_FETCH}. transformers says: {error}") from error
+        raise SetupError(f"{source}: holds no tokenizer; {FETCH} {TOKENIZER_NAME}. The cause: {error}") from error
     found = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
     if found != SPECIAL_TOKENS:
         raise SetupError(f"{source}: expected the vocabulary of bert-base-uncased but its ids are {found}")

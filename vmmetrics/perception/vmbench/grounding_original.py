@@ -13,7 +13,15 @@ from typing import Any
 import torch
 
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.grounding import BOX_THRESHOLD, TOKENIZER_FOLDER, caption, prepared
+from vmmetrics.perception.vmbench.grounding import (
+    BOX_THRESHOLD,
+    FETCH,
+    FILE_NAME,
+    TOKENIZER_NAME,
+    bert_beside,
+    caption,
+    prepared,
+)
 from vmmetrics.perception.vmbench.grounding_keys import TRAINING_ONLY
 from vmmetrics.perception.vmbench.models import UInt8Array
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, default_device
@@ -31,7 +39,7 @@ class OriginalGroundingDINO:
         device: Where it runs; None takes a GPU where there is one.
         shelf: Whom it shares the device with; None for nobody.
         bert: Folder with google-bert/bert-base-uncased, weights included, which the package loads before the
-            checkpoint's own replace them; None takes ``bert-base-uncased`` beside the checkpoint.
+            checkpoint's own replace them; None takes ``bert-base-uncased`` beside the file or its folder.
     """
 
     def __init__(
@@ -44,7 +52,7 @@ class OriginalGroundingDINO:
         self._source = Path(source)
         shelf = shelf or Shelf(torch.device(device or default_device()))
         self._device = shelf.device
-        self._bert = Path(bert) if bert is not None else self._source.parent / TOKENIZER_FOLDER
+        self._bert = Path(bert) if bert is not None else bert_beside(self._source)
         self._held: Held[Any] = Held("Grounding DINO", self._load, _BYTES, shelf)
 
     def boxes(self, frame: UInt8Array, text: str) -> FloatArray:
@@ -65,9 +73,11 @@ class OriginalGroundingDINO:
         return found
 
     def _load(self) -> Any:
-        weights = {key.removeprefix("module."): value for key, value in read_weights(self._source, "model").items()}
+        weights = {
+            key.removeprefix("module."): value for key, value in read_weights(self._source, "model", FILE_NAME).items()
+        }
         if not self._bert.is_dir():
-            raise SetupError(f"{self._bert}: no such folder; put google-bert/bert-base-uncased there")
+            raise SetupError(f"{self._bert}: no such folder; {FETCH} {TOKENIZER_NAME}")
         build_model = _package("groundingdino.models").build_model
         try:
             model = build_model(settings(self._bert))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from vmmetrics.functional.skeleton import NUM_KEYPOINTS
 from vmmetrics.perception.protocols import Poses
 from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import PersonFinder, UInt8Array
+from vmmetrics.perception.vmbench.models import KeypointFinder, PersonFinder
 from vmmetrics.types import FloatArray
 
 SIGMAS = 0.001 * np.array([26, 25, 25, 35, 35, 79, 79, 72, 72, 62, 62, 107, 107, 87, 87, 89, 89])
@@ -34,14 +33,6 @@ SHORTEST = 3
 """Frames someone must be seen in: fewer say nothing of motion, and are mostly no people."""
 
 NOTE = "keypoint scores are heights of RTMPose's answer, cut to 0..1: they rank keypoints, and are no probabilities"
-
-
-class KeypointsInFrames(Protocol):
-    """Keypoints of people in boxes, for a whole clip (RTMPose-m body7)."""
-
-    def in_frames(self, frames: UInt8Array, boxes: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
-        """Return per frame (N, 17, 2) float64 pixels and (N, 17) scores, for T times (N, 4 or more) boxes."""
-        ...
 
 
 @dataclass
@@ -90,7 +81,7 @@ class FollowedPeople:
         keypoints: Finds keypoints in them (RTMPose-m body7).
     """
 
-    def __init__(self, persons: PersonFinder, keypoints: KeypointsInFrames) -> None:
+    def __init__(self, persons: PersonFinder, keypoints: KeypointFinder) -> None:
         self._persons = persons
         self._keypoints = keypoints
 

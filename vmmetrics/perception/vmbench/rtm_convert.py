@@ -17,7 +17,7 @@ from torch import nn
 
 from vmmetrics.errors import SetupError, VMMetricsError
 from vmmetrics.perception.vmbench.rtm import DETECTOR_OUTPUTS, POSE_OUTPUTS
-from vmmetrics.perception.vmbench.rtm_networks import MEDIUM, RTMDet, RTMPose, Size, load_rtm
+from vmmetrics.perception.vmbench.rtm_networks import MEDIUM, RTMDET_NAME, RTMPOSE_NAME, RTMDet, RTMPose, Size, load_rtm
 from vmmetrics.perception.vmbench.rtm_steps import DETECTOR_SIDE, POSE_INPUT
 from vmmetrics.perception.vmbench.torch_files import read_weights
 
@@ -31,7 +31,7 @@ def convert(checkpoint: Path, target: Path, size: Size = MEDIUM) -> None:
     Raises:
         SetupError: ``onnx`` is not installed, or the checkpoint is of neither network.
     """
-    weights = read_weights(checkpoint, "state_dict")
+    weights = read_weights(checkpoint, "state_dict", f"{RTMDET_NAME} {RTMPOSE_NAME}")
     detector = any(name.startswith("bbox_head.") for name in weights)
     network: nn.Module = load_rtm(checkpoint, RTMDet(size) if detector else RTMPose(size))
     width, height = (DETECTOR_SIDE, DETECTOR_SIDE) if detector else POSE_INPUT

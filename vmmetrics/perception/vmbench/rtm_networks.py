@@ -26,6 +26,9 @@ from vmmetrics.perception.vmbench.torch_files import read_weights
 
 Net = TypeVar("Net", bound=nn.Module)
 
+RTMDET_NAME, RTMPOSE_NAME = "rtmdet-m-person", "rtmpose-m-body7"
+"""What ``vmmetrics weights`` calls their checkpoints."""
+
 STAGE_WIDTHS = (64, 128, 256, 512, 1024)
 STAGE_BLOCKS = (3, 6, 6, 3)
 """Of the largest network; the others are narrower and shallower by a factor each."""
@@ -345,18 +348,22 @@ def load_rtm(path: Path, network: Net) -> Net:
     Raises:
         SetupError: The file is missing, damaged, misses weights, has others or has them in other shapes.
     """
-    weights = read_weights(path, "state_dict")
+    name = RTMDET_NAME if isinstance(network, RTMDet) else RTMPOSE_NAME
+    weights = read_weights(path, "state_dict", name)
     expected = network.state_dict()
-    faults = [f"misses {name}" for name in expected if name not in weights]
-    faults += [f"has {name} besides" for name in weights if name not in expected]
+    faults = [f"misses {key}" for key in expected if key not in weights]
+    faults += [f"has {key} besides" for key in weights if key not in expected]
     faults += [
-        f"has {name} as {tuple(weights[name].shape)} where {tuple(value.shape)} is expected"
-        for name, value in expected.items()
-        if name in weights and weights[name].shape != value.shape
+        f"has {key} as {tuple(weights[key].shape)} where {tuple(value.shape)} is expected"
+        for key, value in expected.items()
+        if key in weights and weights[key].shape != value.shape
     ]
     if faults:
         more = f" and {len(faults) - 6} more" if len(faults) > 6 else ""
-        raise SetupError(f"{path}: no checkpoint of {type(network).__name__}: it {'; it '.join(faults[:6])}{more}")
+        raise SetupError(
+            f"{path}: no checkpoint of {type(network).__name__}: it {'; it '.join(faults[:6])}{more}; fetch it with: "
+            f"vmmetrics weights fetch {name}"
+        )
     network.load_state_dict(weights)
     network.float().eval().requires_grad_(False)
     return network

@@ -15,6 +15,7 @@ import torch
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.models import UInt8Array
+from vmmetrics.perception.vmbench.rtm_networks import RTMDET_NAME, RTMPOSE_NAME
 from vmmetrics.perception.vmbench.rtm_steps import PERSON_SCORE, persons
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, default_device
 from vmmetrics.perception.vmbench.torch_files import read_weights
@@ -56,7 +57,7 @@ class MMDetPersons:
     def _load(self) -> Any:
         model = _package("mmdet.apis").init_detector(self._config, None, device=str(self._held.shelf.device))
         model.cfg = _package("mmpose.utils").adapt_mmdet_pipeline(model.cfg)
-        return _filled(model, self._source)
+        return _filled(model, self._source, RTMDET_NAME)
 
 
 class MMPoseKeypoints:
@@ -96,12 +97,12 @@ class MMPoseKeypoints:
         changes = {"model": {"backbone": {"init_cfg": None}}}  # else the backbone's weights are fetched first
         init_model = _package("mmpose.apis").init_model
         model = init_model(self._config, None, device=str(self._held.shelf.device), cfg_options=changes)
-        return _filled(model, self._source)
+        return _filled(model, self._source, RTMPOSE_NAME)
 
 
-def _filled(model: Any, source: Path) -> Any:
+def _filled(model: Any, source: Path, name: str) -> Any:
     try:
-        model.load_state_dict(read_weights(source, "state_dict"), strict=True)
+        model.load_state_dict(read_weights(source, "state_dict", name), strict=True)
     except RuntimeError as error:
         raise SetupError(f"{source}: the checkpoint does not fit its configuration: {error}") from error
     return model.eval()

@@ -119,11 +119,6 @@ def suppressed(boxes: Float32Array, order: NDArray[np.intp], overlap: float, pix
     return np.array(kept, np.intp)
 
 
-def whole_frame(height: int, width: int) -> FloatArray:
-    """Return (1, 4) float64, the box that mmpose takes where none is given."""
-    return np.array([[0.0, 0.0, width, height]])
-
-
 def cut_out(frame: UInt8Array, box: Sequence[float] | FloatArray) -> tuple[UInt8Array, Float32Array, Float32Array]:
     """Take the picture that keypoints are found in out of a frame.
 

@@ -26,12 +26,13 @@ class _LeftOut:
         return self
 
 
-def read_weights(path: Path, entry: str) -> dict[str, Tensor]:
+def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
     """Read the weights of a checkpoint; nothing in it is executed.
 
     Args:
         path: Written by ``torch.save``.
         entry: Where its weights are; a file without that entry holds nothing but weights.
+        name: What ``vmmetrics weights`` calls it, for messages.
 
     Returns:
         Weights by name, on the CPU.
@@ -40,7 +41,7 @@ def read_weights(path: Path, entry: str) -> dict[str, Tensor]:
         SetupError: No such file, no checkpoint, damaged, or without weights.
     """
     if not path.is_file():
-        raise SetupError(f"{path}: no such checkpoint; fetch it with: vmmetrics weights fetch vmbench")
+        raise SetupError(f"{path}: no such checkpoint; fetch it with: vmmetrics weights fetch {name}")
     try:
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
         with torch.serialization.safe_globals([(_LeftOut, name) for name in unknown]):
@@ -48,7 +49,7 @@ def read_weights(path: Path, entry: str) -> dict[str, Tensor]:
     except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
         raise SetupError(
             f"{path}: not readable as a checkpoint; remove it and fetch it again with: vmmetrics weights fetch "
-            f"vmbench. torch says: {error}"
+            f"{name}. torch says: {error}"
         ) from error
     found = loaded.get(entry, loaded) if isinstance(loaded, Mapping) else None
     if not isinstance(found, Mapping) or not found:
