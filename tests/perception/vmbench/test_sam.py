@@ -165,9 +165,6 @@ def test_a_folder_of_transformers_gives_the_same(model: Sam, tmp_path: Path):
 def test_the_published_file_would_find_its_places():
     with torch.device("meta"):
         net = transformers.SamModel(transformers.SamConfig(**sam.VIT_HUGE))
-    assert (
-        sum(weight.numel() for weight in net.parameters()) == 641_090_864
-    )  # sam_vit_h_4b8939.pth: 2,564,550,879 bytes
     assert publisher_layout(net, sam.RULES) == json.loads(str(UPSTREAM["published"]))
     assert [layer.window_size for layer in net.vision_encoder.layers] == UPSTREAM["windows"].tolist()
 

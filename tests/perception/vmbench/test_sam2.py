@@ -293,12 +293,14 @@ def test_weights_kept_in_half_give_the_same(build: Callable[[str], Sam2], monkey
         assert np.array_equal(logits, kept[key])
 
 
-def test_refuses_masks_of_another_size(build: Callable[[str], Sam2]):
+def test_refuses_what_does_not_fit_the_clip(build: Callable[[str], Sam2]):
     session = build("calm").open(made.clip())
     with pytest.raises(ValueError, match=r"Expected masks of \(60, 100\) but got \[\(60, 99\)\]"):
         next(session.propagate(0, {1: np.ones((60, 99), bool)}, 1))
     with pytest.raises(ValueError, match="Expected masks"):
         next(session.propagate(0, {}, 1))
+    with pytest.raises(ValueError, match="Expected start within the clip's 12 frames but got 12"):
+        next(session.propagate(12, made.prompts()["long"][1], 1))
 
 
 def test_small_holes_are_those_of_another_labelling():

@@ -110,7 +110,7 @@ class Session:
             Frame index, ``start`` first, and (H, W) bool by object id (an object may be empty).
 
         Raises:
-            ValueError: No mask, or one of another size than the frames.
+            ValueError: No mask, one of another size than the frames, or no such frame.
         """
         for frame, logits in self.logits(start, masks, steps, reverse=reverse):
             yield frame, dict(zip(masks, (logits > 0).cpu().numpy(), strict=True))
@@ -122,6 +122,8 @@ class Session:
         size = self._frames.shape[1:3]
         if not masks or any(np.shape(mask) != size for mask in masks.values()):
             raise ValueError(f"Expected masks of {size} but got {[np.shape(mask) for mask in masks.values()]}")
+        if not 0 <= start < len(self._frames):
+            raise ValueError(f"Expected start within the clip's {len(self._frames)} frames but got {start}")
         step = -1 if reverse else 1
         path = [t for t in range(start, start + step * (steps + 1), step) if 0 <= t < len(self._frames)]
         chunk = Chunk(start, step)
