@@ -195,6 +195,7 @@ def variants() -> dict[str, Variant]:
         "flow only": Variant(usable & ~deep),
         "without amounts": Variant(usable & ~named(*ABSOLUTE)),
         "without best quarter and calm moment": Variant(usable & ~named(*BEST)),
+        "best quarter alone": Variant(usable & named(BEST[0])),
         "without worst place and moment": Variant(usable & ~named(*WORST)),
         "without worst moment": Variant(usable & ~named("worst moment")),
         "cut, camera, mirror, light alone harmless": Variant(usable, clean=("cut", "camera", "mirror", "light")),

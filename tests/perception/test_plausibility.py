@@ -187,7 +187,7 @@ def test_a_trembling_part_lowers_the_score_and_is_looked_at(pan, model):
     spoilt = cas.measure(scene_of(trembling(pan, slice(80, 160), slice(120, 240)), model))
     assert spoilt.score < clean.score - 0.1
     gain = np.mean([look.gain for look in spoilt.looks], axis=0)
-    assert gain[3:, 3:].mean() > gain[:2, :2].mean()
+    assert gain[2:, 2:].mean() > 2 * gain[:2, :2].mean()
     where = spoilt.events[-1]
     assert where.box[0] >= 96
     assert where.box[1] >= 64

@@ -21,11 +21,11 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, Look
 from vmmetrics.weights import weight_path
 
-PARTS = 5
+PARTS = 4
 """Parts along each side of the picture that are hidden in turn to see what the model looked at."""
 MOMENTS = 4
 """Stretches of a view that they are hidden in."""
-MAPS_HIDDEN = 6
+MAPS_HIDDEN = 12
 """Maps that matter most to the view; the rest hardly change when they are hidden."""
 
 REASONS = {
@@ -83,7 +83,7 @@ class LadderPlausibility:
     def looked(self, scene: Scene) -> tuple[Look, ...]:
         """Return where the worst view's score comes from: how its badness falls with parts of the evidence hidden.
 
-        A part is hidden by giving its cells the median of the frame they are in, in the maps that count most.
+        A part is hidden by giving its cells what the best quarter of the frame has, in the maps that count most.
         """
         views = self._views(scene)
         if not views:
@@ -105,8 +105,9 @@ class LadderPlausibility:
         return sorted(views, key=lambda view: view.frames)
 
     def _occlusion(self, view: _View) -> tuple[Look, ...]:
-        shares = self.model.shares(view.numbers[None])[0]
-        by_map = shares[: len(view.evidence.maps) * len(SUMMARIES)].reshape(-1, len(SUMMARIES)).sum(1)
+        usual = np.full((1, len(NAMES)), np.nan)
+        excess = self.model.shares(view.numbers[None])[0] - self.model.shares(usual)[0]
+        by_map = excess[: len(view.evidence.maps) * len(SUMMARIES)].reshape(-1, len(SUMMARIES)).sum(1)
         names = [list(view.evidence.maps)[i] for i in np.argsort(-by_map, kind="stable")[:MAPS_HIDDEN]]
         before = _badness(self.model, view.numbers)
         edges = np.linspace(0, CELLS, PARTS + 1).astype(int)
@@ -130,8 +131,9 @@ def _hidden(view: _View, names: list[str], moment: int, rows: slice, columns: sl
             continue
         values = values.copy()
         start, stop = (round(len(values) * m / MOMENTS) for m in (moment, moment + 1))
-        typical = np.median(values[start:stop].reshape(stop - start, -1), axis=1) if stop > start else np.zeros(0)
-        values[start:stop, rows, columns] = typical[:, None, None]
+        if stop > start:
+            good = np.quantile(values[start:stop].reshape(stop - start, -1), 0.25, axis=1)[:, None, None]
+            values[start:stop, rows, columns] = np.minimum(values[start:stop, rows, columns], good)
         at = NAMES.index(f"{name}: {SUMMARIES[0]}")
         numbers[at : at + len(SUMMARIES)] = summarise_map(name, values)
     return numbers
