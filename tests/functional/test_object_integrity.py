@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.pose_sequences import DEFECTS, f1, noisy, snapped, stretched, walker
 from vmmetrics.functional import object_integrity_score
-from vmmetrics.functional.skeleton import PARTS
 
 LENGTHS = [(5, 11), (5, 7), (7, 9), (6, 8), (8, 10), (11, 13), (13, 15), (12, 14), (14, 16), (5, 6), (11, 12), (0, 5)]
 ANGLES = [(5, 7, 9), (6, 8, 10), (7, 5, 11), (8, 6, 12), (5, 11, 13), (6, 12, 14), (11, 13, 15), (12, 14, 16)]
@@ -79,80 +79,19 @@ def test_vmbench_worked_by_hand():
     assert event.magnitude == pytest.approx(0.5) and event.threshold == 0.45
 
 
-def _walker(num_frames=48, size=100.0):
-    """A person in pixels, torso ``size`` long, walking in place: legs cross, knees bend, arms swing little."""
-    phase = 2 * np.pi * np.arange(num_frames) / 24
-    body = np.zeros((num_frames, 17, 2))
-    body[:, [0, 1, 2, 3, 4]] = [[0.05, -1.4], [0.1, -1.45], [0, -1.45], [0.15, -1.4], [-0.1, -1.4]]
-    body[:, 5], body[:, 6], body[:, 11], body[:, 12] = (0.3, -1), (-0.3, -1), (0.2, 0), (-0.2, 0)
-
-    def hang(top, middle, end, length, swing, bend):
-        body[:, middle] = body[:, top] + length * np.stack([np.sin(swing), np.cos(swing)], axis=1)
-        body[:, end] = body[:, middle] + 0.9 * length * np.stack([np.sin(swing + bend), np.cos(swing + bend)], axis=1)
-
-    for side, sign in ((0, 1), (1, -1)):
-        hang(5 + side, 7 + side, 9 + side, 0.6, -sign * 0.15 * np.sin(phase), sign * 0.2 + 0.1 * np.sin(phase))
-        hang(11 + side, 13 + side, 15 + side, 0.85, sign * 0.45 * np.sin(phase), -0.25 - 0.2 * np.cos(phase))
-    return body * size + [320, 240]
-
-
-def _noisy(body, rng, level=3.0):
-    """Landmark noise of ``level`` pixels (3 % of a torso of 100), half of it correlated over time, more at the ends."""
-    weight = np.ones((17, 1))
-    weight[[9, 10, 15, 16]] = 1.4
-    drift = np.zeros_like(body)
-    for t in range(1, len(body)):
-        drift[t] = 0.85 * drift[t - 1] + math.sqrt(1 - 0.85**2) * rng.normal(size=(17, 2))
-    return body + level * weight * (drift + rng.normal(size=body.shape)) / math.sqrt(2)
-
-
-def _stretched(body, span):
-    body[span, 9] += 0.8 * (body[span, 9] - body[span, 7])
-    return {"left forearm"}
-
-
-def _snapped(body, span):
-    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
-    body[span, 10] = body[span, 8] + (body[span, 10] - body[span, 8]) @ turn
-    return {"right forearm"}
-
-
-def _swapped(body, span):
-    body[span, 9], body[span, 10] = body[span, 10].copy(), body[span, 9].copy()
-    return {"left forearm", "right forearm"}
-
-
-def _near(frames, others):
-    return sum(any(abs(f - g) <= 2 for g in others) for f in frames)
-
-
-@pytest.mark.parametrize("defect", [_stretched, _snapped, _swapped])
+@pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_are_found_under_noise(defect):
-    found = right = faults = hit = 0
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        body = _walker()
-        start, length = int(rng.integers(5, 30)), int(rng.integers(4, 11))
-        truth = range(start, start + length)
-        parts = defect(body, slice(start, start + length))
-        result = object_integrity_score(_noisy(body, rng), np.full((48, 17), 0.9))
-        by_part = {event.target: event.frames for event in result.events}
-        for part in PARTS:
-            frames, expected = by_part.get(part, ()), truth if part in parts else range(0)
-            found, right = found + len(frames), right + _near(frames, expected)
-            faults, hit = faults + len(expected), hit + _near(expected, frames)
-    precision, recall = right / found, hit / faults
-    assert 2 * precision * recall / (precision + recall) >= 0.9
+    assert f1(defect, range(12)) >= 0.9
 
 
 def test_clean_bodies_score_full():
     for seed in range(10):
-        body = _noisy(_walker(), np.random.default_rng(seed))
+        body = noisy(walker(), np.random.default_rng(seed))
         assert object_integrity_score(body, np.full((48, 17), 0.9)).score >= 0.99
 
 
 def test_turning_and_approaching_are_no_fault():
-    body = _walker()
+    body = walker()
     turn = np.cos(np.linspace(0, 2 * np.pi, 48))  # once round: widths shrink to nothing and come back mirrored
     body[..., 0] = (body[..., 0] - 320) * turn[:, None] + 320
     nearer = np.exp(np.linspace(0, 1.5, 48))
@@ -162,16 +101,16 @@ def test_turning_and_approaching_are_no_fault():
 
 def test_scale_does_not_matter():
     rng = np.random.default_rng(0)
-    body = _walker()
-    _snapped(body, slice(20, 28))
-    body = _noisy(body, rng)
+    body = walker()
+    snapped(body, slice(20, 28))
+    body = noisy(body, rng)
     small, large = (object_integrity_score(body * factor, np.full((48, 17), 0.9)) for factor in (0.3, 4.0))
     assert small.score == pytest.approx(large.score, abs=1e-9)
 
 
 def test_persons_are_judged_one_by_one():
-    clean, broken = _walker(), _walker() + 200
-    _stretched(broken, slice(10, 20))
+    clean, broken = walker(), walker() + 200
+    stretched(broken, slice(10, 20))
     both = np.stack([clean, broken], axis=1)
     scores = np.full((48, 2, 17), 0.9)
     both[30:, 1], scores[30:, 1] = np.nan, 0.0  # the second leaves
@@ -182,7 +121,7 @@ def test_persons_are_judged_one_by_one():
 
 
 def test_gaps_are_not_jumps():
-    body = _walker()
+    body = walker()
     scores = np.full((48, 17), 0.9)
     body[10:16], scores[10:16] = np.nan, 0.0
     result = object_integrity_score(body, scores)
