@@ -40,7 +40,7 @@ from vmmetrics.weights import weight_path
 ROUNDS = 2000
 DEEP = ("drift", "foreign", "rough", "crooked", "uneven change", "worst change", "repeating")
 ABSOLUTE = ("jerk in pixels", "strain")
-WORST = ("worst moment", "worst place")
+WORST = ("worst tenth", "worst place")
 BEST = ("best quarter", "calm moment")
 NATURE = ("flames", "sparks")
 
@@ -196,8 +196,7 @@ def variants() -> dict[str, Variant]:
         "without amounts": Variant(usable & ~named(*ABSOLUTE)),
         "without best quarter and calm moment": Variant(usable & ~named(*BEST)),
         "best quarter alone": Variant(usable & named(BEST[0])),
-        "without worst place and moment": Variant(usable & ~named(*WORST)),
-        "without worst moment": Variant(usable & ~named("worst moment")),
+        "without worst tenth and place": Variant(usable & ~named(*WORST)),
         "cut, camera, mirror, light alone harmless": Variant(usable, clean=("cut", "camera", "mirror", "light")),
         "without flames and sparks": Variant(usable, clean=tuple(n for n in HARMLESS if n not in NATURE)),
         "no ranking": Variant(usable, Settings(ranking=0.0)),

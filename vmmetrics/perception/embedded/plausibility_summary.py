@@ -1,6 +1,6 @@
 """From the evidence in a view to the numbers that the classifier weighs; in all of them, more is worse.
 
-Of each map: its mean, the tenth of the cells and frames where it is worst, its worst moment and its worst place; and,
+Of each map: its mean, the tenth of the cells and frames where it is worst and its worst place; and,
 since what is real is undisturbed in most places and at most times however much goes on, the quarter where it is best
 and its calmer moments. Of the view as a whole: whether its motion is even, turns round, repeats itself, and how
 straight its way is.
@@ -13,7 +13,7 @@ import numpy as np
 from vmmetrics.perception.embedded.plausibility_evidence import LAGS, MAPS, STILL, Evidence
 from vmmetrics.types import BoolArray, FloatArray
 
-SUMMARIES = ("mean", "worst tenth", "worst moment", "worst place", "best quarter", "calm moment")
+SUMMARIES = ("mean", "worst tenth", "worst place", "best quarter", "calm moment")
 _FLOOR = 0.02
 """Added before a logarithm; less is rounding in every map."""
 _LINEAR = ("rough fine", "rough middle")
@@ -70,10 +70,9 @@ def summarise_map(name: str, values: FloatArray) -> FloatArray:
     if len(values) == 0:
         return np.full(len(SUMMARIES), np.nan)
     flat = values.reshape(len(values), -1)
-    moments = np.quantile(flat, 0.75, axis=1)
     best, worst = np.quantile(flat, (0.25, 0.9))
     place, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
-    found = np.array([flat.mean(), worst, moments.max(), place, best, calm])
+    found = np.array([flat.mean(), worst, place, best, calm])
     return found if name in _LINEAR else np.log(found + _FLOOR)
 
 
