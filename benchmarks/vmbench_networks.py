@@ -74,7 +74,7 @@ SMALL_QALIGN = Sizes(
     LanguageSize(words=64, width=128, depth=6, heads=4, mlp_width=384),
 )
 SMALL_VIDEOMAE = Architecture(width=192, depth=4, heads=3, mlp_width=768, patch=32)
-SMALL_RTM = rtm_networks.Size(0.25, 0.17)
+SMALL_RTM = rtm_networks.Size(0.125, 0.17)
 
 
 def random_models(device: str, *, small: bool) -> Models:
@@ -103,6 +103,7 @@ def random_models(device: str, *, small: bool) -> Models:
     ]
     for held, build in puts:
         held._load = build
+        held.get()  # now, so that no clip pays for it
     if small:
         models.plausibility.plan = ViewPlan()  # type: ignore[union-attr]
     return models

@@ -8,7 +8,8 @@ is then replaced by what is in the clip: two boxes, one of which vanishes half w
 and each path is taken. Released way: every metric decodes the clip for itself, CoTracker runs backwards too and sees
 every clip anew, CAS sends all 30 views, MSS looks at a frame in each of its three windows, OIS goes frame by frame, and
 SAM 2 encodes a chunk's frames for that chunk. Models stay loaded and are warm in both, and precisions are the same;
-the released scripts' own overhead beyond that is not counted. CoTracker must be installed (docs/vmbench-preset.md).
+the released scripts' own overhead beyond that is not counted. What metrics share under ``protocol="vmmetrics"`` counts
+with the first that asks for it, PAS. CoTracker must be installed (docs/vmbench-preset.md).
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from vmmetrics.perception.vmbench.qalign import windows_of
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.video import read_clip
 
-FPS, FULL, SMALL = 8, (49, 480, 720), (17, 96, 144)
+FPS, FULL, SMALL = 8, (49, 480, 720), (10, 96, 144)
 BOXES = np.array([[0.3, 0.5, 0.2, 0.4], [0.7, 0.45, 0.2, 0.3]], np.float32)
 """Centre and size of the two objects, in shares of the frame."""
 MARK = 16
 """Side of the square in the corner whose grey level tells which half of the clip a frame is of, JPEG or not."""
-SMALL_GRID = 6
+SMALL_GRID = 4
 """Points along each side in the place of 30 and 50."""
 
 Measure = Callable[[Scene], MetricResult]
@@ -101,7 +102,8 @@ class Steered:
 
     def in_frames(self, frames: np.ndarray, boxes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
         answers = self.model.in_frames(frames, boxes)
-        return [(points, np.full(scores.shape, 0.9)) for points, scores in answers]
+        body = np.column_stack([np.tile([0.0, 30.0], 9)[:17], np.arange(17) * 12.0])  # tall enough to be judged
+        return [(np.broadcast_to(body, points.shape), np.full(scores.shape, 0.9)) for points, scores in answers]
 
 
 @dataclass
@@ -143,19 +145,28 @@ class _Session:
 
 
 @dataclass
-class Fewer:
-    """CoTracker on fewer points, for a CPU."""
+class SteeredPoints:
+    """CoTracker whose points stand still and are always seen.
+
+    Attributes:
+        most: Most points along a side, for a CPU; then all is in float32, as bfloat16 takes ten times as long there.
+    """
 
     model: Any
+    most: int | None
 
-    def grid(self, frames: np.ndarray, side: int, *asked: Any, **how: Any) -> PointTracks:
-        tracks: PointTracks = self.model.grid(frames, min(side, SMALL_GRID), *asked, **how)
-        return tracks
+    def grid(self, frames: np.ndarray, side: int, frame: int, mask: np.ndarray, *, half: bool = False) -> PointTracks:
+        few = self.most is not None
+        tracks = self.model.grid(frames, min(side, self.most or side), frame, mask, half=half and not few)
+        return still(len(frames), np.zeros(tracks.xy.shape[1:]), tracks.query_frames)
 
     def points(self, frames: np.ndarray, queries: np.ndarray) -> PointTracks:
-        tracks: PointTracks = self.model.points(frames, queries[:: max(1, len(queries) // SMALL_GRID**2)])
-        index = np.minimum(np.arange(len(queries)) // max(1, len(queries) // SMALL_GRID**2), tracks.xy.shape[1] - 1)
-        return PointTracks(tracks.xy[:, index], tracks.visible[:, index], queries[:, 0].astype(np.int64))
+        self.model.points(frames, queries[:: max(1, len(queries) // self.most**2)] if self.most else queries)
+        return still(len(frames), queries[:, 1:], queries[:, 0].astype(np.int64))
+
+
+def still(length: int, xy: np.ndarray, when: np.ndarray) -> PointTracks:
+    return PointTracks(np.repeat(xy[None], length, axis=0), np.ones((length, len(xy)), bool), when)
 
 
 @dataclass
@@ -224,7 +235,7 @@ def steered(models: Models, *, small: bool) -> Models:
     """Our way."""
     given: Any = models.released
     grounder, sam2 = SteeredGrounder(given.grounder), Steered(given.sam2)
-    points = Fewer(given.points) if small else given.points
+    points = SteeredPoints(given.points, SMALL_GRID if small else None)
     people, keypoints = SteeredPeople(given.people), Steered(given.keypoints)
     released = replace(
         given, grounder=grounder, sam=Steered(given.sam), sam2=sam2, video=sam2, points=points, people=people,
@@ -240,9 +251,9 @@ def plain(models: Models, *, small: bool) -> Models:
     """The released way, on the same networks."""
     ours: Any = steered(models, small=small).released
     raw: Any = models.released
-    points = PlainPoints(raw.points)
+    points = SteeredPoints(PlainPoints(raw.points), SMALL_GRID if small else None)
     released = replace(
-        ours, video=PlainSegmenter(raw.sam2), points=Fewer(points) if small else points,
+        ours, video=PlainSegmenter(raw.sam2), points=points,
         people=PlainPeople(ours.people), keypoints=PlainKeypoints(ours.keypoints),
     )  # fmt: skip
     return replace(models, released=released, quality=PlainQuality(models.quality.rater))  # type: ignore[attr-defined]
@@ -336,11 +347,12 @@ def show(title: str, ours: dict[str, Cost], theirs: dict[str, Cost] | None, *, f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clips", type=int, default=3, help="the first one warms up")
+    parser.add_argument("--clips", type=int, help="default 3 on a GPU, where the first one warms up, 1 on a CPU")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--metrics", nargs="+", default=list(measures("vmbench")))
     options = parser.parse_args()
+    clips_wanted = options.clips or (1 if options.device == "cpu" else 3)
     name = torch.cuda.get_device_name() if options.device == "cuda" else f"CPU {platform.machine()}"
     shape = SMALL if options.small else FULL
     if options.device == "cpu":
@@ -355,7 +367,7 @@ def main() -> None:
     }
     found: dict[str, dict[str, Cost]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        clips = [Path(folder) / f"{number}.mp4" for number in range(options.clips)]
+        clips = [Path(folder) / f"{number}.mp4" for number in range(clips_wanted)]
         for number, path in enumerate(clips):
             write_clip(path, shape, number)
         for title, (chosen, wanted, anew) in ways.items():
