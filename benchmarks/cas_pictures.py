@@ -2,7 +2,7 @@
 
     python -m benchmarks.cas_pictures [--ratings ../shared/fetv-dev] [--output docs/pictures/cas-failures.jpg]
 
-Generated clips only. Each row is a clip: four moments of its worst view, what was looked at laid over in red, with the
+Generated clips only. Each row is a clip: four moments of its worst view, in red what counted most against it, with the
 score, its rank among the clips of the same generator, and the rank of its rating (1 is the best).
 """
 
@@ -23,13 +23,13 @@ from vmmetrics.types import Look, PlausibilityResult
 
 ROWS = 6
 HEIGHT, WIDTH = 120, 180
-SCALE = 1.0  # gain that is drawn in full red
+LEAST_SCALE = 0.02  # gain; a part that costs less is not drawn in full red even where it costs most
 
 
-def drawn(clip: Clip, look: Look) -> NDArray[np.uint8]:
+def drawn(clip: Clip, look: Look, most: float) -> NDArray[np.uint8]:
     frame = cv2.resize(clip.frames[look.frame], (WIDTH, HEIGHT), interpolation=cv2.INTER_AREA).astype(np.float32)
     gain = cv2.resize(np.maximum(np.array(look.gain, np.float32), 0), (WIDTH, HEIGHT), interpolation=cv2.INTER_LINEAR)
-    share = 0.7 * np.minimum(gain / SCALE, 1)[..., None]
+    share = 0.7 * np.minimum(gain / max(most, LEAST_SCALE), 1)[..., None]
     return np.asarray(frame * (1 - share) + np.array([255, 30, 30]) * share, np.uint8)
 
 
@@ -59,7 +59,8 @@ def main() -> None:
         ours[here], theirs[here] = rankdata(-scores[here]), rankdata(-ratings[here])
     strips = []
     for i in np.argsort(-np.abs(ours - theirs), kind="stable")[:ROWS]:
-        strip = np.concatenate([drawn(clips[i], look) for look in results[i].looks], axis=1)
+        most = float(np.max([look.gain for look in results[i].looks]))
+        strip = np.concatenate([drawn(clips[i], look, most) for look in results[i].looks], axis=1)
         name = rows[i]["clip"]
         text = f"{name}: score {scores[i]:.2f}, rank {ours[i]:.0f}; rated {ratings[i]:.1f}, rank {theirs[i]:.0f}"
         title = np.full((18, strip.shape[1], 3), 255, np.uint8)

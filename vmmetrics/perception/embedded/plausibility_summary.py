@@ -1,9 +1,8 @@
 """From the evidence in a view to the numbers that the classifier weighs; in all of them, more is worse.
 
-Of each map: its mean, the tenth of the cells and frames where it is worst and its worst place; and,
-since what is real is undisturbed in most places and at most times however much goes on, the quarter where it is best
-and its calmer moments. Of the view as a whole: whether its motion is even, turns round, repeats itself, and how
-straight its way is.
+Of each map: its mean, the tenth of the cells and frames where it is worst and its worst place; and, since what is real
+is undisturbed in most places and at most times however much goes on, the quarter where it is best and its calm moments.
+Of the view as a whole: whether its motion is even, turns round, repeats itself, and how straight its way is.
 """
 
 from __future__ import annotations
