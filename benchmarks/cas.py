@@ -201,7 +201,7 @@ def variants() -> dict[str, Variant]:
         "without flames and sparks": Variant(usable, clean=tuple(n for n in HARMLESS if n not in NATURE)),
         "no ranking": Variant(usable, Settings(ranking=0.0)),
         "ranking × 3": Variant(usable, Settings(ranking=3.0)),
-        "decay / 10": Variant(usable, Settings(decay=0.1 * Settings().decay)),
+        "decay × 10": Variant(usable, Settings(decay=10 * Settings().decay)),
     }
 
 

@@ -41,7 +41,7 @@ class Settings:
     """
 
     ranking: float = 1.0
-    decay: float = 0.1
+    decay: float = 1e-2
     by_travel: bool = True
 
 
