@@ -40,7 +40,7 @@ class Settings:
         by_travel: Whether numbers are held against what is usual at the travel of the content.
     """
 
-    ranking: float = 1.0
+    ranking: float = 0.3
     decay: float = 1e-2
     by_travel: bool = True
 
