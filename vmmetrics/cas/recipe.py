@@ -1,4 +1,4 @@
-"""The recipe of the embedded classifier: ``python -m vmmetrics.cas.recipe``. Seeded; about an hour on two cores.
+"""The recipe of the embedded classifier: ``python -m vmmetrics.cas.recipe``. Seeded; a quarter of an hour on two cores.
 
     python -m vmmetrics.cas.recipe --footage ../shared/real-clips [--kept FOLDER] [--processes 2]
 
