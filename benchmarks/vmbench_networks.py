@@ -77,8 +77,8 @@ SMALL_VIDEOMAE = Architecture(width=192, depth=4, heads=3, mlp_width=768, patch=
 SMALL_RTM = rtm_networks.Size(0.125, 0.17)
 
 
-def random_models(device: str, *, small: bool) -> Models:
-    """Return the preset's models with random weights behind them."""
+def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
+    """Return the preset's models with random weights behind them; without ``tracker``, CoTracker is left as it is."""
     models = preset.build_models({}, device)
     released: Any = models.released
     place, half = torch.device(device), device != "cpu"
@@ -99,8 +99,9 @@ def random_models(device: str, *, small: bool) -> Models:
         (released.keypoints._held, lambda: _rtm(rtm_networks.RTMPose, place, small=small)),
         (models.quality.rater._held, lambda: _qalign(place, fp16, small=small)),  # type: ignore[attr-defined]
         (models.plausibility._held, lambda: _videomae(place, small=small)),  # type: ignore[union-attr]
-        (released.points._held, lambda: cotracker._Loaded.of(_tracker(small=small), place)),
     ]
+    if tracker:
+        puts.append((released.points._held, lambda: cotracker._Loaded.of(_tracker(small=small), place)))
     for held, build in puts:
         held._load = build
         held.get()  # now, so that no clip pays for it
