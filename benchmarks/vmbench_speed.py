@@ -9,7 +9,7 @@ and each path is taken. Released way: every metric decodes the clip for itself, 
 every clip anew, CAS sends all 30 views, MSS looks at a frame in each of its three windows, OIS goes frame by frame, and
 SAM 2 encodes a chunk's frames for that chunk. Models stay loaded and are warm in both, and precisions are the same;
 the released scripts' own overhead beyond that is not counted. What metrics share under ``protocol="vmmetrics"`` counts
-with the first that asks for it, PAS. CoTracker must be installed (docs/vmbench-preset.md).
+with the first that asks for it, PAS. On a CPU, seconds are its own on one core. CoTracker must be installed.
 """
 
 from __future__ import annotations
