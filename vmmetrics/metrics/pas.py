@@ -27,8 +27,13 @@ BARELY_MOVING = 0.25
 Such a point is on the background that the rim of a mask lets in, or on a piece taken for moving that hardly does.
 """
 
-UNKNOWN_SHARE = 0.5
-"""Share of frame pairs with unknown camera from which on not to have found a thing does not mean that nothing moves."""
+UNKNOWN_SHARE, EXPLAINED_SHARE = 0.5, 0.3
+"""Share of frame pairs without a camera motion that explains this much of the background, from which on not to have found
+a thing does not mean that nothing moves.
+
+In 20 of 85 clips of four generators nothing was found: in 8, jumbled from frame to frame, cameras explained at most 0.13
+of the background (median over pairs), in the others 0.61 to 1.
+"""
 
 UPSTREAM_GRID = 900
 """The released code's 30 x 30 grid over the frame; what falls inside the mask is kept."""
@@ -80,8 +85,9 @@ def measure(scene: Scene, protocol: Protocol) -> AmplitudeResult:
 
 def _camera_unknown(scene: Scene) -> float:
     """Share of the frame pairs in which no motion of the camera explains the picture."""
-    kinds = scene.camera.kinds
-    return sum(kind == "unknown" for kind in kinds) / len(kinds)
+    camera = scene.camera
+    unknown = (np.array(camera.kinds) == "unknown") | (camera.inliers < EXPLAINED_SHARE)
+    return float(unknown.mean())
 
 
 def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
