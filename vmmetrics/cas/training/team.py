@@ -65,8 +65,10 @@ def join(device: str | None) -> Iterator[Team]:
         torch.cuda.set_device(place)
     if size > 1:
         distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    team = Team(rank, size, place)
     try:
-        yield Team(rank, size, place)
+        yield team
+        team.wait()  # one that left while another still writes would pull the connection from under it
     finally:
         if size > 1:
             distributed.destroy_process_group()
