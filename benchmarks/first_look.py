@@ -1,6 +1,6 @@
 """A first look at people's ratings: Spearman of each metric with the mean temporal-quality rating of fetv-dev.
 
-    python -m benchmarks.first_look [--ratings ../shared/fetv-dev] [--metrics mss,ois,pas,tcs]
+    python -m benchmarks.first_look [--ratings ../shared/fetv-dev] [--metrics cas,mss,ois,pas,tcs]
 
 Nothing is fitted here. Printed per metric: over how many generated clips it was scored, ρ over those, the mean of the ρ
 within each generator (the figure that recognising a generator cannot win), and ρ with the real clips added. With 17
@@ -85,7 +85,7 @@ def report(rows: list[dict[str, str]], scores: list[vmmetrics.ClipScores], metri
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ratings", type=Path, default=RATINGS)
-    parser.add_argument("--metrics", default="mss,ois,pas,tcs")
+    parser.add_argument("--metrics", default="cas,mss,ois,pas,tcs")
     options = parser.parse_args()
     if not (options.ratings / "ratings.csv").is_file():
         raise SystemExit(f"{options.ratings} has no ratings.csv; name the folder with --ratings")
