@@ -96,7 +96,7 @@ def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: li
         return []
     # The frames next to the rest may show the fade itself.
     far = moves if moves[0] > resting[0] else moves[::-1]
-    some = [far[i] for i in np.unique(np.linspace(0.4, 1, COMPARED) * (len(far) - 1)).round().astype(int).tolist()]
+    some = [far[i] for i in np.unique((np.linspace(0.4, 1, COMPARED) * (len(far) - 1)).round().astype(int))]
     own = np.stack([colours(evidence, mask, [t]) for t in some])
     # An object that changes its own colours, or looks like the places it moves over, cannot be told from its place.
     steady = float(np.quantile(own @ own.T, 0.25)) >= STEADY
