@@ -16,16 +16,18 @@ from vmmetrics.types import BoolArray, FloatArray
 EXPLAINED_SHARE = 0.05
 """Share of a region's pixels that must be explained by their motion; six spinning shapes rendered for development have
 0.08 to 0.34."""
+LASTING_SECONDS = 0.75
+"""Time for which a region must go on moving as a whole; what a zoom made up in a rendered clip lasted 0.4 s."""
 LEVEL = 0.75
 """Strength, as a share of the explained pixels' median, that belongs to the region: around it the flow fades out."""
 
 
-def faint_maps(evidence: Evidence, least_seconds: float) -> BoolArray:
-    """(T, h, w) bool: regions that move as a whole, and for ``least_seconds`` on end."""
+def faint_maps(evidence: Evidence) -> BoolArray:
+    """(T, h, w) bool: regions that move as a whole, and for :data:`LASTING_SECONDS` on end."""
     found = np.stack([_standing_out(evidence, t) for t in range(len(evidence))])
     before = _ages(found, evidence)
     after = _ages(found[::-1], evidence.reversed())[::-1]
-    least = min(len(found), max(3, round(least_seconds * evidence.fps)))
+    least = min(len(found), max(3, round(LASTING_SECONDS * evidence.fps)))
     return np.asarray(found & (before + after - 1 >= least))
 
 

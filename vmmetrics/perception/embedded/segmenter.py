@@ -48,7 +48,7 @@ class MotionSegmenter:
         moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
         kept, out = self._objects(evidence, moving)
         if not kept:
-            moving = faint_maps(evidence, self.min_seconds)
+            moving = faint_maps(evidence)
             kept, out = self._objects(evidence, moving)
         height, width = evidence.shape
         return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
