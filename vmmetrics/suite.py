@@ -147,6 +147,11 @@ class Suite:
             return text
         return f"{text}: not comparable with published VMBench numbers"
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it pays to read the next clip while one is scored."""
+        return self._preset.reads_ahead
+
     def scene(self, clip: Clip) -> Scene:
         """Return the shared perception of a clip, for drawing or for metrics of one's own."""
         return Scene(clip, self._preset.models)

@@ -61,6 +61,7 @@ class FakeScores:
 
 class FakeSuite:
     weights: ClassVar = {"fake": "00ff"}
+    reads_ahead: ClassVar = False
 
     def __init__(
         self, preset="embedded", protocol="vmmetrics", metrics=METRICS, *, cas_model=None, threads=None

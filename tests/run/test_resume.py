@@ -22,9 +22,9 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]
     seen: list[tuple[str, tuple[str, ...]]] = []
     submit = InProcess.submit
 
-    def spy(self: InProcess, task: Task) -> None:
+    def spy(self: InProcess, task: Task, following: Task | None = None) -> None:
         seen.append((task.clip, task.metrics))
-        submit(self, task)
+        submit(self, task, following)
 
     monkeypatch.setattr(InProcess, "submit", spy)
     return seen

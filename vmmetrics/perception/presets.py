@@ -37,6 +37,7 @@ class Preset:
         weights: Weight name to SHA-256 of every file loaded.
         published_models: Whether these are the models of the paper.
         side_by_side: Whether abilities may run at the same time, which on a CPU fills its cores.
+        reads_ahead: Whether the next clip is read meanwhile, which on a CPU would only take turns.
         cas_weights: Those of :attr:`weights` that belong to the commonsense classifier.
     """
 
@@ -45,6 +46,7 @@ class Preset:
     weights: Mapping[str, str]
     published_models: bool
     side_by_side: bool = False
+    reads_ahead: bool = False
     cas_weights: tuple[str, ...] = ()
 
 
@@ -99,6 +101,7 @@ def _vmbench(wanted: Wanted) -> Preset:
         preset.DESCRIPTION,
         hashes,
         published_models=True,
+        reads_ahead=preset.on_gpu(),
         cas_weights=tuple(file for file in hashes if file.startswith(cas)),
     )
 

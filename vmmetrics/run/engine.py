@@ -34,8 +34,8 @@ class Engine(Protocol):
         """How many tasks are in work."""
         ...
 
-    def submit(self, task: Task) -> None:
-        """Start on a task; call only while :attr:`free` is positive."""
+    def submit(self, task: Task, following: Task | None = None) -> None:
+        """Start on a task, of which ``following`` most likely comes after; call only while :attr:`free` is positive."""
         ...
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
@@ -48,11 +48,18 @@ class Engine(Protocol):
 
 
 class InProcess:
-    """Works on one task at a time, right here."""
+    """Works on one task at a time, right here.
 
-    def __init__(self, scorer: Scorer) -> None:
+    Args:
+        scorer: Scores.
+        ahead: Whether the following clip is read meanwhile.
+    """
+
+    def __init__(self, scorer: Scorer, ahead: bool = False) -> None:
         self._scorer = scorer
+        self._ahead = ahead
         self._task: Task | None = None
+        self._following: Task | None = None
 
     @property
     def free(self) -> int:
@@ -64,14 +71,14 @@ class InProcess:
         """One, if a task was submitted and not collected."""
         return 1 if self._task else 0
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, following: Task | None = None) -> None:
         """Keep the task until it is collected."""
-        self._task = task
+        self._task, self._following = task, following if self._ahead else None
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:  # noqa: ARG002
         """Score the task that was submitted."""
         task, self._task = self._task, None
-        return [self._scorer.score(task)] if task else []
+        return [self._scorer.score(task, self._following)] if task else []
 
     def close(self) -> None:
         """Nothing to stop."""
@@ -82,6 +89,7 @@ class _Worker:
     process: SpawnProcess
     connection: Connection
     task: Task | None = None
+    following: Task | None = None
 
 
 class Workers:
@@ -91,10 +99,12 @@ class Workers:
         settings: How they score.
         jobs: How many, at least 1.
         log: File that takes what the libraries in the workers print; None leaves it on stderr.
+        ahead: Whether a single worker reads the following clip meanwhile; of several, another one takes it.
     """
 
-    def __init__(self, settings: Settings, jobs: int, log: Path | None = None) -> None:
+    def __init__(self, settings: Settings, jobs: int, log: Path | None = None, ahead: bool = False) -> None:
         self._settings = settings
+        self._ahead = ahead and jobs == 1
         self._log = log
         self._context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
         self._jobs = jobs
@@ -117,12 +127,12 @@ class Workers:
         """Workers with a task."""
         return sum(worker.task is not None for worker in self._workers)
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, following: Task | None = None) -> None:
         """Hand a task to a free worker."""
         worker = self._idle()
-        worker.task = task
+        worker.task, worker.following = task, following if self._ahead else None
         with contextlib.suppress(OSError):  # it died this moment: collect() will find the pipe closed
-            worker.connection.send(task)
+            worker.connection.send((worker.task, worker.following))
 
     def _idle(self) -> _Worker:
         for worker in self._workers:
@@ -141,9 +151,10 @@ class Workers:
             SetupError: A worker cannot load its models.
         """
         working = {worker.connection: worker for worker in self._workers if worker.task is not None}
-        return [self._receive(working[c]) for c in wait(list(working), timeout) if isinstance(c, Connection)]
+        ready = [self._receive(working[c]) for c in wait(list(working), timeout) if isinstance(c, Connection)]
+        return [outcome for outcome in ready if outcome is not None]
 
-    def _receive(self, worker: _Worker) -> Outcome:
+    def _receive(self, worker: _Worker) -> Outcome | None:
         task = worker.task
         assert task is not None  # noqa: S101  (only busy workers are waited for)
         worker.task = None
@@ -156,11 +167,14 @@ class Workers:
         assert isinstance(answer, Outcome)  # noqa: S101  (the only other thing a worker sends)
         return answer
 
-    def _bury(self, worker: _Worker, task: Task) -> Outcome:
+    def _bury(self, worker: _Worker, task: Task) -> Outcome | None:
         worker.connection.close()
         worker.process.join()
         code = worker.process.exitcode
         self._workers.remove(worker)
+        if worker.following is not None:
+            self.submit(task)  # alone, to see which of the two clips it died on
+            return None
         try:
             sha256 = identify(task)
         except OSError:
@@ -207,15 +221,15 @@ def _work(connection: Connection, settings: Settings, log: Path | None) -> None:
     scorer = Scorer(settings)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            task: Task = connection.recv()
-            connection.send(_answer(scorer, task))
+            task, following = connection.recv()
+            connection.send(_answer(scorer, task, following))
 
 
-def _answer(scorer: Scorer, task: Task) -> Outcome | SetupError:
+def _answer(scorer: Scorer, task: Task, following: Task | None) -> Outcome | SetupError:
     try:
         scorer.suite(task.metrics)
     except SetupError as error:
         return error
     except Exception as error:  # a broken installation, not the clip's fault
         return SetupError(f"The models cannot be loaded: {explain(error)}")
-    return scorer.score(task)
+    return scorer.score(task, following)

@@ -97,7 +97,9 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
 
 @contextlib.contextmanager
 def _engine(setup: Setup, jobs: int, log: Path | None) -> Iterator[Engine]:
-    engine: Engine = InProcess(setup.scorer) if jobs == 0 else Workers(_shared(setup.settings, jobs), jobs, log)
+    ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
+    settings = _shared(setup.settings, jobs)
+    engine: Engine = InProcess(setup.scorer, ahead) if jobs == 0 else Workers(settings, jobs, log, ahead)
     try:
         yield engine
     finally:

@@ -122,7 +122,7 @@ class Session:
             self._store.refresh()
             wanted = self._wanted(task)
             if wanted:
-                self._engine.submit(task.only(wanted))
+                self._engine.submit(task.only(wanted), pending[0] if pending else None)
             else:  # another process was faster
                 self._store.release(task.key)
                 self._tell(self._store.records[task.key])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -89,12 +91,23 @@ class Outcome:
     events: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A clip that is being read before its turn."""
+
+    task: Task
+    before: object
+    clip: Future[Clip]
+
+
 class Scorer:
     """Scores tasks with one configuration; models are loaded once per set of metrics."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._suite = lru_cache(maxsize=None)(settings.build)
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
+        self._ahead: _Ahead | None = None
 
     def suite(self, metrics: tuple[str, ...]) -> Suite:
         """The suite for these metrics.
@@ -104,8 +117,13 @@ class Scorer:
         """
         return self._suite(metrics)
 
-    def score(self, task: Task) -> Outcome:
-        """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception."""
+    def score(self, task: Task, following: Task | None = None) -> Outcome:
+        """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception.
+
+        Args:
+            task: The clip.
+            following: One to read meanwhile, most likely the next; None reads nothing ahead.
+        """
         start = time.perf_counter()
         sha256: str | None = None
         try:
@@ -118,9 +136,11 @@ class Scorer:
                 sha256 = identify(task)
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
-            clip = self._read(task)
+            clip = self._taken(task, before) or self._read(task)
             if unreadable is not None:
                 raise unreadable
+            if following is not None:
+                self._read_ahead(following)
             scores = self.suite(task.metrics).score_clip(clip)
             if task.path is not None and state(task.path) != before:
                 raise ClipError("The file was written to while it was scored; run again once it is complete")
@@ -138,6 +158,25 @@ class Scorer:
             **_found(scores),
         )
         return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
+
+    def _read_ahead(self, task: Task) -> None:
+        """Begin to read a clip; what is wrong with it shows when its turn comes and it is read again."""
+        if task.path is None or task.broken is not None:
+            return
+        with contextlib.suppress(OSError):
+            self._ahead = _Ahead(task, state(task.path), self._reader.submit(self._read, task))
+
+    def _taken(self, task: Task, before: object) -> Clip | None:
+        """The clip of ``task`` if it was read ahead and its file is what it was then; at most one is ever kept."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None:
+            return None
+        try:
+            clip = ahead.clip.result()
+        except Exception:  # the turn of that clip tells why
+            return None
+        same = ahead.task.only(task.metrics) == task and ahead.before == before
+        return clip if same else None
 
     def _read(self, task: Task) -> Clip:
         if task.frames is not None:

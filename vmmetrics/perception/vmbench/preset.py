@@ -79,6 +79,11 @@ def hashes(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def on_gpu() -> bool:
+    """Whether the models run beside the CPU, which can meanwhile do something else."""
+    return default_device() != "cpu"
+
+
 def set_threads(threads: int) -> None:
     """Have torch use so many threads of the CPU."""
     torch.set_num_threads(threads)
