@@ -108,7 +108,7 @@ def _engine(setup: Setup, jobs: int, log: Path | None) -> Iterator[Engine]:
 
 def _shared(settings: Settings, jobs: int) -> Settings:
     """Settings for one of several workers: they divide the processors among themselves."""
-    if jobs == 1 or settings.threads is not None:
+    if jobs <= 1 or settings.threads is not None:
         return settings
     here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return replace(settings, threads=max(1, here // jobs))
