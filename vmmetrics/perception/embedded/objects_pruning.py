@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -76,15 +78,15 @@ def trim_bare(evidence: Evidence, labels: Labels, moving: NDArray[np.bool_]) -> 
     The flow leads a mask through a slow fade, and what is left behind looks as the place did before the object came.
     """
     for identity in np.unique(labels)[1:].tolist():
-        mask = labels == identity
-        areas = mask.sum((1, 2))
+        whole = labels == identity
+        mask, areas = whole.copy(), whole.sum((1, 2))
         seen = np.flatnonzero(areas)
         moves = np.flatnonzero((mask & moving).sum((1, 2)) > MOVES_SHARE * areas)
         if len(moves) == 0:
             continue
         for resting in (seen[seen > moves[-1]][::-1], seen[seen < moves[0]]):
             mask[_bare_run(evidence, mask, resting.tolist(), moves.tolist())] = False
-        labels[(labels == identity) & ~mask] = 0
+        labels[whole & ~mask] = 0
 
 
 def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: list[int]) -> list[int]:
@@ -100,11 +102,11 @@ def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: li
     own = np.stack([colours(evidence, mask, [t]) for t in some])
     # An object that changes its own colours, or looks like the places it moves over, cannot be told from its place.
     steady = float(np.quantile(own @ own.T, 0.25)) >= STEADY
-    plain = min(_bare_share(evidence, mask, t) for t in some) >= PLAIN_SHARE
+    plain = cache(lambda: min(_bare_share(evidence, mask, t) for t in some) >= PLAIN_SHARE)
     bare = []
     for t in resting:
         other = steady and float((own @ colours(evidence, mask, [t])).max()) < OTHER_COLOURS
-        if not other and (plain or _bare_share(evidence, mask, t) < BARE_SHARE):
+        if not other and (_bare_share(evidence, mask, t) < BARE_SHARE or plain()):
             break
         bare.append(t)
     if not bare:

@@ -23,7 +23,7 @@ from torch import Tensor
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.grounding_keys import hub_weights
 from vmmetrics.perception.vmbench.models import UInt8Array
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, shelf_on
 from vmmetrics.perception.vmbench.torch_files import read_weights
 from vmmetrics.types import FloatArray
 
@@ -74,7 +74,7 @@ class GroundingDINO:
     ) -> None:
         self.source = source
         self.precision: Precision = precision
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self.device = shelf.device
         self._config = config
         file = Path(source)

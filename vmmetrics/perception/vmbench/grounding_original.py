@@ -24,7 +24,7 @@ from vmmetrics.perception.vmbench.grounding import (
 )
 from vmmetrics.perception.vmbench.grounding_keys import TRAINING_ONLY
 from vmmetrics.perception.vmbench.models import UInt8Array
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, default_device
+from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
 from vmmetrics.perception.vmbench.torch_files import read_weights
 from vmmetrics.types import FloatArray
 
@@ -50,7 +50,7 @@ class OriginalGroundingDINO:
         bert: str | Path | None = None,
     ) -> None:
         self._source = Path(source)
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self._device = shelf.device
         self._bert = Path(bert) if bert is not None else bert_beside(self._source)
         self._held: Held[Any] = Held("Grounding DINO", self._load, _BYTES, shelf)

@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from vmmetrics.errors import ClipError
-from vmmetrics.functional.commonsense_adherence import LEVELS
+from vmmetrics.functional.commonsense_adherence import LEVEL_VALUES, LEVELS
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
 from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device, in_batches
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
 from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.types import FloatArray, Look
-
-LEVEL_SCORES = np.linspace(0, 1, len(LEVELS))
-"""Score of each level, Bad..Perfect."""
 
 PARTS = 5
 """Parts along each side of a frame that the answer is explained by."""
@@ -61,7 +58,7 @@ class VideoMAEPlausibility:
         if isinstance(model, Held):
             self._held = model
         else:
-            ready, place = model, Shelf(torch.device(device or default_device()))
+            ready, place = model, shelf_on(device)
             self._held = Held(_NAME, lambda: ready.to(place.device).eval(), 0, place)
         self.device = self._held.shelf.device
         self.plan = plan
@@ -134,7 +131,7 @@ class VideoMAEPlausibility:
         its pixels to the mean colour of their frame. Hiding each part in turn would cost a hundred passes.
         """
         frames = scene.clip.frames
-        worst = int(np.argmin(scene.probabilities @ LEVEL_SCORES))
+        worst = int(np.argmin(scene.probabilities @ LEVEL_VALUES))
         view = self._views(frames)[worst]
         effect = self._slopes(Viewer(frames, self.plan).cut(view))
         rows, columns = self.plan.resized(*frames.shape[1:3])
@@ -161,7 +158,7 @@ class VideoMAEPlausibility:
 
     def _gradient(self, model: VideoMAE, pixels: FloatArray) -> FloatArray:
         batch = torch.from_numpy(pixels)[None].to(self.device).requires_grad_()
-        scores = torch.as_tensor(LEVEL_SCORES, dtype=torch.float64, device=self.device)
+        scores = torch.as_tensor(LEVEL_VALUES, dtype=torch.float64, device=self.device)
         # Gradients underflow in fp16; bfloat16 will do for an explanation where float32 is ten times slower.
         autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
         with torch.enable_grad(), autocast:

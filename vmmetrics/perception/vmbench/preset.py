@@ -19,7 +19,7 @@ from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
 from vmmetrics.perception.vmbench.qalign import QAlignQuality, QAlignRater
 from vmmetrics.perception.vmbench.released import Released
 from vmmetrics.perception.vmbench.rtm import RTMDetPersons, RTMPoseKeypoints
-from vmmetrics.perception.vmbench.runtime import Shelf, default_device
+from vmmetrics.perception.vmbench.runtime import default_device, shelf_on
 from vmmetrics.perception.vmbench.sam import Sam
 from vmmetrics.perception.vmbench.sam2 import Sam2
 from vmmetrics.perception.vmbench.shared_points import BackgroundCamera, SharedPoints
@@ -96,7 +96,7 @@ def build_models(places: Mapping[str, Path], device: str | None = None) -> Model
         places: Checkpoints from :func:`locate`; a model whose checkpoint is not among them is never asked.
         device: Where they run; None takes a GPU where there is one.
     """
-    shelf = Shelf(torch.device(device or default_device()))
+    shelf = shelf_on(device)
     place = {name: places.get(name, Path(name)) for name in (DINO, SAM, SAM2, COTRACKER, RTMDET, RTMPOSE, QALIGN)}
     grounder = GroundingDINO(place[DINO], shelf=shelf)
     sam2 = Sam2(place[SAM2], shelf)

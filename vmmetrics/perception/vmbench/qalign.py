@@ -25,7 +25,7 @@ from vmmetrics.perception.vmbench.qalign_files import find_model, load_network
 from vmmetrics.perception.vmbench.qalign_frames import normalised, shades, squared
 from vmmetrics.perception.vmbench.qalign_network import Network, Question, answer, pose
 from vmmetrics.perception.vmbench.qalign_prompt import LEVELS, Prompt, read_prompt
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device, in_batches
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
 from vmmetrics.types import FloatArray
 
 HUB_ID = "q-future/one-align"
@@ -81,7 +81,7 @@ class QAlignRater:
         shelf: Shelf | None = None,
     ) -> None:
         self.source = source
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
         self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)

@@ -26,7 +26,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench import rtm_steps as steps
 from vmmetrics.perception.vmbench.models import UInt8Array
 from vmmetrics.perception.vmbench.rtm_networks import MEDIUM, RTMDet, RTMPose, Size, load_rtm
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, default_device, in_batches
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
 from vmmetrics.types import FloatArray
 
 Run = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -60,7 +60,7 @@ class RTMDetPersons:
         shelf: Shelf | None = None,
         size: Size = MEDIUM,
     ) -> None:
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self._device = shelf.device
         load = partial(_network, Path(source), lambda: RTMDet(size), DETECTOR_OUTPUTS, shelf.device, precision)
         self._held: Held[Run] = Held("RTMDet", load, _DETECTOR_BYTES, shelf)
@@ -100,7 +100,7 @@ class RTMPoseKeypoints:
         shelf: Shelf | None = None,
         size: Size = MEDIUM,
     ) -> None:
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self._device = shelf.device
         load = partial(_network, Path(source), lambda: RTMPose(size), POSE_OUTPUTS, shelf.device, precision)
         self._held: Held[Run] = Held("RTMPose", load, _POSE_BYTES, shelf)

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.models import UInt8Array
 from vmmetrics.perception.vmbench.rtm_networks import RTMDET_NAME, RTMPOSE_NAME
 from vmmetrics.perception.vmbench.rtm_steps import PERSON_SCORE, persons
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, default_device
+from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
 from vmmetrics.perception.vmbench.torch_files import read_weights
 from vmmetrics.types import FloatArray
 
@@ -36,7 +35,7 @@ class MMDetPersons:
 
     def __init__(self, config: Any, source: str | Path, device: str | None = None, shelf: Shelf | None = None) -> None:
         self._config, self._source = config, Path(source)
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self._held: Held[Any] = Held("RTMDet", self._load, _DETECTOR_BYTES, shelf)
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
@@ -72,7 +71,7 @@ class MMPoseKeypoints:
 
     def __init__(self, config: Any, source: str | Path, device: str | None = None, shelf: Shelf | None = None) -> None:
         self._config, self._source = config, Path(source)
-        shelf = shelf or Shelf(torch.device(device or default_device()))
+        shelf = shelf_on(device, shelf)
         self._held: Held[Any] = Held("RTMPose", self._load, _POSE_BYTES, shelf)
 
     def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -74,6 +74,11 @@ class Shelf:
             self.notes.append(text)
 
 
+def shelf_on(device: str | None = None, shelf: Shelf | None = None) -> Shelf:
+    """Return ``shelf`` where one is shared, else one for ``device``; None takes a GPU where there is one."""
+    return shelf or Shelf(torch.device(device or default_device()))
+
+
 class Held(Generic[Net]):
     """A network that loads when it is first asked for.
 
