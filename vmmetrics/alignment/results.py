@@ -1,0 +1,361 @@
+"""What a study finds: plain figures with intervals, and in words what could not be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from types import MappingProxyType
+from typing import Any
+
+from vmmetrics.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic, or the reason why there is none; never NaN.
+
+    Attributes:
+        value: The statistic.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p: Two-sided p value of no association (of a difference: of no difference), None where none is defined.
+        n: How many clips (pairs, groups) it rests on.
+        note: Why there is no value, or no interval; None where there is nothing to say.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    n: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A correlation computed inside each group, and its mean over the groups that have one.
+
+    Attributes:
+        mean: Mean of the groups' correlations; ``n`` counts groups.
+        groups: Per group (model or prompt).
+    """
+
+    mean: Estimate
+    groups: Mapping[str, Estimate] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class PairAlignment:
+    """One metric held against one dimension.
+
+    Attributes:
+        metric: Name of the metric (or combination).
+        dimension: Name of the dimension of judgement.
+        spearman: Over all clips.
+        kendall_b: Likewise.
+        kendall_c: Likewise.
+        pearson: Likewise.
+        within_prompt: Spearman among clips of one prompt.
+        within_model: Spearman among clips of one model; what recognising the generator cannot win.
+        without_model: Pooled Spearman with the clips of one model left out, by the model that was.
+        model_level: Spearman of the models' mean scores with their mean ratings.
+        shuffled: Pooled Spearman of this metric with ratings shuffled inside each model: what telling the models
+            apart is worth by itself; ``low`` and ``high`` bound 95 % of the shuffles.
+        missing: Clips that have a judgement and no score.
+    """
+
+    metric: str
+    dimension: str
+    spearman: Estimate
+    kendall_b: Estimate
+    kendall_c: Estimate
+    pearson: Estimate
+    within_prompt: Grouped
+    within_model: Grouped
+    without_model: Mapping[str, Estimate]
+    model_level: Estimate
+    shuffled: Estimate
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NameBaseline:
+    """What knowing nothing but the name of the model is worth: a clip is given the mean rating of its model's others.
+
+    Attributes:
+        dimension: The dimension.
+        overall: Pooled Spearman; the clips of the same prompt are left out of the mean, so that no rating predicts itself.
+        within_prompt: Mean Spearman among clips of one prompt, likewise.
+    """
+
+    dimension: str
+    overall: Estimate
+    within_prompt: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two metrics held against the same dimension, on the clips that both have.
+
+    Attributes:
+        first: Metric.
+        second: Metric it is compared with.
+        dimension: The dimension.
+        pooled: First's pooled Spearman minus second's; paired bootstrap over prompts.
+        within_model: The same for the mean within-model Spearman.
+    """
+
+    first: str
+    second: str
+    dimension: str
+    pooled: Estimate
+    within_model: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What a person reaches: the scale that a metric's correlation is read against.
+
+    Attributes:
+        dimension: The dimension.
+        raters: Per rater, Spearman with the mean of the others, over all clips.
+        overall: Mean of those.
+        within_prompt: The same inside prompts.
+        within_model: The same inside models.
+        split_half: Mean Spearman of the means of two halves of the raters, over splits.
+        split_half_full: That, stepped up to all raters (Spearman-Brown): the reliability of the mean rating.
+    """
+
+    dimension: str
+    raters: Mapping[str, Estimate]
+    overall: Estimate
+    within_prompt: Estimate
+    within_model: Estimate
+    split_half: Estimate
+    split_half_full: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class OutlyingRater:
+    """A rater who parts from the others.
+
+    Attributes:
+        rater: Name.
+        correlation: Spearman with the mean of the others, None where it is not defined.
+        bias: Mean difference from the others' mean, in units of the scale.
+        reason: In words.
+    """
+
+    rater: str
+    correlation: float | None
+    bias: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisputedClip:
+    """A clip that people disagree on.
+
+    Attributes:
+        clip: Name.
+        spread: Standard deviation of its ratings (n − 1).
+        ratings: What was said.
+    """
+
+    clip: str
+    spread: float
+    ratings: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far raters agree with one another on one dimension.
+
+    Attributes:
+        dimension: The dimension.
+        alpha_nominal: Krippendorff's α.
+        alpha_ordinal: Likewise, ordinal metric.
+        alpha_interval: Likewise, interval metric.
+        icc_single: ICC(2,1).
+        icc_mean: ICC(2,k).
+        cohen: Mean over pairs of raters of Cohen's κ.
+        cohen_weighted: The same with quadratic weights.
+        fleiss: Fleiss' κ.
+        outlying: Raters who part from the others.
+        disputed: The clips people disagree on most, worst first.
+    """
+
+    dimension: str
+    alpha_nominal: Estimate
+    alpha_ordinal: Estimate
+    alpha_interval: Estimate
+    icc_single: Estimate
+    icc_mean: Estimate
+    cohen: Estimate
+    cohen_weighted: Estimate
+    fleiss: Estimate
+    outlying: tuple[OutlyingRater, ...] = ()
+    disputed: tuple[DisputedClip, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceAccuracy:
+    """How often a metric (or combination) prefers the clip that people prefer.
+
+    Attributes:
+        name: Metric or combination.
+        dimension: The dimension.
+        accuracy: Share of pairs; interval over prompts.
+        pairs: Pairs counted.
+        human_ties: Pairs that people called equal.
+        metric_ties: Pairs on which the metric is equal.
+        rule: How ties were counted, in words.
+    """
+
+    name: str
+    dimension: str
+    accuracy: Estimate
+    pairs: int
+    human_ties: int
+    metric_ties: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """What each metric adds to the combination of all.
+
+    Attributes:
+        dimension: The dimension.
+        combination: ``"equal weights"`` or ``"fitted"``.
+        full: All metrics: preference accuracy and pooled Spearman.
+        left_out: By the metric left out.
+        added: Metrics added one by one, best first.
+        weights: Weight of each metric in the combination of all (fitted: mean over folds).
+    """
+
+    dimension: str
+    combination: str
+    full: CombinationFigure
+    left_out: Mapping[str, CombinationFigure]
+    added: tuple[tuple[str, CombinationFigure], ...]
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CombinationFigure:
+    """How a combination does.
+
+    Attributes:
+        accuracy: Preference accuracy.
+        spearman: Pooled Spearman.
+        within_model: Mean within-model Spearman.
+    """
+
+    accuracy: Estimate
+    spearman: Estimate
+    within_model: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A square table of correlations.
+
+    Attributes:
+        names: (K,) rows and columns: metrics, then dimensions.
+        metrics: How many of the names are metrics.
+        values: (K, K) Spearman, NaN where there is none.
+        counts: (K, K) clips that both have.
+    """
+
+    names: tuple[str, ...]
+    metrics: int
+    values: FloatArray
+    counts: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What a study of this kind can tell apart.
+
+    Attributes:
+        dimension: The dimension whose raters and clusters it was worked out from.
+        first: A correlation.
+        second: Another, to be told from it.
+        power: Chance of telling them apart with the clips there are.
+        clips: Clips needed for 80 %, with the raters and clips per prompt there are.
+        prompts: Prompts that makes.
+        raters: How the clips needed change with the number of raters: raters → clips.
+        smallest: Smallest mean within-model correlation that differs from 0 at the size there is.
+        note: What was assumed.
+    """
+
+    dimension: str
+    first: float
+    second: float
+    power: float
+    clips: int | None
+    prompts: int | None
+    raters: Mapping[int, int]
+    smallest: float | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """Everything a study says.
+
+    Attributes:
+        clips: Clips with a score and a judgement.
+        prompts: Their prompts.
+        models: Their models.
+        matching: How many and which clips did not match, and what was assumed, in words.
+        facing: Metric to the dimensions it was held against.
+        alignments: One per metric and dimension it faces.
+        baselines: One per dimension.
+        differences: Pairs of metrics that face the same dimension.
+        ceilings: One per dimension with several raters.
+        agreements: Likewise.
+        preferences: Preference accuracy per metric and dimension.
+        ablations: Per dimension, by equal weights and fitted.
+        matrix: Metric × metric and metric × human.
+        powers: One per dimension.
+        claims: The widest claims that the data supports, and what it does not, in words.
+        problems: What could not be computed, and why.
+        settings: Resamples, seed, confidence, and versions.
+    """
+
+    clips: int
+    prompts: int
+    models: int
+    matching: tuple[str, ...]
+    facing: Mapping[str, tuple[str, ...]]
+    alignments: tuple[PairAlignment, ...]
+    baselines: tuple[NameBaseline, ...]
+    differences: tuple[Difference, ...]
+    ceilings: tuple[Ceiling, ...]
+    agreements: tuple[Agreement, ...]
+    preferences: tuple[PreferenceAccuracy, ...]
+    ablations: tuple[Ablation, ...]
+    matrix: Matrix
+    powers: tuple[Power, ...]
+    claims: tuple[str, ...]
+    problems: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values; NaN as None."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and value != value else value
