@@ -84,7 +84,7 @@ class NameBaseline:
 
     Attributes:
         dimension: The dimension.
-        overall: Pooled Spearman; the clips of the same prompt are left out of the mean, so that no rating predicts itself.
+        overall: Pooled Spearman; the clips of the same prompt are left out of the mean, so no rating predicts itself.
         within_prompt: Mean Spearman among clips of one prompt, likewise.
     """
 
