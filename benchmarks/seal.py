@@ -2,8 +2,8 @@
 
     python -m benchmarks.seal            # prints the two halves
 
-Nine prompts are open, eight are sealed; the hash below decided, and it was committed before any rating was looked at for
-this purpose. (CAS had been chosen on all seventeen before; docs/cas.md says so.) Every evaluation on sealed prompts
+Nine prompts are open, eight are sealed; the hash below decided, and it was committed before any rating was looked at
+for this purpose. (CAS had been chosen on all seventeen before; docs/cas.md says so.) Every evaluation on sealed prompts
 appends a line to ``sealed_log.jsonl`` beside this file: when, why, which code, and what came out.
 """
 
