@@ -1,0 +1,131 @@
+"""Intervals by drawing prompts: clips made from one prompt are alike, so the prompt is the unit that is drawn.
+
+Percentile bootstrap (Efron, Annals of Statistics 1979) over clusters (Field and Welsh, JRSS B 2007): as many prompts as
+there are, drawn with replacement, each bringing all its clips. A clip without a prompt is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from vmmetrics.alignment.results import Estimate
+from vmmetrics.alignment.study import IntArray
+from vmmetrics.types import FloatArray
+
+RESAMPLES = 1000
+"""Bootstrap samples. The Monte Carlo error of an end of the interval is then about 3 % of the interval's width."""
+SEED = 20_2411
+"""Any fixed number: the same study gives the same intervals everywhere."""
+CONFIDENCE = 0.95
+"""Coverage of the intervals."""
+FEW_PROMPTS = 5
+"""Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
+
+
+def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
+    """(N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.
+
+    >>> prompt_codes(["b", "a", "b"])
+    (array([1, 0, 1]), 2)
+    """
+    numbers = {prompt: number for number, prompt in enumerate(sorted(set(prompts)))}
+    return np.fromiter((numbers[prompt] for prompt in prompts), np.int64, len(prompts)), len(numbers)
+
+
+def prompt_draws(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
+    """How often each of so many prompts is in each bootstrap sample: (count,) each time, summing to ``count``."""
+    rng = np.random.default_rng(seed)
+    for _ in range(resamples if count else 0):
+        yield np.bincount(rng.integers(count, size=count), minlength=count)
+
+
+def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
+    """How often each clip is in each bootstrap sample of prompts.
+
+    The same prompts and seed give the same samples, which pairs the samples of all metrics; the order of the clips does
+    not matter.
+
+    Args:
+        prompts: (N,) prompt of each clip.
+        resamples: Samples.
+        seed: Of the random numbers.
+
+    Yields:
+        (N,) int64 multiplicities, the same for all clips of a prompt. Nothing for no clips.
+    """
+    codes, count = prompt_codes(prompts)
+    for drawn in prompt_draws(count, resamples, seed):
+        yield drawn[codes]
+
+
+def percentile_interval(values: FloatArray) -> tuple[float | None, float | None]:
+    """95 % interval of a statistic from its values in bootstrap samples.
+
+    Args:
+        values: (R,) values, NaN where a sample does not define one.
+
+    Returns:
+        Lower and upper end; None for both where under half of the samples define a value.
+    """
+    known = values[~np.isnan(values)]
+    if known.size == 0 or known.size < values.size / 2:
+        return None, None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def two_sided_p(values: FloatArray) -> float | None:
+    """p of no association (no difference) from a statistic's values in bootstrap samples.
+
+    Twice the smaller of the shares of samples on either side of 0, the found sample counted in both: below 0.05 where
+    the 95 % interval leaves out 0. Never below 2 / (samples + 1).
+
+    Args:
+        values: (R,) values, NaN where a sample does not define one.
+
+    Returns:
+        p, or None where under half of the samples define a value.
+
+    >>> round(two_sided_p(np.arange(1.0, 1000.0)), 4)
+    0.002
+    """
+    known = values[~np.isnan(values)]
+    if known.size == 0 or known.size < values.size / 2:
+        return None
+    smaller = min(int((known <= 0).sum()), int((known >= 0).sum()))
+    return min(1.0, 2 * (smaller + 1) / (known.size + 1))
+
+
+def interval_note(prompts: int) -> str | None:
+    """What has to be said about an interval over so many prompts; None where nothing has.
+
+    >>> interval_note(1)
+    'no interval: there is a single prompt, and prompts are what is resampled'
+    """
+    if prompts <= 1:
+        return "no interval: there is a single prompt, and prompts are what is resampled"
+    if prompts < FEW_PROMPTS:
+        return f"the interval is rough: it rests on {prompts} prompts"
+    return None
+
+
+def bootstrapped(value: float, values: FloatArray, *, n: int, prompts: int, p: float | None = None) -> Estimate:
+    """An estimate with its percentile interval, or the note why it has none.
+
+    Args:
+        value: The statistic of the sample itself.
+        values: (R,) of the bootstrap samples, NaN where one does not define it.
+        n: How many clips (pairs, groups) it rests on.
+        prompts: How many prompts were resampled.
+        p: Its p value.
+    """
+    note = interval_note(prompts)
+    if prompts <= 1:
+        return Estimate(value, p=p, n=n, note=note)
+    low, high = percentile_interval(values)
+    if low is None:
+        note = "no interval: under half of the bootstrap samples define it"
+    return Estimate(value, low, high, p, n, note)
