@@ -14,6 +14,7 @@ from rich.text import Text
 from vmmetrics.cli.progress import printable, reasons
 from vmmetrics.run.statistics import Mean
 from vmmetrics.run.table import Table, cell
+from vmmetrics.types import METRICS
 
 _STYLES = {"failed": "red", "-": "dim"}
 SHOWN_CLIPS = 100
@@ -34,7 +35,7 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
         output.print(Text(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv"))
     if len(table) > 1:
         output.print(_means(table))
-    _print_missing(table, output)
+    print_missing(table, output)
     output.print(Text(table.label, "bold"), soft_wrap=True)
     for record in table.failed if name_failures else []:
         messages.print(Text(f"failed: {printable(record.clip)}: {printable(reasons(record))}", "red"), soft_wrap=True)
@@ -79,7 +80,8 @@ def _mean(mean: Mean | None) -> Text:
     return text
 
 
-def _print_missing(table: Table, output: Console) -> None:
+def print_missing(table: Table, output: Console) -> None:
+    """Print how many clips have no score in a metric, by reason."""
     for metric in table.metrics:
         why = Counter(record.missing[metric] for record in table if metric in record.missing)
         for reason, clips in why.most_common(3):
@@ -89,7 +91,7 @@ def _print_missing(table: Table, output: Console) -> None:
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(Text(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
-    drawable = [record for record in table if record.scores and record.path and not record.error]
+    drawable = [r for r in table if r.path and not r.error and any(metric in METRICS for metric in r.scores)]
     if drawable:  # the one with the lowest score has most to show; a low PAS alone is no fault
         scored = min(drawable, key=lambda record: min((s for m, s in record.scores.items() if m != "pas"), default=1))
         command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(printable(scored.clip))} --out show.png"

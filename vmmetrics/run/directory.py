@@ -13,8 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
 from vmmetrics.run.journal import Journal, Line, iterate_lines, sync_folder
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
-from vmmetrics.run.record import Record
-from vmmetrics.types import METRICS
+from vmmetrics.run.record import Record, in_order
 
 FORMAT = 1
 """Version of the layout, in ``run.json``."""
@@ -44,13 +43,20 @@ class RunDirectory:
         _open_here.add(self.path)
 
     @classmethod
-    def open(cls, path: Path, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> Self:
+    def open(
+        cls,
+        path: Path,
+        configuration: Mapping[str, Any],
+        session: Mapping[str, Any],
+        parts: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Self:
         """Start a run in ``path``, or go on with the one that is there.
 
         Args:
             path: The directory; made if absent.
             configuration: What every score of the run depends on.
             session: What to record about this start: ``metrics`` and anything else worth knowing.
+            parts: What single scores depend on, by name; may be added to later, but not changed.
 
         Raises:
             SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
@@ -64,7 +70,7 @@ class RunDirectory:
             raise SetupError(f"Cannot write a run to {path}: {error.strerror}") from error
         try:
             with run._locks.holding(CONFIGURATION):
-                run._join(configuration, session)
+                run._join(configuration, session, parts or {})
             with run._locks.holding(JOURNAL):
                 for journal in (run._scores, run._events):
                     cut = journal.cut_torn_tail()
@@ -76,19 +82,25 @@ class RunDirectory:
             raise
         return run
 
-    def _join(self, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> None:
+    def _join(
+        self, configuration: Mapping[str, Any], session: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         path = self.path / "run.json"
         run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
         if path.exists():
             run = read_run_json(self.path)
             different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
+            for name, part in run.get("parts", {}).items():
+                if name in parts:
+                    different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
             if different:
                 raise SetupError(
                     f"{self.path} was scored with another configuration:\n  "
                     + "\n  ".join(different)
                     + "\nchoose another folder for --out, or score with what the run used"
                 )
-        run["metrics"] = [m for m in METRICS if m in {*run["metrics"], *session.get("metrics", ())}]
+        run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
+        run |= described({**run.get("parts", {}), **parts})
         run["sessions"].append({"started": provenance.now(), **session})
         write_json(path, run)
 
@@ -178,6 +190,14 @@ def _records(lines: list[Line], warnings: list[str]) -> list[Record]:
     return found
 
 
+def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What ``run.json`` says of single scores: ``parts``, and of which of them less is better; nothing for none."""
+    if not parts:
+        return {}
+    lower = [name for name in in_order(parts) if parts[name].get("lower_is_better")]
+    return {"parts": {name: parts[name] for name in in_order(parts)}, "lower_is_better": lower}
+
+
 def read_run_json(path: Path) -> dict[str, Any]:
     """Read ``run.json`` of a run directory.
 
@@ -217,7 +237,7 @@ def read_events(path: Path, record: Record) -> dict[str, Any]:
     for line in iterate_lines(path / "events.jsonl", containing=str(record.sha256).encode()):
         if (line.get("path") or line.get("clip")) == record.key and line.get("sha256") == record.sha256:
             found.update(line["metrics"])
-    return {metric: found[metric] for metric in METRICS if metric in found and metric in record.settled()}
+    return {metric: found[metric] for metric in in_order(found) if metric in record.settled()}
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
 from vmmetrics.run.directory import read_records, write_atomically
-from vmmetrics.run.table import COLUMNS, COUNTS, NUMBERS, Table
+from vmmetrics.run.table import COUNTS, NUMBERS, Table
 
 
 def export(path: Path) -> Table:
@@ -30,19 +31,21 @@ def _parquet(table: Table) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {name: [row[name] for row in table.rows()] for name in COLUMNS}
+    rows = table.rows()
+    columns = {name: [row[name] for row in rows] for name in table.columns}
+    numbers = {*NUMBERS, *table.metrics}
     buffer = io.BytesIO()
-    pq.write_table(pa.table({name: _typed(name, values) for name, values in columns.items()}), buffer)
+    pq.write_table(pa.table({name: _typed(name, values, numbers) for name, values in columns.items()}), buffer)
     return buffer.getvalue()
 
 
-def _typed(name: str, values: list[object]) -> object:
+def _typed(name: str, values: list[object], numbers: Collection[str]) -> object:
     """An Arrow column; one without any value still has the type it has in every other run."""
     import pyarrow as pa
 
     if name in COUNTS:
         return pa.array(values, pa.int64())
-    if name in NUMBERS:
+    if name in numbers:
         return pa.array(values, pa.float64())
     texts = [None if v is None else str(v).encode("utf-8", "backslashreplace").decode() for v in values]
     return pa.array(texts, pa.string())

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Setup:
         settings: The settings.
         scorer: Scores in this process.
         configuration: What every score depends on.
+        parts: What single scores depend on besides, by name.
         label: Preset, protocol, and what the scores may be compared with.
     """
 
@@ -40,6 +41,7 @@ class Setup:
     scorer: Scorer
     configuration: Mapping[str, Any]
     label: str
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def prepare(settings: Settings) -> Setup:
@@ -52,7 +54,7 @@ def prepare(settings: Settings) -> Setup:
     scorer = Scorer(settings)
     suite = scorer.suite(settings.metrics)
     configuration = settings.configuration(suite)
-    return Setup(settings, scorer, configuration, str(configuration["label"]))
+    return Setup(settings, scorer, configuration, str(configuration["label"]), settings.parts(suite))
 
 
 def run(
@@ -76,7 +78,7 @@ def run(
     if out is None:
         with _engine(setup, jobs, None) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    with RunDirectory.open(out, setup.configuration, _session(setup.settings, jobs)) as directory:
+    with RunDirectory.open(out, setup.configuration, _session(setup.settings, jobs), setup.parts) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)

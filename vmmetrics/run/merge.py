@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
-from vmmetrics.run.directory import FORMAT, read_records, read_run_json, write_json
+from vmmetrics.run.directory import FORMAT, described, read_records, read_run_json, write_json
 from vmmetrics.run.export import export
 from vmmetrics.run.journal import Journal, Line, iterate_lines
-from vmmetrics.run.record import Record
+from vmmetrics.run.record import Record, in_order
 from vmmetrics.run.table import Table
-from vmmetrics.types import METRICS
 
 
 class Merged(NamedTuple):
@@ -51,15 +50,25 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
         raise SetupError(f"{out} is taken; choose a new folder for --out")
     headers = [read_run_json(run) for run in runs]
     for run, header in zip(runs[1:], headers[1:], strict=True):
-        different = provenance.differences(
-            header["configuration"], headers[0]["configuration"], names=(str(run), str(runs[0]))
-        )
+        different = [
+            line
+            for ours, theirs in _comparable(header, headers[0])
+            for line in provenance.differences(ours, theirs, names=(str(run), str(runs[0])))
+        ]
         if different:
             told = "\n  ".join(different)
             raise SetupError(f"The runs have different configurations and cannot be merged:\n  {told}")
     kept, duplicates, conflicts = _join(runs)
     _write(out, headers, runs, kept)
     return Merged(export(out), duplicates, conflicts)
+
+
+def _comparable(header: dict[str, Any], first: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What two runs must agree in: the configuration, and what the scores that both have depend on."""
+    yield header["configuration"], first["configuration"]
+    ours, theirs = header.get("parts", {}), first.get("parts", {})
+    shared = ours.keys() & theirs.keys()
+    yield {name: ours[name] for name in shared}, {name: theirs[name] for name in shared}
 
 
 _Key = tuple[str, str | None]
@@ -96,12 +105,14 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], k
         events = Journal(building / "events.jsonl")
         for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
             events.append(_events(run, kept))
-        in_order = sorted(kept.values(), key=lambda record: record.clip)
-        Journal(building / "scores.jsonl").append(record.to_json() for record in in_order)
+        Journal(building / "scores.jsonl").append(
+            record.to_json() for record in sorted(kept.values(), key=lambda record: record.clip)
+        )
         header = {
             "format": FORMAT,
             "configuration": headers[0]["configuration"],
-            "metrics": [m for m in METRICS if any(m in h["metrics"] for h in headers)],
+            "metrics": list(in_order(m for h in headers for m in h["metrics"])),
+            **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
             "merged_from": [str(run) for run in runs],
             "sessions": [session for h in headers for session in h["sessions"]],
         }

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.perception.presets import preset_names
 from vmmetrics.perception.scene import Scene
 from vmmetrics.run import provenance
 from vmmetrics.run.directory import read_events, read_records, read_run_json
 from vmmetrics.run.fingerprint import fingerprint
-from vmmetrics.run.record import Record, result_from_json
+from vmmetrics.run.record import Record, in_order, result_from_json
 from vmmetrics.run.settings import Settings
-from vmmetrics.types import METRICS, MetricResult
+from vmmetrics.types import MetricResult
 from vmmetrics.video import read_clip
 
 
@@ -57,6 +58,8 @@ def recall(run: Path, name: str) -> Recalled:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     path = _unchanged(record)
     configuration = header["configuration"]
+    if configuration["preset"] not in preset_names():
+        raise SetupError(f"{run} holds scores of {configuration['preset']}, which leave nothing to draw")
     reading = configuration["reading"]
     settings = Settings(configuration["preset"], configuration["protocol"], reading=tuple(reading.items()))
     suite = settings.build()
@@ -67,8 +70,7 @@ def recall(run: Path, name: str) -> Recalled:
     events = read_events(run, record)
     results = {
         metric: result_from_json(metric, events[metric], record.scores.get(metric), record.missing.get(metric))
-        for metric in METRICS
-        if metric in events
+        for metric in in_order(events)
     }
     return Recalled(record, results, clip, suite.scene(clip), str(configuration["label"]), tuple(warnings))
 

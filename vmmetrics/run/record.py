@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult
+from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult
 
 _OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
 
@@ -115,6 +115,16 @@ class Record:
             known["size"] = tuple(known["size"])
         known["notes"] = tuple(known.get("notes", ()))
         return cls(**known)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of scores as they are listed: the five metrics first, then anything else by name.
+
+    >>> in_order({"ssim", "tcs", "niqe", "cas"})
+    ('cas', 'tcs', 'niqe', 'ssim')
+    """
+    given = set(names)
+    return (*(m for m in METRICS if m in given), *sorted(given.difference(METRICS)))
 
 
 def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Protocol as Interface
 
 from vmmetrics.run.provenance import decisive_versions
 from vmmetrics.types import METRICS, Protocol
@@ -13,10 +14,33 @@ from vmmetrics.video import ASSUME_FPS
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 
 if TYPE_CHECKING:
-    from vmmetrics.suite import Suite
+    from vmmetrics.clip import Clip
+    from vmmetrics.perception.scene import Scene
+    from vmmetrics.suite import ClipScores
 
 SUITE = "vmmetrics.suite:Suite"
 """Where worker processes find the class that scores, as ``module:name``."""
+
+
+class Scoring(Interface):
+    """What a run needs of whoever scores its clips: :class:`vmmetrics.suite.Suite`, or the baselines."""
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it pays to read the next clip while one is scored."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What every score depends on."""
+        ...
+
+    def scene(self, clip: Clip) -> Scene:
+        """The shared perception of a clip."""
+        ...
+
+    def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
+        """Score one clip, read or still an array."""
+        ...
 
 
 def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> dict[str, Any]:
@@ -39,6 +63,7 @@ class Settings:
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's, or None.
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
+        known: The metrics there are.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -51,15 +76,16 @@ class Settings:
     cas_model: str | None = None
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
+    known: ClassVar[tuple[str, ...]] = METRICS
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.metrics) - set(METRICS))
+        unknown = sorted(set(self.metrics) - set(self.known))
         if unknown or not self.metrics:
             found = repr(unknown[0]) if unknown else "none"
-            raise ValueError(f"Expected metrics among {', '.join(METRICS)} but got {found}")
-        object.__setattr__(self, "metrics", tuple(metric for metric in METRICS if metric in self.metrics))
+            raise ValueError(f"Expected metrics among {', '.join(self.known)} but got {found}")
+        object.__setattr__(self, "metrics", tuple(metric for metric in self.known if metric in self.metrics))
 
-    def build(self, metrics: tuple[str, ...] | None = None) -> Suite:
+    def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
         """Load the models.
 
         Raises:
@@ -67,11 +93,15 @@ class Settings:
             SetupError: Something the preset needs is missing here.
         """
         module, _, name = self.suite.partition(":")
-        make: Callable[..., Suite] = getattr(import_module(module), name)
+        make: Callable[..., Scoring] = getattr(import_module(module), name)
         chosen = self.metrics if metrics is None else metrics
         return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads)
 
-    def configuration(self, suite: Suite) -> dict[str, Any]:
+    def configuration(self, suite: Scoring) -> dict[str, Any]:
         """Everything a score depends on besides the clip: what two sessions of one run must share."""
         described = {name: value for name, value in suite.describe().items() if name != "metrics"}
         return {**described, "reading": dict(self.reading), "versions": decisive_versions()}
+
+    def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
+        """What single scores depend on besides, by name; nothing, where all share one configuration."""
+        return {}

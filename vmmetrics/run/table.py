@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.run.record import Record
+from vmmetrics.run.record import Record, in_order
 from vmmetrics.run.statistics import Mean, mean_with_interval
 from vmmetrics.types import METRICS
 
@@ -55,7 +55,17 @@ class Table(Sequence[Record]):
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that any record says anything about."""
-        return tuple(m for m in METRICS if any(m in {*r.scores, *r.missing, *r.errors} for r in self.records))
+        return in_order(m for r in self.records for m in (*r.scores, *r.missing, *r.errors))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of ``scores.csv``: :data:`COLUMNS`, other scores beside the five metrics or in their place."""
+        others = [metric for metric in self.metrics if metric not in METRICS]
+        if not others:
+            return COLUMNS
+        place = COLUMNS.index("missing")
+        before = COLUMNS[:place] if len(others) < len(self.metrics) else COLUMNS[: COLUMNS.index(METRICS[0])]
+        return (*before, *others, *COLUMNS[place:])
 
     @property
     def failed(self) -> list[Record]:
@@ -72,7 +82,7 @@ class Table(Sequence[Record]):
             An entry per metric with at least one score.
         """
         records = [r for r in self.records if model is None or r.model == model]
-        means = {m: mean_with_interval([r.scores[m] for r in records if m in r.scores]) for m in METRICS}
+        means = {m: mean_with_interval([r.scores[m] for r in records if m in r.scores]) for m in self.metrics}
         return {metric: mean for metric, mean in means.items() if mean is not None}
 
     def by_model(self) -> dict[str, dict[str, Mean]]:
@@ -81,12 +91,13 @@ class Table(Sequence[Record]):
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per clip, as in ``scores.csv``; None where there is no value."""
-        return [_row(record) for record in self.records]
+        columns = self.columns
+        return [{name: row.get(name) for name in columns} for row in map(_row, self.records)]
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The rows as CSV (UTF-8); also written to ``path`` where one is given."""
         text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows())
         if path is not None:
@@ -103,7 +114,7 @@ class Table(Sequence[Record]):
             import pandas as pd
         except ImportError as error:
             raise SetupError('pandas is not installed: pip install "vmmetrics[parquet]"') from error
-        return pd.DataFrame(self.rows(), columns=list(COLUMNS))
+        return pd.DataFrame(self.rows(), columns=list(self.columns))
 
     def __repr__(self) -> str:
         names = [r.clip for r in self.records[:_SHOWN_ROWS]]
@@ -161,7 +172,7 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         "clip": record.clip,
         "model": record.model,
-        **{metric: record.scores.get(metric) for metric in METRICS},
+        **record.scores,
         "average": _average(record),
         "amplitude": record.amplitude,
         "missing": "; ".join(f"{m}: {text}" for m, text in record.missing.items()) or None,

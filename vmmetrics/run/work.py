@@ -16,12 +16,12 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, VMMetricsError
 from vmmetrics.run.fingerprint import array_fingerprint, fingerprint, state
 from vmmetrics.run.record import Record, result_to_json
-from vmmetrics.run.settings import Settings
+from vmmetrics.run.settings import Scoring, Settings
 from vmmetrics.types import AmplitudeResult
 from vmmetrics.video import read_clip
 
 if TYPE_CHECKING:
-    from vmmetrics.suite import ClipScores, Suite
+    from vmmetrics.suite import ClipScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Scorer:
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
         self._ahead: _Ahead | None = None
 
-    def suite(self, metrics: tuple[str, ...]) -> Suite:
+    def suite(self, metrics: tuple[str, ...]) -> Scoring:
         """The suite for these metrics.
 
         Raises:
