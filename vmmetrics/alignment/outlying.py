@@ -8,7 +8,7 @@ import numpy as np
 
 from vmmetrics.alignment.resampling import Statistic, sampled
 from vmmetrics.alignment.results import DisputedClip, OutlyingRater
-from vmmetrics.alignment.weighted_spearman import spearman_statistic
+from vmmetrics.alignment.spearman_statistics import spearman_statistic
 from vmmetrics.types import FloatArray
 
 MIN_RATERS = 3

@@ -1,0 +1,97 @@
+"""Spearman's ρ as a statistic of weighted clips: over all, inside models, inside prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vmmetrics.alignment.correlation import LEAST_CLIPS
+from vmmetrics.alignment.ranks import code, weighted_spearman
+from vmmetrics.alignment.resampling import Statistic
+from vmmetrics.alignment.study import IntArray
+from vmmetrics.types import FloatArray
+
+
+def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
+    """Spearman's ρ over all clips.
+
+    Args:
+        first: (N,), NaN where missing; clips that either lacks are left out.
+        second: Likewise.
+
+    Returns:
+        (B, N) weights to (B, 1); NaN where fewer than three clips have both or one of the two is constant.
+    """
+    return within_statistic(first, second, ("all",) * len(first))
+
+
+def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str]) -> Statistic:
+    """Mean over groups of Spearman's ρ inside each.
+
+    Args:
+        first: (N,), NaN where missing; clips that either lacks are left out.
+        second: Likewise.
+        groups: (N,) group of each clip; clips of group "" are in none.
+
+    Returns:
+        (B, N) weights to (B, 1); groups of under three clips or without a ρ are left out of the mean, NaN where none
+        has one.
+    """
+    kept, segments = _segments(~np.isnan(first) & ~np.isnan(second), groups)
+    if not kept.size:
+        return lambda weights: np.full((len(weights), 1), np.nan)
+    column, target = code(first[kept], segments), code(second[kept], segments)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        inside = weighted_spearman([column], target, weights[:, kept].astype(np.int64))[0]
+        return mean_of_defined(inside)[:, None]
+
+    return statistic
+
+
+def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequence[str]) -> Statistic:
+    """Mean over prompts of Spearman's ρ inside each, for weights that are equal within a prompt.
+
+    A prompt drawn twice counts twice; its ρ is the same however often it is drawn, and is computed once.
+
+    Args:
+        first: (N,), NaN where missing; clips that either lacks are left out.
+        second: Likewise.
+        prompts: (N,) prompt of each clip.
+
+    Returns:
+        (B, N) weights to (B, 1); NaN where no prompt in the sample has a ρ.
+    """
+    kept, segments = _segments(~np.isnan(first) & ~np.isnan(second), prompts)
+    if not kept.size:
+        return lambda weights: np.full((len(weights), 1), np.nan)
+    once = np.ones((1, kept.size), np.int64)
+    found = weighted_spearman([code(first[kept], segments)], code(second[kept], segments), once)[0, 0]
+    some_clip = kept[np.unique(segments, return_index=True)[1]]  # of each prompt, to see how often it was drawn
+    defined = ~np.isnan(found)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        drawn = weights[:, some_clip[defined]]
+        total = drawn.sum(axis=1)
+        mean: FloatArray = np.divide(drawn @ found[defined], total, out=np.full(len(weights), np.nan), where=total > 0)
+        return mean[:, None]
+
+    return statistic
+
+
+def _segments(known: FloatArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Indices of the clips that are known and in a group of three or more such, and the number of their group."""
+    names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
+    known = known & (names[group] != "")
+    large = np.bincount(group[known], minlength=names.size) >= LEAST_CLIPS
+    kept = np.flatnonzero(known & large[group])
+    return kept, np.unique(group[kept], return_inverse=True)[1].astype(np.int64)
+
+
+def mean_of_defined(values: FloatArray) -> FloatArray:
+    """(B,) means of the rows of (B, G) without their NaN; NaN for rows of nothing else."""
+    there = ~np.isnan(values)
+    counts = there.sum(axis=1)
+    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=1) / np.maximum(counts, 1), np.nan)
+    return means
