@@ -51,6 +51,6 @@ def test_a_prompt_drawn_twice_counts_twice() -> None:
 def test_clips_without_a_group_are_in_none() -> None:
     first, second = np.array([1.0, 2, 3, 9, 8, 7]), np.array([1.0, 2, 3, 1, 2, 3])
     once = np.ones((1, 6))
-    assert within_statistic(first, second, ["m", "m", "m", "", "", ""])(once)[0, 0] == 1
+    assert within_statistic(first, second, ["m", "m", "m", "", "", ""])(once)[0, 0] == pytest.approx(1)
     assert np.isnan(within_statistic(first, second, [""] * 6)(once)[0, 0])
     assert np.isnan(spearman_statistic(first * np.nan, second)(once)[0, 0])

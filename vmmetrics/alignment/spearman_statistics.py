@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from vmmetrics.alignment.correlation import LEAST_CLIPS
 from vmmetrics.alignment.ranks import code, weighted_spearman
 from vmmetrics.alignment.resampling import Statistic
 from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 
 
 def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
@@ -80,7 +81,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
     return statistic
 
 
-def _segments(known: FloatArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
+def _segments(known: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Indices of the clips that are known and in a group of three or more such, and the number of their group."""
     names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
     known = known & (names[group] != "")
@@ -95,3 +96,8 @@ def mean_of_defined(values: FloatArray) -> FloatArray:
     counts = there.sum(axis=1)
     means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=1) / np.maximum(counts, 1), np.nan)
     return means
+
+
+def group_count(groups: Sequence[str]) -> int:
+    """How many groups have the three clips that a correlation inside them needs; "" is no group."""
+    return sum(1 for name, clips in Counter(groups).items() if name and clips >= LEAST_CLIPS)
