@@ -16,12 +16,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmarks.scenes.glitches import spoil
-from benchmarks.scenes.spec import GLITCHES, STRENGTHS, GlitchSpec
+from benchmarks.scenes.spec import STRENGTHS
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, pas
 from vmmetrics.perception.presets import load_preset
 from vmmetrics.perception.scene import Scene
+from vmmetrics.perturbations.glitches import GLITCHES, spoil
 from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
 
@@ -92,7 +92,7 @@ def recall(seeds: range) -> None:
                 rng = np.random.default_rng([seed, len(name), stride])
                 frames = clip.frames.copy()
                 starts = rng.permutation(np.arange(5, len(frames) - 4, 9))[:2]
-                spoil(frames, GlitchSpec(kind, strength, tuple(sorted(starts.tolist()))), rng)
+                spoil(frames, kind, STRENGTHS[strength], sorted(starts.tolist()), rng)
                 result = mss.measure(Scene(Clip(frames, clip.timestamps, clip.fps), models), "vmmetrics", None)
                 flagged = [event.frames[0] for event in result.events]
                 hits = sum(any(abs(f - t) <= 1 for t in starts) for f in flagged)

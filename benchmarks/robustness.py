@@ -9,22 +9,21 @@ change of every score against its bound, whether a second scoring is identical, 
 from __future__ import annotations
 
 import argparse
-import io
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import av
-import cv2
 import numpy as np
 
 from benchmarks.scenes import SUITES, render
 from benchmarks.scenes.textures import HELD_OUT_SEED
 from benchmarks.synthetic import AMPLITUDE_OF_INTEREST, machine
 from vmmetrics.clip import Clip
+from vmmetrics.perturbations.harmless import at_rate, mirrored, reencoded, scaled
 from vmmetrics.suite import ClipScores, Suite
 
 REAL_CLIPS = Path(__file__).resolve().parents[2] / "shared" / "real-clips"
@@ -35,61 +34,31 @@ SHORT_SIDE = 480  # only clips at least this high are halved
 WANTED_OF_REAL = 0.95  # what MSS, OIS and TCS should give unedited footage
 
 
-def read(source: Path | io.BytesIO, name: str, limit: int) -> Clip:
+def read(path: Path, limit: int) -> Clip:
     """Decode the first ``limit`` frames."""
-    with av.open(str(source) if isinstance(source, Path) else source, mode="r") as container:
+    with av.open(str(path), mode="r") as container:
         stream = container.streams.video[0]
         fps = float(stream.average_rate or 25)
-        frames = []
-        for frame in container.decode(stream):
-            frames.append(frame.to_ndarray(format="rgb24"))
-            if len(frames) == limit:
-                break
-    return _clip(np.stack(frames), fps, name)
+        frames = [frame.to_ndarray(format="rgb24") for frame in islice(container.decode(stream), limit)]
+    return _clip(np.stack(frames), fps, path.name)
 
 
 def _clip(frames: np.ndarray, fps: float, name: str) -> Clip:
     return Clip(np.ascontiguousarray(frames), np.arange(len(frames)) / fps, fps, name=name)
 
 
-def reencoded(clip: Clip) -> Clip | None:
+def coded(clip: Clip) -> Clip | None:
     """Return the clip after x264 at CRF 18; None for odd sizes, which 4:2:0 does not take."""
-    if clip.width % 2 or clip.height % 2:
-        return None
-    memory = io.BytesIO()
-    with av.open(memory, "w", format="mp4") as container:
-        rate = Fraction(clip.fps).limit_denominator(1001)
-        stream = container.add_stream("libx264", rate=rate, options={"crf": "18"})
-        stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, "yuv420p"
-        for image in clip.frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-        container.mux(stream.encode())
-    memory.seek(0)
-    coded = read(memory, clip.name, len(clip))
-    return _clip(coded.frames, clip.fps, clip.name)
+    return None if clip.width % 2 or clip.height % 2 else reencoded(clip, 18)
 
 
 def halved(clip: Clip) -> Clip | None:
     """Return the clip at half its size; None where it is small already."""
-    if min(clip.width, clip.height) < SHORT_SIDE:
-        return None
-    size = (clip.width // 2, clip.height // 2)
-    frames = np.stack([cv2.resize(f, size, interpolation=cv2.INTER_AREA) for f in clip.frames])
-    return _clip(frames, clip.fps, clip.name)
-
-
-def mirrored(clip: Clip) -> Clip | None:
-    """Return the clip with left and right exchanged."""
-    return _clip(clip.frames[:, :, ::-1], clip.fps, clip.name)
-
-
-def slower(clip: Clip) -> Clip | None:
-    """Return every second frame at half the rate; None where too few would be left."""
-    return _clip(clip.frames[::2], clip.fps / 2, clip.name) if len(clip) >= 12 else None
+    return scaled(clip, 0.5) if min(clip.width, clip.height) >= SHORT_SIDE else None
 
 
 VARIANTS: dict[str, Callable[[Clip], Clip | None]] = {
-    "CRF 18": reencoded,
+    "CRF 18": coded,
     "half scale": halved,
     "mirrored": mirrored,
 }
@@ -99,7 +68,7 @@ def sources(paths: Sequence[Path], limit: int, synthetic: int) -> Iterator[tuple
     """Yield (kind, clip): the files, or the real footage, and rendered clips."""
     files = list(paths) or sorted(p for p in REAL_CLIPS.glob("*.*") if p.suffix in {".mp4", ".mkv"})
     for path in files:
-        yield "file", read(path, path.name, limit)
+        yield "file", read(path, limit)
     for seed in range(HELD_OUT_SEED, HELD_OUT_SEED + synthetic):
         # Half of the suite of motions, half of comings and goings, at a size that may be halved.
         spec = replace(SUITES["pas" if seed % 2 else "tcs"](seed), size=(720, 480))
@@ -146,7 +115,7 @@ def measure(suite: Suite, clip: Clip, changes: Changes) -> ClipScores:
         variant = change(clip)
         if variant is not None:
             changes.compare(name, suite.metrics, scores, suite.score_clip(variant))
-    half = slower(clip)
+    half = at_rate(clip, clip.fps / 2) if len(clip) >= 12 else None
     if half is not None and "pas" in suite.metrics and (scores.amplitude or 0.0) >= AMPLITUDE_OF_INTEREST:
         assert scores.amplitude is not None
         found = Suite(metrics=("pas",)).score_clip(half).amplitude or 0.0

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.scenes import textures
-from benchmarks.scenes.glitches import spoil
 from benchmarks.scenes.layers import POINTS, Background, PartLayer
 from benchmarks.scenes.paths import CameraPath, Matrix, ObjectPath, project
 from benchmarks.scenes.shapes import parts_of
-from benchmarks.scenes.spec import ObjectSpec, SceneSpec
+from benchmarks.scenes.spec import STRENGTHS, ObjectSpec, SceneSpec
 from benchmarks.scenes.textures import TextureBank, default_bank
 from benchmarks.scenes.truth import MIN_AREA, MIN_SHARE, ObjectTruth, SyntheticClip, events_of
+from vmmetrics.perturbations.glitches import spoil
 
 BLUR_SAMPLES = 5  # pictures averaged for motion blur
 
@@ -47,7 +47,7 @@ def render(spec: SceneSpec, seed: int, bank: TextureBank | None = None) -> Synth
         frames[t] = frames[t - 1] if repeated else np.clip(blurred * gain + grain + 0.5, 0, 255).astype(np.uint8)
     glitch_rng = streams[2]
     for glitch in spec.glitches:
-        spoil(frames, glitch, glitch_rng)
+        spoil(frames, glitch.kind, STRENGTHS[glitch.strength], glitch.frames, glitch_rng)
     return _with_truth(spec, seed, frames, codes, things, camera, times)
 
 

@@ -12,8 +12,8 @@ from typing import Literal
 Owner = Literal["mss", "tcs", "pas", "ois"]
 """The metric that owns a defect: the one that must fall when it is injected."""
 
-GLITCHES = ("blur", "noise", "blocking", "ghost", "warp")
-STRENGTHS = ("weak", "medium", "strong")
+STRENGTHS = {"weak": 0.25, "medium": 0.5, "strong": 1.0}
+"""On the scale of :mod:`vmmetrics.perturbations.glitches`."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class GlitchSpec:
     """A defect of whole frames (``"warp"``: of a region).
 
     Attributes:
-        kind: One of :data:`GLITCHES`.
+        kind: One of :data:`vmmetrics.perturbations.glitches.GLITCHES`.
         strength: One of :data:`STRENGTHS`.
         frames: The frames it spoils.
     """

@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks.scenes.render import render
 from benchmarks.scenes.spec import (
-    GLITCHES,
     STRENGTHS,
     CameraSpec,
     GlitchSpec,
@@ -27,6 +26,7 @@ from benchmarks.scenes.spec import (
 )
 from benchmarks.scenes.textures import TextureBank
 from benchmarks.scenes.truth import SyntheticClip
+from vmmetrics.perturbations.glitches import GLITCHES
 
 Background = Literal["photo", "procedural", "plain"]
 Rng = np.random.Generator

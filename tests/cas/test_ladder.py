@@ -4,11 +4,11 @@ import cv2
 import numpy as np
 import pytest
 
-from vmmetrics.cas.defects import DEFECTS, RUNGS
 from vmmetrics.cas.harmless import HARMLESS, Beside
-from vmmetrics.cas.ladder import CLEAN, LOOKS, PERFECT, Look, cut_window, draw_look, members
+from vmmetrics.cas.ladder import CLEAN, DEFECTS, LOOKS, PERFECT, Look, cut_window, draw_look, inject, members
 from vmmetrics.cas.renders import render
-from vmmetrics.cas.warps import displace, follow, noise_field, smooth_walk
+from vmmetrics.perturbations.strength import RUNGS
+from vmmetrics.perturbations.warps import displace, follow, noise_field, smooth_walk
 
 FPS = 8.0
 OF_TIME = ("reversal", "loop", "freeze_jump", "shuffle")
@@ -31,7 +31,7 @@ def clip() -> np.ndarray:
 
 
 def made(name: str, rung: int, clip: np.ndarray, seed: int = 0) -> np.ndarray:
-    return DEFECTS[name](clip, rung, FPS, np.random.default_rng(seed))
+    return inject(name, clip, rung, FPS, np.random.default_rng(seed))
 
 
 def beside(clip: np.ndarray) -> Beside:

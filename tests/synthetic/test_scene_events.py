@@ -22,8 +22,9 @@ from benchmarks.scenes import (
     render,
 )
 from benchmarks.scenes.paths import CameraPath, ObjectPath
-from benchmarks.scenes.spec import GLITCHES, STRENGTHS
+from benchmarks.scenes.spec import STRENGTHS
 from benchmarks.scenes.textures import TextureBank, pink_noise, procedural
+from vmmetrics.perturbations.glitches import GLITCHES
 
 BANK = TextureBank((), held_out=False)
 PLAIN = SceneSpec("test", (240, 160), 16, 8.0, noise=1.0)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from vmmetrics.cas.harmless import FINER, Beside
 from vmmetrics.cas.ladder import LOOKS, Look, cut_window, draw_look, members
 from vmmetrics.cas.sources import Source
-from vmmetrics.cas.warps import Frames
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility_backbone import Backbone
 from vmmetrics.perception.embedded.plausibility_evidence import Evidence, gather
 from vmmetrics.perception.embedded.plausibility_summary import summarise
 from vmmetrics.perception.embedded.plausibility_views import choose_strands, pictures
+from vmmetrics.perturbations.warps import Frames
 from vmmetrics.types import FloatArray
 
 SEED = 7

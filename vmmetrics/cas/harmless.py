@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from vmmetrics.cas.warps import Frames, bump, grid, noise_field, short_side, smooth_walk
+from vmmetrics.perturbations.warps import Frames, bump, grid, noise_field, short_side, smooth_walk
 from vmmetrics.types import FloatArray
 
 Rng = np.random.Generator

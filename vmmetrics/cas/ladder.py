@@ -16,15 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vmmetrics.cas.defects import DEFECTS, NEED_MOTION, RUNGS
 from vmmetrics.cas.harmless import HARMLESS, Beside
-from vmmetrics.cas.warps import Frames
+from vmmetrics.perturbations.motion import MOTIONS
+from vmmetrics.perturbations.strength import RUNGS
+from vmmetrics.perturbations.timing import TIMINGS
+from vmmetrics.perturbations.warps import Frames
 
 SECONDS = 2.0
 """Length of a ladder clip: one view."""
 CLEAN = "clean"
 PERFECT = 4
 """Index of the level of clean clips; rung r has ``PERFECT - r``."""
+DEFECTS = (
+    "limb_bend", "object_warp", "teleport", "melt", "reversal", "loop", "double", "interleave", "fall_up",
+    "upside_down", "flicker", "boil", "wobble", "merge", "freeze_jump", "morph", "shuffle",
+)  # fmt: skip
+"""The defects of the ladder, of those in :mod:`vmmetrics.perturbations`; the place in this list seeds each."""
 LEAST_MOTION = 3.0
 """Mean grey-level change a frame from which on defects of time alone can be seen at all."""
 
@@ -135,13 +142,21 @@ def members(
     yield member(CLEAN, 0, clean)
     for number, (name, change) in enumerate(HARMLESS.items()):
         yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
-    visible = [n for n in DEFECTS if n not in NEED_MOTION or motion >= LEAST_MOTION]
+    visible = [n for n in DEFECTS if n not in TIMINGS or motion >= LEAST_MOTION]
     rungs = [(name, rung) for name in visible for rung in range(1, RUNGS + 1)]
     if drawn is not None:
         rungs = [rungs[i] for i in np.random.default_rng([seed, 2000]).permutation(len(rungs))[:drawn]]
     for name, rung in rungs:
-        rng = np.random.default_rng([seed, list(DEFECTS).index(name)])
-        yield member(name, rung, DEFECTS[name](clean, rung, look.fps, rng))
+        rng = np.random.default_rng([seed, DEFECTS.index(name)])
+        yield member(name, rung, inject(name, clean, rung, look.fps, rng))
+
+
+def inject(name: str, frames: Frames, rung: int, fps: float, rng: np.random.Generator) -> Frames:
+    """Return ``frames`` with the defect ``name`` at ``rung`` (1..:data:`RUNGS`)."""
+    strength = rung / RUNGS
+    if name in TIMINGS:
+        return np.asarray(frames[TIMINGS[name](len(frames), strength, fps, rng)])
+    return MOTIONS[name](frames, strength, fps, rng)
 
 
 def _store(frames: Frames, look: Look) -> Frames:

@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 
 from vmmetrics.cas.renders import render
-from vmmetrics.cas.warps import Frames
 from vmmetrics.errors import SetupError
+from vmmetrics.perturbations.warps import Frames
 from vmmetrics.video import read_clip
 
 LIST = Path(__file__).with_name("sources.toml")

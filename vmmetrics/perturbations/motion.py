@@ -1,9 +1,9 @@
-"""Sixteen ways in which motion breaks with common sense, each in four strengths.
+"""Defects of what moves: things bend, melt, double and run into one another; pictures tremble and flicker.
 
-Every defect takes frames (T, H, W, 3) uint8, a rung 1..:data:`RUNGS` (1 is just visible in play, 4 glaring), frames per
-second and a generator, and returns new frames of the same shape. Lengths are shares of the short side and times are
-seconds, so that a rung means the same at every size and frame rate. The same generator state gives the same places and
-moments at every rung: rungs differ in strength alone.
+Every defect takes frames (T, H, W, 3) uint8, a strength in (0, 1] (a quarter is one rung of the commonsense ladder: at
+0.25 just visible in play, at 1 glaring), frames per second and a generator, and returns new frames of the same shape.
+Lengths are shares of the short side and times are seconds, so that a strength means the same at every size and frame
+rate. The same generator state gives the same places and moments at every strength.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.cas.warps import (
+from vmmetrics.perturbations.strength import RUNGS, events, graded
+from vmmetrics.perturbations.timing import moments
+from vmmetrics.perturbations.warps import (
     Frames,
     bump,
     displace,
@@ -27,9 +29,8 @@ from vmmetrics.cas.warps import (
 )
 from vmmetrics.types import FloatArray
 
-RUNGS = 4
 Rng = np.random.Generator
-Defect = Callable[[Frames, int, float, Rng], Frames]
+Motion = Callable[[Frames, float, float, Rng], Frames]
 
 
 def _subject(frames: Frames, rng: Rng, size: tuple[float, float] = (0.16, 0.28)) -> tuple[FloatArray, float]:
@@ -42,11 +43,11 @@ def _displaced(frames: Frames, field: Callable[[int], FloatArray]) -> Frames:
     return np.stack([displace(frame, field(t)) for t, frame in enumerate(frames)])
 
 
-def limb_bend(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
+def limb_bend(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """An elongated part bends to and fro like rubber."""
     path, radius = _subject(frames, rng, (0.09, 0.15))
     angle, rate, phase = rng.uniform(0, np.pi), rng.uniform(1.2, 2.5), rng.uniform(0, 2 * np.pi)
-    size = (0.03, 0.05, 0.08, 0.12)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.03, 0.05, 0.08, 0.12)) * short_side(frames)
     across = np.array([-np.sin(angle), np.cos(angle)], np.float32)
     x, y = grid(frames)
 
@@ -59,10 +60,10 @@ def limb_bend(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     return _displaced(frames, field)
 
 
-def object_warp(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
+def object_warp(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """A moving thing changes its shape from moment to moment."""
     path, radius = _subject(frames, rng, (0.25, 0.38))
-    size = (0.011, 0.019, 0.031, 0.05)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.011, 0.019, 0.031, 0.05)) * short_side(frames)
     shapes = [noise_field(rng, frames, 0.6 * radius) for _ in range(2)]
     sway = [smooth_walk(rng, len(frames), 0.3 * fps) for _ in range(2)]
 
@@ -73,28 +74,28 @@ def object_warp(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     return _displaced(frames, field)
 
 
-def teleport(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
-    """A thing is somewhere else from one frame to the next, more often and farther with each rung."""
+def teleport(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """A thing is somewhere else from one frame to the next, more often and farther with strength."""
     path, radius = _subject(frames, rng)
-    moments = _moments(rng, len(frames), RUNGS, gap=round(0.2 * fps))[:rung]
+    jumps = moments(rng, len(frames), RUNGS, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 4))]
     angles = rng.uniform(0, 2 * np.pi, RUNGS)
-    size = (0.10, 0.14, 0.18, 0.22)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.10, 0.14, 0.18, 0.22)) * short_side(frames)
 
     def field(t: int) -> FloatArray:
-        jumps = [angles[i] for i, moment in enumerate(moments) if t >= moment]
-        place = angles[len(jumps) - 1] if jumps else 0.0
-        shift = size * (len(jumps) > 0) * np.array([np.cos(place), np.sin(place)])
+        done = sum(t >= jump for jump in jumps)
+        place = angles[done - 1] if done else 0.0
+        shift = size * (done > 0) * np.array([np.cos(place), np.sin(place)])
         return np.asarray(bump(frames, path[t] - shift / 2, 1.3 * radius)[..., None] * shift, np.float32)
 
     return _displaced(frames, field)
 
 
-def melt(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
+def melt(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """A thing runs down the picture like wax and loses its detail."""
     path, radius = _subject(frames, rng, (0.25, 0.4))
-    size = (0.09, 0.15, 0.24, 0.36)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.09, 0.15, 0.24, 0.36)) * short_side(frames)
     drips = 0.5 + 0.5 * np.abs(noise_field(rng, frames, 0.25 * radius)[..., 0])
-    blur = (0.004, 0.008, 0.014, 0.025)[rung - 1] * short_side(frames)
+    blur = graded(strength, (0.004, 0.008, 0.014, 0.025)) * short_side(frames)
     melted = []
     for t, frame in enumerate(frames):
         share = t / max(len(frames) - 1, 1)
@@ -107,39 +108,13 @@ def melt(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
     return np.stack(melted)
 
 
-def reversal(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
-    """Time turns round: once, twice, three, five times."""
-    count = len(frames)
-    turns = sorted(_moments(rng, count, 5, gap=round(0.2 * fps))[: (1, 2, 3, 5)[rung - 1]])
-    place, step, order = 0, 1, []
-    for t in range(count):
-        order.append(place)
-        step = -step if t in turns else step
-        if not 0 <= place + step < count:
-            step = -step
-        place += step
-    return np.asarray(frames[np.array(order)])
-
-
-def loop(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
-    """The clip jumps back and shows the same again, once to four times."""
-    count, back = len(frames), round(0.5 * fps)
-    jumps = _moments(rng, count, RUNGS, gap=round(0.25 * fps))[:rung]
-    order, place = [], 0
-    for t in range(count):
-        place = max(0, place - back) if t in jumps else place
-        order.append(min(place, count - 1))
-        place += 1
-    return np.asarray(frames[np.array(order)])
-
-
-def double(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
+def double(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """A second copy of a thing comes and goes beside it."""
     path, radius = _subject(frames, rng)
     angle = rng.uniform(0, 2 * np.pi)
     away = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
     there = smooth_walk(rng, len(frames), 0.35 * fps)
-    share = (0.45, 0.65, 0.85, 1.0)[rung - 1] * np.clip(3 * np.abs(there), 0, 1)
+    share = graded(strength, (0.45, 0.65, 0.85, 1.0)) * np.clip(3 * np.abs(there), 0, 1)
     doubled = []
     for t, frame in enumerate(frames):
         copy = displace(frame, np.broadcast_to(-away, (*frame.shape[:2], 2)))
@@ -147,22 +122,22 @@ def double(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     return np.stack(doubled)
 
 
-def interleave(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
+def interleave(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """Frames of another part of the clip, mirrored so that they never fit, stand between its own."""
     count = len(frames)
-    slots = _moments(rng, count, round(0.6 * count), gap=0)
-    slots = slots[: max(1, round((0.06, 0.12, 0.25, 0.45)[rung - 1] * count))]
+    slots = moments(rng, count, round(0.6 * count), gap=0)
+    slots = slots[: max(1, round(graded(strength, (0.06, 0.12, 0.25, 0.45)) * count))]
     mixed = frames.copy()
     for t in slots:
         mixed[t] = frames[(t + count // 2) % count][:, ::-1]
     return mixed
 
 
-def fall_up(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
+def fall_up(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """A thing comes loose and falls upwards, faster and faster."""
     path, radius = _subject(frames, rng)
     start = rng.uniform(0.2, 0.5)
-    size = (0.15, 0.25, 0.38, 0.55)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.15, 0.25, 0.38, 0.55)) * short_side(frames)
 
     def field(t: int) -> FloatArray:
         time = float(np.clip((t / max(len(frames) - 1, 1) - start) / 0.5, 0, 1))
@@ -172,13 +147,12 @@ def fall_up(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
     return _displaced(frames, field)
 
 
-def upside_down(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
+def upside_down(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """Part of the picture stands on its head for moments, one to four times."""
     path, radius = _subject(frames, rng, (0.25, 0.4))
     length = max(1, round(0.2 * fps))
-    moments = _moments(rng, len(frames) - length, RUNGS, gap=length)[:rung]
     turned = frames.copy()
-    for moment in moments:
+    for moment in moments(rng, len(frames) - length, RUNGS, gap=length)[: events(strength, (1, 2, 3, 4))]:
         for t in range(moment, moment + length):
             _, y = grid(frames)
             field = np.zeros((*frames.shape[1:3], 2), np.float32)
@@ -187,41 +161,41 @@ def upside_down(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     return turned
 
 
-def flicker(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
+def flicker(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """Light and dark patches change from frame to frame."""
-    size = (0.03, 0.06, 0.11, 0.2)[rung - 1]
+    size = graded(strength, (0.03, 0.06, 0.11, 0.2))
     patch = 0.4 * short_side(frames)
     gains = [1 + size * noise_field(rng, frames, patch)[..., :1] for _ in frames]
     lit = [frame * gain for frame, gain in zip(frames, gains, strict=True)]
     return np.clip(np.stack(lit) + 0.5, 0, 255).astype(np.uint8)
 
 
-def boil(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
+def boil(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """Everything trembles in small patches, each frame anew, as if drawn afresh."""
-    size = (0.002, 0.004, 0.008, 0.016)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.002, 0.004, 0.008, 0.016)) * short_side(frames)
     cell = 0.1 * short_side(frames)
     fields = [noise_field(rng, frames, cell) for _ in frames]
     return _displaced(frames, lambda t: size * fields[t])
 
 
-def wobble(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
+def wobble(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """The whole picture sways like jelly."""
-    size = (0.005, 0.009, 0.015, 0.025)[rung - 1] * short_side(frames)
+    size = graded(strength, (0.005, 0.009, 0.015, 0.025)) * short_side(frames)
     shapes = [noise_field(rng, frames, 0.35 * short_side(frames)) for _ in range(3)]
     sway = [smooth_walk(rng, len(frames), 0.2 * fps) for _ in shapes]
     return _displaced(frames, lambda t: np.asarray(size * sum(s[t] * f for s, f in zip(sway, shapes, strict=True))))
 
 
-def merge(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
+def merge(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """Two things draw together and run into one."""
     path, radius = _subject(frames, rng)
     angle = rng.uniform(0, 2 * np.pi)
     apart = np.array([np.cos(angle), np.sin(angle)]) * 1.6 * radius
-    strength = (0.5, 0.7, 0.85, 1.0)[rung - 1]
+    whole = graded(strength, (0.5, 0.7, 0.85, 1.0))
     merged = []
     for t, frame in enumerate(frames):
         done = np.clip((t / max(len(frames) - 1, 1) - 0.25) / 0.5, 0, 1)  # in half of the clip, about a second
-        share = strength * done**2 * (3 - 2 * done)
+        share = whole * done**2 * (3 - 2 * done)
         near, far = path[t], path[t] + apart
         pull = bump(frames, near, radius)[..., None] * -apart * 0.5 + bump(frames, far, radius)[..., None] * apart * 0.5
         drawn = displace(frame, np.asarray(share * pull, np.float32))
@@ -230,23 +204,13 @@ def merge(frames: Frames, rung: int, _fps: float, rng: Rng) -> Frames:
     return np.stack(merged)
 
 
-def freeze_jump(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
-    """The clip stands still and then jumps to where it should be."""
-    count = len(frames)
-    length = max(2, round((0.4, 0.6, 0.8, 1.0)[rung - 1] * fps))
-    order = np.arange(count)
-    for start in sorted(_moments(rng, count, 2, gap=round(0.9 * fps)))[: 1 + (rung > 1)]:
-        order[start : start + length] = start
-    return np.asarray(frames[order])
-
-
-def morph(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
+def morph(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
     """A thing turns into what lies elsewhere in the picture, and back."""
     path, radius = _subject(frames, rng, (0.2, 0.35))
     angle = rng.uniform(0, 2 * np.pi)
     apart = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
     turn = smooth_walk(rng, len(frames), 0.5 * fps)
-    share = (0.3, 0.5, 0.75, 1.0)[rung - 1] * np.clip(1.5 * np.abs(turn), 0, 1)
+    share = graded(strength, (0.3, 0.5, 0.75, 1.0)) * np.clip(1.5 * np.abs(turn), 0, 1)
     morphed = []
     for t, frame in enumerate(frames):
         other = displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2)))
@@ -254,35 +218,13 @@ def morph(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
     return np.stack(morphed)
 
 
-def shuffle(frames: Frames, rung: int, fps: float, rng: Rng) -> Frames:
-    """Frames stand out of their order, by little or by much."""
-    spread = (0.06, 0.12, 0.25, 0.5)[rung - 1] * fps
-    noise = rng.normal(size=len(frames))
-    order = np.round(np.arange(len(frames)) + spread * noise).clip(0, len(frames) - 1)
-    return np.asarray(frames[order.astype(int)])
-
-
-DEFECTS: dict[str, Defect] = {
+MOTIONS: dict[str, Motion] = {
     f.__name__: f
     for f in (
-        limb_bend, object_warp, teleport, melt, reversal, loop, double, interleave, fall_up, upside_down, flicker, boil,
-        wobble, merge, freeze_jump, morph, shuffle,
+        limb_bend, object_warp, teleport, melt, double, interleave, fall_up, upside_down, flicker, boil, wobble, merge,
+        morph,
     )
 }  # fmt: skip
-
-NEED_MOTION = ("reversal", "loop", "freeze_jump", "shuffle")
-"""Defects of time alone: where nothing moves they cannot be seen, by anyone."""
-
-
-def _moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
-    """Return up to ``number`` frames in random order, not within ``gap`` of one another nor of the ends."""
-    chosen: list[int] = []
-    for t in rng.permutation(np.arange(2, max(3, count - 2))):
-        if all(abs(int(t) - other) > gap for other in chosen):
-            chosen.append(int(t))
-        if len(chosen) == number:
-            break
-    return chosen
 
 
 def _blend(frame: NDArray[np.uint8], other: NDArray[np.uint8], weight: FloatArray) -> NDArray[np.uint8]:
