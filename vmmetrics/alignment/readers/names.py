@@ -1,0 +1,140 @@
+"""Which clip of one list is which of another, by their names.
+
+Names are compared from the strictest way to the loosest: the whole path, then its last parts, down to the file name;
+each time as written, then without the suffix, then whatever the case. Once folders have told clips apart they are not
+ignored any more, so ``b/1.mp4`` is never taken for ``c/1.mp4`` where ``a/1.mp4`` is in both lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vmmetrics.errors import SetupError
+
+_SUFFIX = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # ".mp4" and ".webm", and not the end of "Wan2.1"
+_SHOWN_CLASHES = 3
+_SHOWN_NAMES = 3
+
+Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """Which name is which.
+
+    Attributes:
+        pairs: (index in the first list, index in the second), in order of the first.
+        how: In what ways names were found equal, most frequent first, with how many.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    how: tuple[tuple[str, int], ...]
+
+
+def match_names(
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    of_models: bool = False,
+    sides: tuple[str, str] = ("scores", "ratings"),
+) -> NameMatch:
+    """Find the names that two lists share.
+
+    Args:
+        first: Distinct names.
+        second: Distinct names.
+        of_models: They name models: the last comparison looks at letters and digits alone.
+        sides: What to call the two lists in messages.
+
+    Raises:
+        SetupError: Several names are equal in the way that is needed to find any, and folders do not tell them apart.
+    """
+    left_over = (
+        {index: _parts(name) for index, name in enumerate(first)},
+        {index: _parts(name) for index, name in enumerate(second)},
+    )
+    depths = [max((len(parts) for parts in side.values()), default=0) for side in left_over]
+    deepest = max(depths)
+    pairs: list[tuple[int, int]] = []
+    how: Counter[str] = Counter()
+    clashes: list[str] = []
+    for depth in dict.fromkeys((deepest, *range(min(depths), 0, -1))):
+        told_by_folder = False
+        for words, change in (*_WAYS, *(_OF_MODELS if of_models else ())):
+            keys = [_by_key(side, depth, change) for side in left_over]
+            for key in keys[0].keys() & keys[1].keys():
+                left, right = keys[0][key], keys[1][key]
+                if len(left) > 1 or len(right) > 1:
+                    shown = _some([first[i] for i in left]), _some([second[i] for i in right])
+                    clashes.append(f"{shown[0]} ({sides[0]}) and {shown[1]} ({sides[1]})")
+                    continue
+                pairs.append((left[0], right[0]))
+                how[_where(depth, deepest) + words] += 1
+                told_by_folder |= len(key) > 1
+                del left_over[0][left[0]], left_over[1][right[0]]
+            if clashes and not pairs:
+                raise SetupError(_clash_message(clashes))
+        if told_by_folder:
+            break
+    return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))
+
+
+def _parts(name: str) -> Parts:
+    parts = tuple(part for part in name.replace("\\", "/").split("/") if part not in {"", "."})
+    return parts or (name,)
+
+
+def _by_key(side: dict[int, Parts], depth: int, change: Callable[[str], str]) -> dict[Parts, list[int]]:
+    found: defaultdict[Parts, list[int]] = defaultdict(list)
+    for index, parts in side.items():
+        *folders, name = parts[-depth:]
+        found[(*(folders if change is str else map(_folder(change), folders)), change(name))].append(index)
+    return found
+
+
+def stem(name: str) -> str:
+    """A file name without its suffix, if it has one.
+
+    >>> stem("1.mp4"), stem("Wan2.1")
+    ('1', 'Wan2.1')
+    """
+    return _SUFFIX.sub("", name)
+
+
+def _folder(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Folders have no suffix to lose."""
+    return str if change is stem else str.casefold
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^0-9a-z]", "", name.casefold())
+
+
+_WAYS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("", str),
+    (" without suffix", stem),
+    (" without suffix, whatever the case", lambda name: stem(name).casefold()),
+)
+_OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = ((", letters and digits alone", _letters),)
+
+
+def _where(depth: int, deepest: int) -> str:
+    if deepest == 1:
+        return "name"
+    if depth == deepest:
+        return "path"
+    return "file name" if depth == 1 else f"last {depth} parts of the path"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+def _clash_message(clashes: list[str]) -> str:
+    more = [f"and {len(clashes) - _SHOWN_CLASHES} more"] if len(clashes) > _SHOWN_CLASHES else []
+    shown = "\n  ".join([*clashes[:_SHOWN_CLASHES], *more])
+    return f"Which clip is which cannot be told from the names:\n  {shown}\nname clips by their paths on both sides"

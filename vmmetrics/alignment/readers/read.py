@@ -1,0 +1,273 @@
+"""From scores and ratings, in whatever form, to a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.alignment.readers.dimensions import Facing, faces
+from vmmetrics.alignment.readers.groups import groups_from_names
+from vmmetrics.alignment.readers.judgements import Judgements, judgements_of_dimensions
+from vmmetrics.alignment.readers.names import NameMatch, match_names
+from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
+from vmmetrics.alignment.readers.released import RELEASED, read_released
+from vmmetrics.alignment.readers.scores import Scores, is_run, read_scores
+from vmmetrics.alignment.readers.tables import read_table
+from vmmetrics.alignment.study import Matching, Preferences, Study
+from vmmetrics.errors import SetupError
+from vmmetrics.types import FloatArray
+
+FORMATS = (*FORMS, *RELEASED)
+"""What ``format`` may be."""
+_EXAMPLES = 3  # names of each side in the message that none match
+
+Texts = Sequence[str | None]
+
+
+def read_study(
+    scores: Any,
+    ratings: Any,
+    *,
+    facing: Facing | None = None,
+    format: str | None = None,  # noqa: A002 - the word that people will look for
+    metrics: Sequence[str] = (),
+    dimensions: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    clip_column: str | None = None,
+    scale: tuple[float, float] | None = None,
+) -> Study:
+    """Read scores and ratings and match their clips.
+
+    Args:
+        scores: A run directory, a table (CSV, JSON, JSON Lines, Parquet, Markdown), a mapping of columns or of clips,
+            rows, a data frame, what :func:`vmmetrics.score` gave, or a list of these.
+        ratings: Likewise, or a folder of a released set; the forms are in docs/ratings-formats.md.
+        facing: Metric to the dimensions it is held against; metrics that are not named are guessed.
+        format: One of :data:`FORMATS`; told from the content where it is None.
+        metrics: Take these metrics alone.
+        dimensions: Take these dimensions alone, be they about motion or not.
+        lower: Metrics of which lower is better; their sign is turned.
+        clip_column: Which column names the clip, where its name does not say so.
+        scale: Lowest and highest rating there can be.
+
+    Returns:
+        The clips that have both, in the order of the scores; ``matching`` says what was assumed and left out.
+
+    Raises:
+        SetupError: Something cannot be read, no clip is in both, or names do not tell which clip is which.
+
+    Example:
+        >>> study = read_study(
+        ...     {"clip": ["1.mp4", "2.mp4"], "mss": [0.9, 0.4]},
+        ...     {"clip": ["1", "2"], "smoothness": [5, 2]},
+        ... )
+        >>> study.clips, study.facing["mss"]
+        (('1.mp4', '2.mp4'), ('smoothness',))
+    """
+    if format is not None and format not in FORMATS:
+        raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {format!r}")
+    found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column)
+    judged = _read_judgements(ratings, format, clip_column, scale)
+    if dimensions:
+        judged = judgements_of_dimensions(judged, dimensions)
+    if not judged.dimensions:
+        raise SetupError("The ratings hold no dimension")
+    found, judged, averaged = _to_one_level(found, judged)
+    judged, match = _matched(found, judged)
+    told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
+    return _study(found, judged, match, told, (*found.notes, *judged.notes, *averaged, *guessed))
+
+
+def _read_judgements(
+    ratings: Any, form: str | None, clip_column: str | None, scale: tuple[float, float] | None
+) -> Judgements:
+    name = form if form in RELEASED else None
+    if isinstance(ratings, str | Path):
+        path = Path(ratings)
+        if is_run(path):
+            raise SetupError(f"{path} is a run directory; scores come first and ratings last")
+        if form is None or name is not None:
+            released = read_released(path, name, scale)
+            if released is not None:
+                return released
+        if path.is_dir():
+            raise SetupError(
+                f"{path} is a folder and no released set: expected one of {', '.join(RELEASED)}, or a table"
+            )
+    elif name is not None:
+        raise SetupError(f"The format {name} is one of files but the ratings are no path")
+    column = clip_column
+    table = read_table(ratings, "ratings")
+    if column is not None and column not in table.columns:
+        column = None
+    return read_ratings(table, form=form, clip_column=column, scale=scale)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matched:
+    """Rows of the study: index in the scores and in the judgements, and how they were matched."""
+
+    scores: tuple[int, ...]
+    judged: tuple[int, ...]
+    how: NameMatch
+
+
+def _matched(scores: Scores, judged: Judgements) -> tuple[Judgements, _Matched]:
+    """The judgements under the names that match best, and the match.
+
+    Raises:
+        SetupError: No clip is in both, or names do not tell which is which.
+    """
+    best: tuple[tuple[str, ...], NameMatch] | None = None
+    trouble: SetupError | None = None
+    for names in (judged.clips, *judged.other_names):
+        try:
+            match = match_names(scores.clips, names, of_models=scores.of_models)
+        except SetupError as error:
+            trouble = trouble or error
+            continue
+        if best is None or len(match.pairs) > len(best[1].pairs):
+            best = names, match
+    if best is None or not best[1].pairs:
+        if trouble is not None:
+            raise trouble
+        raise SetupError(
+            f"No clip is in both: the scores have {_examples(scores.clips)}; the ratings have {_examples(judged.clips)}"
+        )
+    _, match = best
+    return judged, _Matched(tuple(a for a, _ in match.pairs), tuple(b for _, b in match.pairs), match)
+
+
+def _examples(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names[:_EXAMPLES]) + (", ..." if len(names) > _EXAMPLES else "")
+
+
+def _to_one_level(scores: Scores, judged: Judgements) -> tuple[Scores, Judgements, tuple[str, ...]]:
+    """Means of models, where one side is about models and the other about clips."""
+    if scores.of_models == judged.of_models:
+        return scores, judged, ()
+    if judged.of_models:
+        return _scores_of_models(scores), judged, (_AVERAGED.format("scores"),)
+    return scores, _judgements_of_models(judged), (_AVERAGED.format("ratings"),)
+
+
+_AVERAGED = "The {} of a model's clips were averaged, since the other side is about models"
+
+
+def _scores_of_models(scores: Scores) -> Scores:
+    models, rows = _rows_by_model(scores.models, scores.clips, "scores")
+    values = {metric: _means(column[:, None], rows)[:, 0] for metric, column in scores.values.items()}
+    return Scores(scores.name, models, (None,) * len(models), models, values, scores.notes, of_models=True)
+
+
+def _judgements_of_models(judged: Judgements) -> Judgements:
+    if judged.pairs:
+        raise SetupError("The scores are of models and the ratings are preferences between clips")
+    models, rows = _rows_by_model(judged.models, judged.clips, "ratings")
+    ratings = {dimension: _means(values, rows) for dimension, values in judged.ratings.items()}
+    none = (None,) * len(models)
+    return Judgements(models, none, models, ratings, judged.raters, {}, judged.notes, (), of_models=True)
+
+
+def _rows_by_model(models: Texts, clips: Sequence[str], side: str) -> tuple[tuple[str, ...], list[list[int]]]:
+    known = list(models) if any(models) else groups_from_names(clips)[1]
+    rows: dict[str, list[int]] = {}
+    for row, model in enumerate(known):
+        if model:
+            rows.setdefault(model, []).append(row)
+    if not rows:
+        raise SetupError(f"One side is about models, and the model of no clip is known in the {side}")
+    return tuple(rows), list(rows.values())
+
+
+def _means(values: FloatArray, rows: list[list[int]]) -> FloatArray:
+    """(M, R) means of (N, R) over rows, NaN where there is nothing to average."""
+    there = ~np.isnan(values)
+    counts = np.array([there[group].sum(axis=0) for group in rows])
+    sums = np.array([np.where(there[group], values[group], 0.0).sum(axis=0) for group in rows])
+    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return means
+
+
+def _study(
+    scores: Scores,
+    judged: Judgements,
+    match: _Matched,
+    facing: dict[str, tuple[str, ...]],
+    notes: tuple[str, ...],
+) -> Study:
+    clips = tuple(scores.clips[row] for row in match.scores)
+    prompts, models, told = _groups(scores, judged, match, clips)
+    rows = list(match.judged)
+    preferences, lost = _preferences(judged, match)
+    lost_note = [f"{lost} preferences name a clip without scores and were left out"] if lost else []
+    matched = f"Clips matched by {', '.join(f'{how} ({number})' for how, number in match.how.how)}"
+    return Study(
+        clips=clips,
+        prompts=prompts,
+        models=models,
+        scores={metric: column[list(match.scores)] for metric, column in scores.values.items()},
+        ratings={dimension: values[rows] for dimension, values in judged.ratings.items()},
+        raters=judged.raters,
+        preferences=preferences,
+        facing=facing,
+        matching=Matching(
+            matched=len(clips),
+            scores_only=_rest(scores.clips, match.scores),
+            ratings_only=_rest(judged.clips, match.judged),
+            notes=(matched, *notes, *told, *lost_note),
+        ),
+    )
+
+
+def _rest(names: Sequence[str], taken: Sequence[int]) -> tuple[str, ...]:
+    there = set(taken)
+    return tuple(name for row, name in enumerate(names) if row not in there)
+
+
+def _groups(
+    scores: Scores, judged: Judgements, match: _Matched, clips: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
+    pairs = list(zip(match.scores, match.judged, strict=True))
+    prompts = [judged.prompts[b] or scores.prompts[a] for a, b in pairs]
+    models = [judged.models[b] or scores.models[a] for a, b in pairs]
+    notes = []
+    if scores.of_models:
+        return clips, clips, ("The rows are models: nothing below them can be said",)
+    if not any(prompts) or not any(models):
+        by_prompt, by_model, pattern = groups_from_names(clips)
+        what = [name for name, known in (("prompts", prompts), ("models", models)) if not any(known)]
+        prompts, models = prompts if any(prompts) else by_prompt, models if any(models) else by_model
+        if pattern is not None:
+            notes.append(f"{' and '.join(what).capitalize()} taken from file names: {pattern}")
+    unknown = sum(prompt is None for prompt in prompts)
+    if unknown:
+        notes.append(f"{unknown} of {len(clips)} clips have no known prompt: each counts as a prompt of its own")
+    if not all(models):
+        notes.append(f"The model of {sum(model is None for model in models)} of {len(clips)} clips is not known")
+    return (
+        tuple(prompt if prompt is not None else f"clip {clip}" for prompt, clip in zip(prompts, clips, strict=True)),
+        tuple(model or "" for model in models),
+        tuple(notes),
+    )
+
+
+def _preferences(judged: Judgements, match: _Matched) -> tuple[dict[str, Preferences], int]:
+    """Preferences between matched clips, and how many others there are."""
+    place = {row: number for number, row in enumerate(match.judged)}
+    found, lost = {}, 0
+    for dimension, pairs in judged.pairs.items():
+        kept = [pair for pair in pairs if pair.left in place and pair.right in place]
+        lost += len(pairs) - len(kept)
+        found[dimension] = Preferences(
+            np.array([place[pair.left] for pair in kept], np.int64),
+            np.array([place[pair.right] for pair in kept], np.int64),
+            np.array([pair.outcome for pair in kept], np.int64),
+            tuple(pair.rater for pair in kept),
+        )
+    return found, lost

@@ -1,0 +1,281 @@
+"""Tables as people keep them: CSV, JSON, JSON Lines, Parquet, Markdown, and what Python has; columns out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.alignment.readers.columns import flat
+from vmmetrics.errors import SetupError
+from vmmetrics.types import FloatArray
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
+_BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
+_SHOWN = 12  # columns named in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of one length.
+
+    Attributes:
+        source: Where it came from, for messages.
+        columns: Name to cells.
+        notes: What had to be assumed when reading.
+    """
+
+    source: str
+    columns: Mapping[str, Sequence[Any]]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    @property
+    def heading(self) -> str:
+        """Its columns, for messages."""
+        names = [str(name) for name in self.columns]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return ", ".join(names[:_SHOWN]) + more
+
+
+def read_table(source: Any, name: str) -> Table:
+    """Read a table.
+
+    Args:
+        source: A file, a mapping (of columns, or of clips to their values), rows, or a data frame.
+        name: What to call what is no file, in messages.
+
+    Raises:
+        SetupError: It cannot be read, or holds no rows.
+    """
+    table = _of_file(Path(source)) if isinstance(source, str | Path) else _of_python(source, name)
+    if not len(table):
+        raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
+    return table
+
+
+def read_json(path: Path) -> tuple[Any, tuple[str, ...]]:
+    """The content of a JSON or JSON Lines file (then a list), and notes about its encoding.
+
+    Raises:
+        SetupError: It cannot be read or is no JSON.
+    """
+    text, notes = _text(path)
+    try:
+        if path.suffix.lower() in {".jsonl", ".ndjson"}:
+            return [json.loads(line) for line in text.split("\n") if line.strip()], notes
+        try:
+            return json.loads(text), notes
+        except ValueError:  # released files call JSON Lines .json
+            return [json.loads(line) for line in text.split("\n") if line.strip()], notes
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}") from error
+
+
+def to_number(cell: Any) -> float | None:
+    """A cell as a number: NaN where it is empty or says that there is none, None where it is something else."""
+    if cell is None:
+        return math.nan
+    if isinstance(cell, bool | np.bool_):
+        return None
+    if isinstance(cell, int | float | np.integer | np.floating):
+        return float(cell)
+    if isinstance(cell, str):
+        text = cell.strip()
+        if text.casefold() in _BLANKS:
+            return math.nan
+        try:
+            return float(text)
+        except ValueError:
+            return None
+    return None
+
+
+def numbers(table: Table, column: str, *, wanted: bool = False) -> FloatArray | None:
+    """A column of numbers, or None where it is none.
+
+    Args:
+        table: The table.
+        column: One of its columns.
+        wanted: Whether the column must be one of numbers; one that is empty or mostly text is none otherwise.
+
+    Returns:
+        (N,) float64, NaN for empty cells and for what is not finite.
+
+    Raises:
+        SetupError: Some cells are no numbers, in a column that is wanted or has mostly numbers.
+    """
+    values = [to_number(cell) for cell in table.columns[column]]
+    bad = [row for row, value in enumerate(values) if value is None]
+    good = sum(value is not None and not math.isnan(value) for value in values)
+    if bad and (wanted or good > len(bad)):
+        cell = table.columns[column][bad[0]]
+        raise SetupError(f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {str(cell)[:40]!r}")
+    if bad or (good == 0 and not wanted):
+        return None
+    found = np.array(values, np.float64)
+    found[~np.isfinite(found)] = np.nan
+    return found
+
+
+def texts(table: Table, column: str | None) -> list[str | None]:
+    """A column as text, blanks in a row taken as one; None for empty cells, and for all where there is no column."""
+    if column is None:
+        return [None] * len(table)
+    return [_as_text(cell) for cell in table.columns[column]]
+
+
+def _as_text(cell: Any) -> str | None:
+    if cell is None or (isinstance(cell, float | np.floating) and math.isnan(float(cell))):
+        return None
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        cell = int(cell)  # a column of whole numbers with one empty cell is read as floats by pandas
+    return " ".join(str(cell).split()) or None
+
+
+def _of_file(path: Path) -> Table:
+    suffix = path.suffix.lower()
+    if suffix not in TABLE_SUFFIXES:
+        raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}")
+    if suffix == ".parquet":
+        return _of_parquet(path)
+    if suffix in {".json", ".jsonl", ".ndjson"}:
+        content, notes = read_json(path)
+        return Table(str(path), _columns_of(content, str(path)), notes)
+    text, notes = _text(path)
+    if suffix == ".md":
+        return Table(str(path), _of_markdown(text, path), notes)
+    return Table(str(path), _of_lines(text, "\t" if suffix == ".tsv" else None, path), notes)
+
+
+def _text(path: Path) -> tuple[str, tuple[str, ...]]:
+    """A text file; what is not UTF-8 is read byte by byte as Latin 1, line by line, and counted."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+    if not data.strip():
+        raise SetupError(f"{path}: the file is empty")
+    try:
+        if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+            return data.decode("utf-16"), ()
+        return data.decode("utf-8-sig"), ()
+    except UnicodeDecodeError:
+        lines, odd = [], 0
+        for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            try:
+                lines.append(line.decode("utf-8"))
+            except UnicodeDecodeError:
+                lines.append(line.decode("latin-1"))
+                odd += 1
+        return "\n".join(lines), (f"{path.name}: {odd} lines are not UTF-8 and were read as Latin 1",)
+
+
+def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[Any]]:
+    header = text.lstrip("\r\n").split("\n", 1)[0]
+    delimiter = delimiter or max(",;\t", key=header.count)
+    try:
+        reader = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=delimiter, strict=True)
+        names = [name.strip() for name in next(reader)]
+        _refuse_repeats(names, path)
+        rows = []
+        for row in reader:
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) > len(names):
+                raise SetupError(
+                    f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
+                    f"{delimiter!r}"
+                )
+            rows.append(row + [""] * (len(names) - len(row)))
+    except csv.Error as error:
+        raise SetupError(f"{path}: not readable as a table: {error}") from error
+    return {name: [row[index] for row in rows] for index, name in enumerate(names)}
+
+
+def _of_markdown(text: str, path: Path) -> dict[str, list[Any]]:
+    """The first table of a Markdown file; emphasis is dropped."""
+    lines = [line.strip() for line in text.splitlines()]
+    start = next((n for n, line in enumerate(lines) if line.startswith("|")), None)
+    if start is None:
+        raise SetupError(f"{path}: there is no Markdown table in it")
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip().replace("*", "").strip() for cell in line.strip("|").split("|")])
+    names, body = rows[0], [row for row in rows[1:] if not all(set(cell) <= set("-: ") for cell in row)]
+    _refuse_repeats(names, path)
+    uneven = next((row for row in body if len(row) != len(names)), None)
+    if uneven is not None:
+        raise SetupError(f"{path}: expected {len(names)} cells in each row of the table but got {' | '.join(uneven)}")
+    return {name: [row[index] for row in body] for index, name in enumerate(names)}
+
+
+def _refuse_repeats(names: Sequence[str], path: Path) -> None:
+    twice = {name for name in names if name and names.count(name) > 1}
+    if twice:
+        raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
+
+
+def _of_parquet(path: Path) -> Table:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
+    try:
+        read = pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
+    simple = {field.name for field in read.schema if not pa.types.is_list(field.type)}
+    rows = read.select([name for name in read.column_names if name in simple]).to_pylist()
+    return Table(str(path), _columns_of(rows, str(path)))
+
+
+def _of_python(source: Any, name: str) -> Table:
+    if hasattr(source, "to_dicts"):  # polars
+        return Table(name, _columns_of(source.to_dicts(), name))
+    if hasattr(source, "to_dict") and hasattr(source, "reset_index"):  # pandas
+        counted = source.index.name is None and getattr(source.index.dtype, "kind", "") in "iu"
+        frame = source if counted else source.reset_index(names=source.index.name or "clip")
+        return Table(name, _columns_of(frame.to_dict("list"), name))
+    if isinstance(source, Mapping | Sequence) and not isinstance(source, str | bytes):
+        return Table(name, _columns_of(source, name))
+    raise SetupError(f"{name}: expected a file, a mapping, rows or a data frame but got {type(source).__name__}")
+
+
+def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
+    """Columns from rows, from columns, or from clip → values."""
+    if isinstance(content, Mapping):
+        values = list(content.values())
+        if values and all(_is_column(value) for value in values):
+            if len({len(value) for value in values}) > 1:
+                raise SetupError(f"{name}: its columns differ in length")
+            return {str(key): list(value) for key, value in content.items()}
+        if all(isinstance(value, Mapping) for value in values):
+            content = [{"clip": key, **value} for key, value in content.items()]
+        else:
+            content = [{"clip": key, "score": value} for key, value in content.items()]
+    if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
+        raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
+    return _transposed([flat(row) for row in content])
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+
+
+def _transposed(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    rows = list(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
