@@ -6,6 +6,7 @@ there are, drawn with replacement, each bringing all its clips. A clip without a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -22,6 +23,9 @@ CONFIDENCE = 0.95
 """Coverage of the intervals."""
 FEW_PROMPTS = 5
 """Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
+
+_CACHED = 131_072  # multiplicities of clips handed out at a time, 1 MB
+_HELD = 4_000_000  # multiplicities of prompts held at a time, 32 MB
 
 
 def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
@@ -60,6 +64,24 @@ def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) 
         yield drawn[codes]
 
 
+def draw_blocks(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
+    """The samples of :func:`draws`, as many at a time as suit the cache of a core: (B, N)."""
+    codes, count = prompt_codes(prompts)
+    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _CACHED // max(1, len(codes)))):
+        yield block[:, codes]
+
+
+def prompt_blocks(count: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[FloatArray]:
+    """The samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
+    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _HELD // max(1, count))):
+        yield block.astype(np.float64)
+
+
+def _stacked(drawn: Iterator[IntArray], rows: int) -> Iterator[IntArray]:
+    while block := list(itertools.islice(drawn, rows)):
+        yield np.stack(block)
+
+
 def percentile_interval(values: FloatArray) -> tuple[float | None, float | None]:
     """95 % interval of a statistic from its values in bootstrap samples.
 
@@ -78,7 +100,7 @@ def percentile_interval(values: FloatArray) -> tuple[float | None, float | None]
 
 
 def two_sided_p(values: FloatArray) -> float | None:
-    """p of no association (no difference) from a statistic's values in bootstrap samples.
+    """A p value of no association (no difference) from a statistic's values in bootstrap samples.
 
     Twice the smaller of the shares of samples on either side of 0, the found sample counted in both: below 0.05 where
     the 95 % interval leaves out 0. Never below 2 / (samples + 1).
