@@ -133,7 +133,7 @@ def make_report(study: Study) -> StudyReport:
             Agreement(
                 d, *(some(0.1, 0.8) for _ in range(8)),
                 outlying=(OutlyingRater("rater 3", 0.21, -0.8, "correlates far less with the others than they do"),),
-                disputed=(DisputedClip(study.clips[3], 2.08, (1.0, 5.0, 2.0)), DisputedClip(study.clips[0], 2.12, (1, 4))),
+                disputed=(DisputedClip(study.clips[3], 2.08, (1, 5, 2)), DisputedClip(study.clips[0], 2.12, (1, 4))),
             )
             for d in study.ratings
         ),
@@ -182,7 +182,8 @@ def make_degenerate(
     names = (metric, "never", dimension)
     report = StudyReport(
         clips=2, prompts=2, models=0, matching=("2 clips matched",), facing=study.facing, alignments=alignments,
-        baselines=(NameBaseline(dimension, none, none),), differences=(Difference(metric, "never", dimension, none, none),),
+        baselines=(NameBaseline(dimension, none, none),),
+        differences=(Difference(metric, "never", dimension, none, none),),
         ceilings=(), agreements=(Agreement(dimension, *[Estimate(None, note="one rater")] * 8),), preferences=(),
         ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), powers=(), claims=(),
         problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},
