@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
 from vmmetrics.alignment.icc import icc_statistic
 from vmmetrics.alignment.kappa import MAX_CATEGORIES, are_categories, cohen_statistic, fleiss_statistic
 from vmmetrics.alignment.outlying import disputed_clips, outlying_raters
-from vmmetrics.alignment.resampling import Statistic, estimate, sampled
+from vmmetrics.alignment.resampling import Statistic, estimate, sampled, with_note
 from vmmetrics.alignment.results import Agreement, Estimate
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray
@@ -72,8 +72,8 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
         alpha_nominal=nominal,
         alpha_ordinal=alphas[1],
         alpha_interval=alphas[2],
-        icc_single=_with_note(single, _missing_note(panel.ratings)),
-        icc_mean=_with_note(mean, _missing_note(panel.ratings)),
+        icc_single=with_note(single, _missing_note(panel.ratings)),
+        icc_mean=with_note(mean, _missing_note(panel.ratings)),
         cohen=cohen,
         cohen_weighted=weighted,
         fleiss=fleiss,
@@ -93,7 +93,7 @@ def _of_categories(panel: _Panel, nominal: Estimate) -> tuple[Estimate, Estimate
     same = panel.only(sizes == commonest)
     (fleiss,) = same.estimates(fleiss_statistic(same.ratings), _SAME)
     if len(same.prompts) < len(panel.prompts):
-        fleiss = _with_note(fleiss, f"over the {len(same.prompts)} clips of {len(sizes)} with {commonest} ratings")
+        fleiss = with_note(fleiss, f"over the {len(same.prompts)} clips of {len(sizes)} with {commonest} ratings")
     return nominal, cohen, weighted, fleiss
 
 
@@ -103,13 +103,6 @@ def _missing_note(ratings: FloatArray) -> str | None:
     if complete == len(ratings):
         return None
     return f"{len(ratings) - complete} of {len(ratings)} clips lack some rater; variances from all ratings there are"
-
-
-def _with_note(figure: Estimate, note: str | None) -> Estimate:
-    if note is None:
-        return figure
-    joined = note if figure.note is None else f"{figure.note}; {note}"
-    return replace(figure, note=joined)
 
 
 def _why_nothing(ratings: FloatArray) -> str:

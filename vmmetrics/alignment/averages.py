@@ -21,7 +21,8 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
     - The average judgement of a clip is the mean over dimensions of its mean ratings, of clips that have all. Where the
       same people rated the same clips on every dimension, each one's average is kept, so that they too can be compared.
     - The average score is the mean over metrics, of clips that have all: of the scores themselves where all lie in 0 to
-      1, else of the scores less their mean and over their standard deviation. It faces the average judgement, or the only one.
+      1, else of the scores less their mean and over their standard deviation. It faces the average judgement, or the
+      only one.
 
     Every metric then also faces the average judgement. What already bears the name is left as it is.
 
@@ -47,7 +48,7 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
 
 
 def _average_judgement(study: Study, dimensions: Sequence[str]) -> tuple[FloatArray, tuple[str, ...]]:
-    """(N, R) per rater where the same ones rated the same clips throughout, else (N, 1), and the names of the raters."""
+    """(N, R) per rater where the same ones rated the same clips throughout, else (N, 1); and the raters' names."""
     raters = study.raters.get(dimensions[0], ())
     first = np.isfinite(study.ratings[dimensions[0]])
     alike = all(

@@ -86,7 +86,7 @@ def weighted_spearman(columns: Sequence[Coded], target: Coded, weights: IntArray
         ranks = _ranks(column, samples, flat_weights)
         sums = np.bincount(ranks.flat, weights=weighted, minlength=len(ranks.doubled))
         products = np.add.reduceat(sums * ranks.doubled, ranks.starts)
-        scale = np.sqrt(ranks.squares) * np.sqrt(against.squares)
+        scale = np.sqrt(ranks.squares * against.squares)
         row[:] = np.divide(products, scale, out=np.full(len(scale), np.nan), where=scale > 0)
     return np.clip(found, -1, 1, out=found).reshape(len(columns), samples, -1)
 

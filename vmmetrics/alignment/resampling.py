@@ -7,6 +7,7 @@ bootstrap sample its interval; no sample is ever copied out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,6 +65,13 @@ def estimate(
     if np.isnan(found):
         return Estimate(None, n=n, note=undefined)
     return bootstrapped(float(found), values, n=n, prompts=len(set(prompts)))
+
+
+def with_note(figure: Estimate, note: str | None) -> Estimate:
+    """The estimate with this said as well; None says nothing."""
+    if note is None:
+        return figure
+    return replace(figure, note=note if figure.note is None else f"{figure.note}; {note}")
 
 
 def ratio(over: FloatArray, under: FloatArray) -> FloatArray:
