@@ -1,0 +1,150 @@
+"""Several metrics as one score: by equal weights, or by weights fitted to preferences it is then not held against.
+
+Every metric is standardised over the clips that have it; a clip without it stands at its mean, 0. Standardising looks
+at no judgement, so it is done once. Weights are fitted by logistic regression on differences of two clips (Bradley and
+Terry, Biometrika 1952) with a ridge, the standard normal prior on each weight, so that none runs away where pairs are
+few. A pair is judged by weights fitted without any clip of its prompts, and for an unseen generator also without any
+clip of its two models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import expit
+
+from vmmetrics.alignment.pairs import Pairs
+from vmmetrics.alignment.study import IntArray
+from vmmetrics.types import FloatArray
+
+FOLDS = 10
+"""Groups of prompts left out in turn; with ten prompts or fewer each is its own."""
+MODEL_FOLDS = 8
+"""Groups of models left out in turn, two at a time; with eight models or fewer each is its own."""
+MIN_FIT_PAIRS = 10
+"""Below so many pairs there is nothing to fit on."""
+MAX_FIT_PAIRS = 20_000
+"""Pairs that a fit uses; more move a handful of weights by under a hundredth."""
+_RIDGE = 1.0  # precision of the standard normal prior on a weight of standardised differences
+_STEPS = 50  # of Newton's method, which the ridge brings home in about five
+_SMALL = 1e-10  # of a step
+
+
+def standardised(scores: Sequence[FloatArray]) -> FloatArray:
+    """(N, K) scores less their mean over their standard deviation; 0 where missing, NaN where a clip has none at all.
+
+    Args:
+        scores: K metrics, (N,) each, NaN where missing.
+    """
+    table = np.column_stack(list(scores)).astype(np.float64)
+    there = ~np.isnan(table)
+    counts = np.maximum(there.sum(axis=0), 1)
+    centred = np.where(there, table - np.where(there, table, 0).sum(axis=0) / counts, 0)
+    deviation = np.sqrt((centred**2).sum(axis=0) / counts)
+    varied = deviation > _SMALL * np.maximum(1, np.abs(np.where(there, table, 0)).max(axis=0, initial=0))
+    z: FloatArray = np.where(varied, centred / np.where(varied, deviation, 1), 0)
+    z[~there.any(axis=1)] = np.nan
+    return z
+
+
+def folds_of(groups: Sequence[str], count: int, seed: int) -> IntArray:
+    """(N,) fold of each clip: its group's, groups dealt out at random to ``count`` folds of equal size."""
+    names, group = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)
+    dealt = np.random.default_rng(seed).permutation(names.size) % min(count, max(1, names.size))
+    return dealt.astype(np.int64)[group]
+
+
+def fit_weights(differences: FloatArray, outcome: IntArray) -> FloatArray:
+    """Weights under which people's preferences are likeliest, with the ridge.
+
+    Args:
+        differences: (M, K) left clip's standardised scores less the right one's.
+        outcome: (M,) 1 or −1.
+
+    Returns:
+        (K,) weights.
+    """
+    towards = differences * outcome[:, None]
+    weights = np.zeros(towards.shape[1])
+    for _ in range(_STEPS):
+        chance = expit(-(towards @ weights))  # of the pair going the other way
+        slope = towards.T @ chance - _RIDGE * weights
+        curve = (towards * (chance * (1 - chance))[:, None]).T @ towards + _RIDGE * np.eye(weights.size)
+        step = np.linalg.solve(curve, slope)
+        weights = weights + step
+        if np.abs(step).max(initial=0) < _SMALL:
+            break
+    return weights
+
+
+class FittedCombination:
+    """A fitted combination whose weights for a pair never saw its prompts (nor its models).
+
+    Args:
+        z: (N, K) standardised scores, NaN rows for clips without any.
+        pairs: The pairs that weights are fitted to.
+        prompt_folds: (N,) fold of each clip's prompt.
+        model_folds: (N,) fold of each clip's model where models are to be unseen as well.
+        seed: Of the choice of pairs where there are over 20,000.
+    """
+
+    def __init__(
+        self, z: FloatArray, pairs: Pairs, prompt_folds: IntArray, model_folds: IntArray | None = None, seed: int = 0
+    ):
+        self._z = z
+        self._prompt_folds = prompt_folds
+        self._model_folds = np.full(len(z), -1) if model_folds is None else model_folds
+        self._seed = seed
+        known = ~np.isnan(z[pairs.left]).any(axis=1) & ~np.isnan(z[pairs.right]).any(axis=1)
+        used = np.flatnonzero(known & (pairs.outcome != 0))
+        self._ends = np.stack([pairs.left[used], pairs.right[used]])
+        self._differences = z[self._ends[0]] - z[self._ends[1]]
+        self._outcome = pairs.outcome[used]
+        self._fitted: dict[tuple[frozenset[int], frozenset[int]], FloatArray | None] = {}
+
+    def weights(self, clips: IntArray) -> FloatArray | None:
+        """(K,) weights that saw no prompt and no model of these clips; None where too few pairs are left to fit on."""
+        # where models may be seen all are in fold −1, which none is left out for
+        prompts = frozenset(self._prompt_folds[clips].tolist())
+        models = frozenset(self._model_folds[clips].tolist()) - {-1}
+        key = (prompts, models)
+        if key not in self._fitted:
+            left_out = np.isin(self._prompt_folds, list(prompts)) | np.isin(self._model_folds, list(models))
+            use = np.flatnonzero(~left_out[self._ends].any(axis=0))
+            if use.size > MAX_FIT_PAIRS:
+                use = np.random.default_rng(self._seed).choice(use, MAX_FIT_PAIRS, replace=False)
+            enough = use.size >= MIN_FIT_PAIRS
+            self._fitted[key] = fit_weights(self._differences[use], self._outcome[use]) if enough else None
+        return self._fitted[key]
+
+    def margins(self, pairs: Pairs) -> FloatArray:
+        """(M,) score of the left clip less the right one's; NaN where one has no score or nothing could be fitted."""
+        found = np.full(pairs.outcome.size, np.nan)
+        folds = (self._prompt_folds, self._model_folds)
+        keys = np.stack([np.sort(fold[np.stack([pairs.left, pairs.right])], axis=0) for fold in folds]).reshape(4, -1)
+        _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        for number, example in enumerate(first):
+            members = np.flatnonzero(kind.ravel() == number)
+            weights = self.weights(np.array([pairs.left[example], pairs.right[example]]))
+            if weights is not None:
+                found[members] = (self._z[pairs.left[members]] - self._z[pairs.right[members]]) @ weights
+        return found
+
+    def scores(self) -> FloatArray:
+        """(N,) score of each clip by weights that saw nothing of its prompt (nor model), NaN where there is none."""
+        found = np.full(len(self._z), np.nan)
+        keys = np.stack([self._prompt_folds, self._model_folds])
+        _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        for number, example in enumerate(first):
+            members = np.flatnonzero(kind.ravel() == number)
+            weights = self.weights(np.array([example]))
+            if weights is not None:
+                found[members] = self._z[members] @ weights
+        return found
+
+    def mean_weights(self) -> FloatArray | None:
+        """(K,) mean over the folds of prompts, None where nothing could be fitted."""
+        each = [self.weights(np.array([example])) for example in np.unique(self._prompt_folds, return_index=True)[1]]
+        fitted = [weights for weights in each if weights is not None]
+        return np.mean(fitted, axis=0) if fitted else None
