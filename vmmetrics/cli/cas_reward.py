@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.score import EXIT_FAILURES
+from vmmetrics.cli.running import EXIT_FAILURES
 
 if TYPE_CHECKING:
     from vmmetrics.cas.videoreward import VideoReward

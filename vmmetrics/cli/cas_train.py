@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.score import EXIT_INTERRUPTED
+from vmmetrics.cli.running import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,6 +13,7 @@ from vmmetrics.run.settings import Settings, reading_options
 from vmmetrics.run.table import Table
 from vmmetrics.run.tasks import shard as shard_of
 from vmmetrics.run.tasks import tasks_of_arrays, tasks_of_paths
+from vmmetrics.run.work import Task
 from vmmetrics.types import METRICS, Protocol
 
 
@@ -65,17 +66,32 @@ def score(
         SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
     """
-    if not 1 <= shard[0] <= shard[1]:
-        raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {shard}")
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas)
+    tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout)
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
+
+
+def tasks_of(
+    clips: Any,
+    settings: Settings,
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+    *,
+    fps: float | None = None,
+    layout: str | None = None,
+) -> list[Task]:
+    """The tasks of what :func:`score` takes: paths, or arrays and clips.
+
+    Raises:
+        SetupError: A path does not exist.
+        ClipError: An array is no clip.
+    """
     items = [clips] if _is_one(clips) else list(clips)
     if all(isinstance(item, str | os.PathLike) for item in items):
-        tasks = tasks_of_paths(items, settings.metrics, prompts, subject).tasks
-    else:
-        tasks = tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **reading)
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
+        return tasks_of_paths(items, settings.metrics, prompts, subject).tasks
+    return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))
 
 
 def _is_one(clips: Any) -> bool:

@@ -42,9 +42,9 @@ def decisive_versions() -> dict[str, str]:
     return versions
 
 
-def source_hash(package: Path) -> str:
+def source_hash(package: Path, places: tuple[str, ...] = _DECIDING_CODE) -> str:
     """Eight letters for the content of the code under ``package`` that scores depend on."""
-    files = [file for place in _DECIDING_CODE for file in (package / place).rglob("*.py")]
+    files = [file for place in places for file in (package / place).rglob("*.py")]
     files += [package / f"{name}.py" for name in ("suite", "clip", "types")]
     whole = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):

@@ -196,4 +196,4 @@ def _average(record: Record) -> float | None:
     """Mean of the five metrics, only where all five are there."""
     from vmmetrics.functional import average
 
-    return average(dict(record.scores)).score
+    return average({metric: score for metric, score in record.scores.items() if metric in METRICS}).score

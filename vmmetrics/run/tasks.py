@@ -99,7 +99,12 @@ def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
         tasks: All tasks.
         index: 1 to ``count``.
         count: How many shards there are.
+
+    Raises:
+        ValueError: There is no such shard.
     """
+    if not 1 <= index <= count:
+        raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {(index, count)}")
     return [task for task in tasks if _hash(task.clip) % count == index - 1]
 
 

@@ -1,0 +1,149 @@
+"""Statistics of natural scenes: what BRISQUE and NIQE look at.
+
+A picture minus its local mean, divided by its local deviation (MSCN coefficients), and products of neighbours follow
+generalised Gaussian laws with typical shapes; blur, noise and compression change the shapes. The laws are fitted by
+moments (Lasmar, Stitou and Berthoumieu, ICIP 2009), which add up over cells of a picture: both baselines are made from
+one table of moments per frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from vmmetrics.types import FloatArray
+
+CELL = 48
+"""Side of the cells in pixels: half of NIQE's blocks of 96, which may then overlap by half."""
+SCALES = 2
+"""As published, full size and half."""
+WINDOW = 7
+SIGMA = 7 / 6
+"""Gaussian window of the local mean and deviation, as published."""
+NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1))
+"""Rows down and columns right to the neighbour of a product: horizontal, vertical and both diagonals."""
+
+_ALPHAS = np.arange(0.2, 10.0, 0.001)  # shapes tried, as published
+_RATIOS = np.exp(2 * gammaln(2 / _ALPHAS) - gammaln(1 / _ALPHAS) - gammaln(3 / _ALPHAS))
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Asymmetric generalised Gaussians, one per place.
+
+    Attributes:
+        alpha: Shape; 2 is Gaussian, 1 Laplacian. NaN where the picture is flat.
+        left: Root mean square of the negative values.
+        right: Root mean square of the positive values.
+    """
+
+    alpha: FloatArray
+    left: FloatArray
+    right: FloatArray
+
+    @property
+    def width(self) -> FloatArray:
+        """Scale parameter over root mean square, √(Γ(1/α) / Γ(3/α))."""
+        return np.asarray(np.exp((gammaln(1 / self.alpha) - gammaln(3 / self.alpha)) / 2))
+
+    @property
+    def mean(self) -> FloatArray:
+        """The law's mean, (right − left) · width · Γ(2/α) / Γ(1/α)."""
+        share = np.exp(gammaln(2 / self.alpha) - gammaln(1 / self.alpha))
+        return np.asarray((self.right - self.left) * self.width * share)
+
+
+def scene_moments(grey: NDArray[np.uint8]) -> list[FloatArray]:
+    """Return the table of moments of a picture.
+
+    Args:
+        grey: (H, W) uint8, H and W at least 8.
+
+    Returns:
+        Per scale (6, 5, rows, columns) float64, cells of :data:`CELL` pixels at full size (the last of a row or column
+        may be smaller): number of values, of negative and of positive ones, sum of squares of the negative and the
+        positive ones, sum of absolute values; of the coefficients and of the products with each of
+        :data:`NEIGHBOURS`.
+    """
+    picture = grey.astype(np.float32) - 128  # no coefficient depends on it, and small squares keep more digits
+    tables = []
+    for scale in range(SCALES):
+        if scale:
+            half = (picture.shape[1] // 2, picture.shape[0] // 2)
+            picture = cv2.resize(picture, half, interpolation=cv2.INTER_CUBIC).astype(np.float32)
+        coefficients = normalised(picture)
+        maps = [coefficients, *(_products(coefficients, *shift) for shift in NEIGHBOURS)]
+        tables.append(np.stack([_cell_moments(values, CELL >> scale) for values in maps], axis=1))
+    return tables
+
+
+def normalised(picture: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the MSCN coefficients (I − μ) / (σ + 1) of a picture in grey levels."""
+    mean, deviation = local_statistics(picture)
+    return np.asarray((picture - mean) / (deviation + 1), np.float32)
+
+
+def local_statistics(picture: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return μ and σ, local mean and deviation of a picture."""
+    mean = _blurred(picture)
+    return mean, np.sqrt(np.abs(_blurred(picture * picture) - mean * mean))
+
+
+def fit(moments: FloatArray) -> Law:
+    """Fit laws to (6, ...) moments as :func:`scene_moments` gives them, added up over any cells.
+
+    Returns:
+        Laws of shape (...); NaN where there are no negative or no positive values.
+    """
+    count, negative, positive, below, above, absolute = moments
+    known = (negative > 0) & (positive > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left, right = np.sqrt(below / negative), np.sqrt(above / positive)
+        skew = left / right
+        ratio = (absolute / count) ** 2 / ((below + above) / count)
+        ratio = ratio * (skew**3 + 1) * (skew + 1) / (skew**2 + 1) ** 2
+    place = np.clip(np.searchsorted(_RATIOS, ratio), 1, len(_ALPHAS) - 1)
+    nearer = place - (np.abs(_RATIOS[place - 1] - ratio) < np.abs(_RATIOS[place] - ratio))
+    return Law(*(np.where(known, value, np.nan) for value in (_ALPHAS[nearer], left, right)))
+
+
+def _blurred(picture: NDArray[np.float32]) -> NDArray[np.float32]:
+    blurred = cv2.GaussianBlur(picture, (WINDOW, WINDOW), SIGMA, borderType=cv2.BORDER_REPLICATE)
+    return np.asarray(blurred, np.float32)
+
+
+def _products(values: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
+    """Every value times its neighbour; 0 where that would lie outside."""
+    height, width = values.shape
+    products = np.zeros_like(values)
+    here = (slice(0, height - down), slice(max(0, -right), width - max(0, right)))
+    there = (slice(down, height), slice(max(0, right), width + min(0, right)))
+    np.multiply(values[here], values[there], out=products[here])
+    return products
+
+
+def _cell_moments(values: NDArray[np.float32], cell: int) -> FloatArray:
+    """(6, rows, columns) moments of the cells of a map."""
+    height, width = values.shape
+    rows, columns = -(-height // cell), -(-width // cell)
+    # zeros add nothing to any sum
+    whole = cv2.copyMakeBorder(values, 0, rows * cell - height, 0, columns * cell - width, cv2.BORDER_CONSTANT, value=0)
+    above = np.maximum(whole, 0)
+    below = above - whole
+    layers = (whole < 0, whole > 0, below * below, above * above, above + below)
+    means = [cv2.resize(v.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA) for v in layers]
+    count = np.outer(_lengths(height, cell), _lengths(width, cell))
+    return np.stack([count, *(cell**2 * mean.astype(np.float64) for mean in means)])
+
+
+def _lengths(size: int, cell: int) -> FloatArray:
+    """Pixels in each cell along one side.
+
+    >>> _lengths(100, 48).tolist()
+    [48.0, 48.0, 4.0]
+    """
+    return np.diff(np.append(np.arange(0, size, cell), size)).astype(np.float64)

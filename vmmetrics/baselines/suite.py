@@ -1,0 +1,133 @@
+"""The chosen baselines and their values of one clip after another: counterpart of :class:`vmmetrics.suite.Suite`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from vmmetrics.baselines.catalogue import BASELINES, FAMILIES, Loaded, Measure, chosen
+from vmmetrics.clip import Clip
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.perception.presets import Wanted, load_preset
+from vmmetrics.perception.scene import Scene
+from vmmetrics.suite import ClipScores
+from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.video import read_clip
+from vmmetrics.weights import load_manifest, weight_path
+
+PRESET = "baselines"
+"""What stands in records where a suite's has the name of its models."""
+PROTOCOL: Protocol = "vmmetrics"
+"""Whose pictures and flow they share."""
+LABEL = "baselines, each in its own unit: not VMBench's metrics"
+
+
+class BaselineSuite:
+    """Measures clips by baselines.
+
+    Args:
+        names: Baselines and families (see :mod:`vmmetrics.baselines.catalogue`); None takes all that need no download,
+            and those in ``given``.
+        given: What families need from the user, by name of the family.
+        threads: Threads for the neural models; None leaves it to them.
+
+    Raises:
+        ValueError: No such baseline.
+        SetupError: A package or file is missing; the text says what mends it.
+
+    Example:
+        >>> import numpy as np
+        >>> still = np.full((8, 64, 64, 3), 128, np.uint8)
+        >>> BaselineSuite(["ssim", "frame_difference"]).score_clip(still, fps=8).scores
+        {'ssim': 1.0, 'frame_difference': 0.0}
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] | None = None,
+        given: Mapping[str, Any] | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        given = given or {}
+        self.metrics = chosen(names, tuple(given))
+        self._preset = load_preset("embedded", Wanted((), PROTOCOL, threads))
+        self._measures: dict[str, Measure] = {}
+        self.parts: dict[str, dict[str, Any]] = {}
+        for name in self.metrics:
+            baseline = BASELINES[name]
+            if baseline.measure is not None:
+                self._measures[name] = baseline.measure
+            for file in baseline.weights:
+                weight_path(file)  # verified now, before the first clip
+            self.parts[name] = {
+                "unit": baseline.unit,
+                "lower_is_better": baseline.lower_is_better,
+                "source": baseline.source,
+                **({"weights": {f: load_manifest()[f].sha256 for f in baseline.weights}} if baseline.weights else {}),
+            }
+        for family in FAMILIES:
+            wanted = [b.name for b in family.baselines if b.name in self.metrics]
+            if wanted:
+                self._add(_load(family.load, given.get(family.name), threads), wanted)
+
+    def _add(self, loaded: Loaded, wanted: Sequence[str]) -> None:
+        for name in wanted:
+            self._measures[name] = loaded.measures[name]
+            self.parts[name] |= loaded.part
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it pays to read the next clip while one is measured: not on a CPU."""
+        return False
+
+    def describe(self) -> dict[str, Any]:
+        """Return what every value depends on, ready for JSON; :attr:`parts` has what single ones depend on."""
+        return {
+            "preset": PRESET,
+            "protocol": PROTOCOL,
+            "models": {"flow": self._preset.description["flow"]},
+            "weights": {},
+            "comparable": False,
+            "label": LABEL,
+        }
+
+    def scene(self, clip: Clip) -> Scene:
+        """Return the shared perception of a clip."""
+        return Scene(clip, self._preset.models)
+
+    def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
+        """Measure one clip.
+
+        Args:
+            clip: A :class:`~vmmetrics.clip.Clip`, a path, or frames as a numpy array or torch tensor.
+            fps: Frames per second of an array.
+            layout: Axes of an array; None guesses where that is safe.
+
+        Raises:
+            ClipError: The clip cannot be read.
+        """
+        start = time.perf_counter()
+        if not isinstance(clip, Clip):
+            clip = read_clip(clip, fps=fps, layout=layout)
+        scene = self.scene(clip)
+        results: dict[str, MetricResult] = {}
+        errors: dict[str, str] = {}
+        for name in self.metrics:
+            try:
+                results[name] = self._measures[name](scene)
+            except (ClipError, SetupError) as error:
+                errors[name] = str(error)
+            except Exception as error:  # one baseline's fault must not cost the clip its other values
+                errors[name] = f"{type(error).__name__}: {error}"
+        return ClipScores(clip.name, results, errors, time.perf_counter() - start, clip.notes)
+
+
+def _load(place: str, given: Any, threads: int | None) -> Loaded:
+    """Load a family's models with the function that ``place`` names."""
+    module, _, function = place.partition(":")
+    loaded = getattr(import_module(module), function)(given, threads)
+    assert isinstance(loaded, Loaded)  # noqa: S101  (the catalogue names only such functions)
+    return loaded

@@ -1,0 +1,125 @@
+"""``vmmetrics baselines``: clips in, a run directory of baselines out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli.running import (
+    EXIT_FAILURES,
+    find_tasks,
+    parse_bytes,
+    parse_names,
+    parse_shard,
+    prepare_run,
+    work_through,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.baselines.settings import BaselineSettings
+    from vmmetrics.run.table import Table
+
+SHOWN_MODELS = 5
+"""Models that get a column on the screen; all of them are in scores.csv."""
+
+
+def baselines(
+    clips: Annotated[
+        list[Path], typer.Argument(help="Files, folders of clips, or folders of frames.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Baselines wanted, by name; may be given again. Default: all that need no download."),
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes. Values do not depend on it.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
+    assume_fps: Annotated[
+        float | None, typer.Option(min=0.01, help="Frames per second where a clip states none. Default: 8.")
+    ] = None,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
+    ] = None,
+    allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
+) -> None:
+    """Measure clips by baselines: SSIM, frame difference, flow, warping error, BRISQUE, NIQE and others.
+
+    Running the same command again goes on where it stopped. Exit codes: 0 all measured (a missing value is fine),
+    3 some clips failed, 2 wrong usage or setup.
+    """
+    part = None if shard is None else parse_shard(shard)
+    reading = {"assume_fps": assume_fps, "max_memory": None if max_memory is None else parse_bytes(max_memory)}
+    settings = _settings(None if only is None else parse_names(",".join(only)), {}, reading)
+    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.run.local import default_directory
+
+    output, messages = open_consoles()
+    tasks = find_tasks(clips, settings, prompts, None, part, messages)
+    setup = prepare_run(settings)
+    directory = default_directory(setup, clips) if out is None else out
+    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)
+    table = work_through(setup, tasks, jobs, directory, messages, ())
+    _print(table, directory, output, messages)
+    if table.failed and not allow_failures:
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _settings(names: tuple[str, ...] | None, given: Mapping[str, Any], reading: Mapping[str, Any]) -> BaselineSettings:
+    from vmmetrics.baselines.catalogue import chosen
+    from vmmetrics.baselines.settings import BaselineSettings
+    from vmmetrics.run.settings import reading_options
+
+    try:
+        metrics = chosen(names, tuple(given))
+        options = tuple(reading_options(**reading).items())
+        return BaselineSettings(metrics=metrics, reading=options, given=tuple(given.items()))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _print(table: Table, directory: Path, output: Console, messages: Console) -> None:
+    """A row per baseline: unit, direction, mean over all clips and over those of each model."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    from vmmetrics.baselines.catalogue import BASELINES
+    from vmmetrics.cli.progress import printable
+    from vmmetrics.cli.results import print_missing
+
+    models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
+    grid = Grid(box=SIMPLE_HEAD)
+    for title in ("baseline", "unit", "better"):
+        grid.add_column(title)
+    for title in ("clips", "mean", "95 % interval", *(printable(model) for model in models)):
+        grid.add_column(Text(title), justify="right")
+    means = table.mean()
+    for name in (name for name in BASELINES if name in table.metrics):
+        mean, baseline = means.get(name), BASELINES[name]
+        cells = ["0", "-", "-"]
+        if mean is not None:
+            interval = "-" if mean.low is None else f"{mean.low:.4g} .. {mean.high:.4g}"
+            cells = [str(mean.clips), f"{mean.mean:.4g}", interval]
+        by_model = [f"{found[name].mean:.4g}" if name in found else "-" for found in models.values()]
+        direction = "lower" if baseline.lower_is_better else "higher"
+        grid.add_row(name, baseline.unit, direction, *cells, *by_model)
+    output.print(grid)
+    print_missing(table, output)
+    if table.failed:
+        messages.print(Text(f"{len(table.failed)} of {len(table)} clips failed", "bold red"))
+    messages.print(Text(f"results: {directory}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
+    command = f"vmmetrics align RUN {shlex.quote(str(directory))} RATINGS"
+    messages.print(Text(f"beside a run of metrics and people's ratings: {command}"), soft_wrap=True)

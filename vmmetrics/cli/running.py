@@ -1,0 +1,130 @@
+"""What the commands that work through clips share: options, tasks, and a run that can be stopped."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.run.local import Setup
+    from vmmetrics.run.settings import Settings
+    from vmmetrics.run.table import Table
+    from vmmetrics.run.work import Task
+
+EXIT_FAILURES = 3
+"""Some clips failed; missing scores are no failures."""
+EXIT_INTERRUPTED = 130
+"""Stopped by Ctrl-C or SIGTERM; what was scored is kept."""
+DEFAULT_JOBS = 1
+"""A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names between commas or spaces, in lower case."""
+    return tuple(name for name in re.split(r"[,\s]+", text.lower()) if name)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """The i and n of ``i/n``."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"expected i/n with 1 <= i <= n, such as 2/8, but got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def parse_bytes(text: str) -> int:
+    """The bytes in a size such as ``2GB``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    if not match or float(match[1]) == 0:
+        raise typer.BadParameter(f"expected a size such as 512MB or 2GB but got {text!r}")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def find_tasks(
+    clips: list[Path],
+    settings: Settings,
+    prompts: Path | None,
+    subject: str | None,
+    part: tuple[int, int] | None,
+    messages: Console,
+) -> list[Task]:
+    """The clips under paths; what was looked for and is not there is said."""
+    from vmmetrics.cli.progress import count
+    from vmmetrics.run.tasks import shard as shard_of
+    from vmmetrics.run.tasks import tasks_of_paths
+
+    found = tasks_of_paths(clips, settings.metrics, prompts, subject)
+    if not found.tasks:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    for path in clips:
+        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in found.tasks):
+            messages.print(f"no clips in {path}", markup=False)
+    if found.unmatched:
+        first = ", ".join(found.unmatched[:3]) + (" ..." if len(found.unmatched) > 3 else "")
+        messages.print(f"{count(len(found.unmatched), 'prompt')} of the list without a clip: {first}", markup=False)
+    return found.tasks if part is None else shard_of(found.tasks, *part)
+
+
+def prepare_run(settings: Settings) -> Setup:
+    """Load the models before the first clip."""
+    from vmmetrics.run.local import prepare
+
+    try:
+        return prepare(settings)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def work_through(
+    setup: Setup,
+    tasks: Sequence[Task],
+    jobs: int | None,
+    directory: Path,
+    messages: Console,
+    shown: Sequence[str],
+) -> Table:
+    """Score tasks into a directory, with progress; Ctrl-C and SIGTERM stop it, and what was scored is kept.
+
+    Args:
+        setup: With what.
+        tasks: The clips.
+        jobs: Worker processes; None for the default.
+        directory: Run directory.
+        messages: For progress.
+        shown: Scores that are shown of each clip where there is no bar.
+    """
+    from vmmetrics.cli.progress import LiveProgress
+    from vmmetrics.run.local import run
+
+    with stoppable(), LiveProgress(messages, shown, jobs or DEFAULT_JOBS) as progress:
+        try:
+            return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress)
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print(f"stopped; what was scored is in {directory}, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM, which schedulers send before they kill, end the run as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
