@@ -9,6 +9,7 @@ from vmmetrics.alignment.study import Study
 from vmmetrics.report.alignment_canvas import chart_style, save_charts, to_svg
 from vmmetrics.report.alignment_clouds import calibration_chart, scatter_chart
 from vmmetrics.report.alignment_forest import accuracy_chart, intervals_chart
+from vmmetrics.report.alignment_source import study_of
 from vmmetrics.report.alignment_squares import matrix_chart, models_chart
 from vmmetrics.report.alignment_tables import dimensions_of, ranked
 
@@ -19,8 +20,8 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
     """Draw everything that a study has data for.
 
     Args:
-        study: Scores and ratings.
-        report: What was found in them.
+        study: What ``align`` was called with.
+        report: What it returned.
 
     Returns:
         Key to figure: ``intervals-<dimension>`` (the picture of the study), ``scatter-<dimension>``,
@@ -28,6 +29,7 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
         faces; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
     """
     charts: dict[str, Figure] = {}
+    study = study_of(study, report)
     with chart_style():
         for dimension in dimensions_of(report):
             if not ranked(report, dimension):

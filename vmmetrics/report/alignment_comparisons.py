@@ -31,6 +31,7 @@ from vmmetrics.report.markup import clean
 
 SIGNIFICANT = 0.05
 """Below which p a difference is listed where only the significant ones are."""
+_MOST_DIFFERENCES = 20
 
 
 def comparison_parts(report: StudyReport) -> list[Part]:
@@ -49,12 +50,17 @@ def _preferences(accuracies: Sequence[PreferenceAccuracy], dimension: str) -> Ta
     notes = Footnotes()
     here = [accuracy for accuracy in accuracies if accuracy.dimension == dimension]
     here.sort(key=lambda a: (a.accuracy.value is None, -(a.accuracy.value or 0.0), a.name))
+
+    def clauses(accuracy: PreferenceAccuracy) -> list[str]:
+        return accuracy.rule.split("; ")
+
+    shared = [clause for clause in clauses(here[0]) if all(clause in clauses(other) for other in here)]
     rows = [
         Row(
             (
                 named(accuracy.name),
                 notes.estimate(accuracy.accuracy),
-                Cell(count(accuracy.pairs)),
+                Cell(count(accuracy.pairs), "", notes.mark("; ".join(c for c in clauses(accuracy) if c not in shared))),
                 Cell(count(accuracy.human_ties)),
                 Cell(count(accuracy.metric_ties)),
             )
@@ -68,8 +74,9 @@ def _preferences(accuracies: Sequence[PreferenceAccuracy], dimension: str) -> Ta
         Column("human ties"),
         Column("metric ties"),
     )
-    rules = " ".join(dict.fromkeys(clean(accuracy.rule) for accuracy in here))
-    caption = f"Share of pairs of one prompt on which the preferred clip is people's (chance: 0.50). {rules}".strip()
+    caption = (
+        f"Share of pairs on which the preferred clip is people's (chance: 0.50). Counted: {clean('; '.join(shared))}."
+    )
     title = f"Preference accuracy: {clean(dimension)}"
     return Table(f"preferences-{dimension}", title, caption, columns, tuple(rows), tuple(notes.notes))
 
@@ -114,7 +121,12 @@ def differences_part(differences: Sequence[Difference], *, only_significant: boo
     if only_significant:
         shown = [d for d in differences if is_significant(d.pooled) or is_significant(d.within_model)]
         key, title = "differences", "Differences between metrics"
-        chosen = f"The {len(shown):,} of {len(differences):,} pairs that differ at p < {SIGNIFICANT}. "
+        shown.sort(key=lambda d: (not (is_significant(d.pooled) and is_significant(d.within_model)), -_size(d.pooled)))
+        chosen = f"{len(shown):,} of {len(differences):,} pairs differ at p < {SIGNIFICANT}"
+        if len(shown) > _MOST_DIFFERENCES:
+            shown = shown[:_MOST_DIFFERENCES]
+            chosen += f"; the first {len(shown)}: both ways significant first, then by size"
+        chosen += ". "
     if not shown:
         return Lines(key, title, (f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}",))
     notes = Footnotes()
@@ -146,6 +158,10 @@ def differences_part(differences: Sequence[Difference], *, only_significant: boo
         f"for the number of pairs (by chance alone, {SIGNIFICANT:.0%} of them fall below {SIGNIFICANT})."
     )
     return Table(key, title, caption, columns, tuple(rows), tuple(notes.notes))
+
+
+def _size(estimate: Estimate) -> float:
+    return abs(estimate.value or 0.0)
 
 
 def is_significant(estimate: Estimate) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmmetrics.alignment.results import Estimate, Grouped
+from vmmetrics.report.alignment_source import flat_settings
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.results import (
@@ -90,7 +91,7 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
     for section in ("matching", "claims", "problems"):
         for number, line in enumerate(getattr(report, section), 1):
             yield CsvRow(section, statistic=str(number), note=line)
-    for name, setting in report.settings.items():
+    for name, setting in flat_settings(report):
         yield _setting(name, setting)
 
 

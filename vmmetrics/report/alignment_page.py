@@ -15,6 +15,7 @@ from vmmetrics.report.alignment_charts import draw_charts
 from vmmetrics.report.alignment_comparisons import comparison_parts, differences_part
 from vmmetrics.report.alignment_html import CSS, JS, chart, lines, part, table, text
 from vmmetrics.report.alignment_parted import parted_table
+from vmmetrics.report.alignment_source import flat_settings, study_of
 from vmmetrics.report.alignment_tables import dimensions_of, group_tables, main_table, matching_lines, people_parts
 from vmmetrics.report.markup import clean
 
@@ -22,10 +23,11 @@ TITLE = "How far can these scores be trusted?"
 _TERMS = {
     "ρ": "Spearman's rank correlation: 1 where score and people put the clips in the same order, 0 where the order is "
     "chance, −1 where it is reversed.",
-    "over all clips": "The easiest to reach: a score that only tells good models from bad ones gets far without looking "
-    "at any clip.",
-    "within model": "ρ among the clips of one model, then the mean over models. It cannot be won by recognising the model.",
-    "single rater": "The ρ of one person with the mean of the others: a score that reaches it is as good as one more person.",
+    "over all clips": "The easiest to reach: a score that only tells good models from bad ones gets far without "
+    "looking at any clip.",
+    "within model": "ρ among the clips of one model, then the mean over models. Recognising the model wins nothing.",
+    "single rater": "The ρ of one person with the mean of the others: a score that reaches it is as good as one more "
+    "person.",
     "model's name": "Guesses each clip's rating from other clips of the same model, and never opens the clip.",
     "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these.",
 }
@@ -36,11 +38,16 @@ def to_html(study: Study, report: StudyReport) -> str:
     """Everything a study says on one page, charts, styles and data inside.
 
     Args:
-        study: Scores and ratings.
-        report: What was found in them.
+        study: What ``align`` was called with.
+        report: What it returned.
     """
     charts = draw_charts(study, report)
-    sections = [*_opening(report), *_dimensions(study, report, charts), *_overview(report, charts), *_closing(report)]
+    sections = [
+        *_opening(report),
+        *_dimensions(study_of(study, report), report, charts),
+        *_overview(report, charts),
+        *_closing(report),
+    ]
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -109,7 +116,7 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
 def _closing(report: StudyReport) -> Iterator[str]:
     yield "<section><h2>To repeat this study</h2>"
     yield lines(matching_lines(report))
-    rows = tuple(Row((named(name), named(str(setting)))) for name, setting in report.settings.items())
+    rows = tuple(Row((named(name), named(str(setting)))) for name, setting in flat_settings(report))
     if rows:
         yield table(Table("settings", "", "", (Column("setting", number=False), Column("value", number=False)), rows))
     data = base64.b64encode(json.dumps(report.to_json()).encode()).decode()

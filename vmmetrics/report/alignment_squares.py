@@ -18,8 +18,8 @@ from vmmetrics.types import FloatArray
 _COLUMNS = 3
 _NAME_LENGTH = 20
 # vermilion, white, blue of Okabe and Ito: told apart by colour-blind readers, and by lightness from the middle out
-_DIVERGING = LinearSegmentedColormap.from_list("vmmetrics", ["#d55e00", "#ffffff", "#0072b2"])
-_DIVERGING = _DIVERGING.with_extremes(bad="#eceef2")
+_DIVERGING = LinearSegmentedColormap.from_list("people", ["#d55e00", "#ffffff", "#0072b2"])
+_MISSING_CELL = "#eceef2"
 _LETTER = 0.078  # inches of a letter
 _DARK_CELL = 0.6  # |ρ| above which letters are white
 
@@ -39,7 +39,17 @@ def matrix_chart(matrix: Matrix) -> Figure:
     axes = figure.subplots()
     values = np.ma.masked_invalid(np.asarray(matrix.values, np.float64))
     edges = np.arange(size + 1) - 0.5
-    mesh = axes.pcolormesh(edges, edges, values, cmap=_DIVERGING, vmin=-1, vmax=1, edgecolors="white", linewidth=1)
+    colours = _DIVERGING.with_extremes(bad=_MISSING_CELL)
+    mesh = axes.pcolormesh(
+        edges,
+        edges,
+        values,
+        cmap=colours,
+        vmin=-1,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1,
+    )
     axes.set_aspect("equal")
     axes.set_ylim(size - 0.5, -0.5)
     axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")

@@ -74,6 +74,7 @@ def matching_lines(report: StudyReport) -> Lines:
         for dimensions, metrics in by_dimensions.items()
     )
     lines = [head, *map(clean, report.matching), *([f"held against: {faces}"] if faces else [])]
+    lines += map(clean, report.settings.get("averages", ()))
     return Lines("matching", "Matched", tuple(lines))
 
 
