@@ -54,7 +54,7 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         _panel(axes, pair)
         _cloud(axes, study, pair, looks)
         if place % _COLUMNS == 0:
-            axes.set_ylabel(label(dimension, 24))
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="", label=label(model, _NAME_LENGTH))
         for model, (colour, marker) in looks.items()
@@ -117,7 +117,7 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         axes.set_title(label(pair.metric, _NAME_LENGTH), fontweight="bold")
         _calibration(axes, study.scores[pair.metric], rating, prompts)
         if place % _COLUMNS == 0:
-            axes.set_ylabel(f"mean {label(dimension, 20)}")
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
     handles = [
         Line2D(
             [],

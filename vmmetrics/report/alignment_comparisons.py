@@ -74,9 +74,9 @@ def _preferences(accuracies: Sequence[PreferenceAccuracy], dimension: str) -> Ta
         Column("human ties"),
         Column("metric ties"),
     )
-    caption = (
-        f"Share of pairs on which the preferred clip is people's (chance: 0.50). Counted: {clean('; '.join(shared))}."
-    )
+    caption = "Share of pairs on which the preferred clip is people's (chance: 0.50)."
+    if shared:
+        caption += f" Counted: {clean('; '.join(shared))}"
     title = f"Preference accuracy: {clean(dimension)}"
     return Table(f"preferences-{dimension}", title, caption, columns, tuple(rows), tuple(notes.notes))
 

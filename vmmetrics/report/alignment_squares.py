@@ -32,7 +32,8 @@ def matrix_chart(matrix: Matrix) -> Figure:
     """
     size = len(matrix.names)
     cell = min(0.62, (WIDTH - 2.0) / max(size, 1))
-    names = [label(name, _NAME_LENGTH) for name in matrix.names]
+    names = [label(name, _NAME_LENGTH) for name in matrix.names[: matrix.metrics]]
+    names += [f"people: {label(name, _NAME_LENGTH - 8)}" for name in matrix.names[matrix.metrics :]]
     longest = _LETTER * max(map(len, names))
     side = cell * max(size, 3)
     figure = Figure(figsize=(side + longest + 1.2, side + 0.75 * longest + 0.3), layout="compressed")
