@@ -133,6 +133,9 @@ class Gatherer:
         for dimension, column in self._ratings.items():
             if scale is not None:
                 _refuse_off_scale(column, names, dimension, scale)
+            if not column.values:
+                told.append(f"{dimension}: left out, it holds no rating")
+                continue
             ratings[dimension], repeats, differing = _matrix(column, len(names))
             raters[dimension] = () if list(column.raters) == [AVERAGED] else tuple(column.raters)
             if repeats:

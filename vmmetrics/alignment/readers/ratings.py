@@ -17,11 +17,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Gatherer, Judgements
 from vmmetrics.alignment.readers.preferences import looks_like_pairs, read_pairs
-from vmmetrics.alignment.readers.tables import Table, numbers, texts
+from vmmetrics.alignment.readers.tables import Table, numbers, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -81,7 +83,7 @@ def read_ratings(
         raise SetupError(
             f"{table.source}: expected a column per rater (smoothness_1, smoothness_2) but got {table.heading}"
         )
-    if not rated:
+    if all(np.isnan(values).all() for values in rated.values()):
         raise SetupError(f"{table.source}: no column holds ratings; it has {table.heading}")
     return _of_columns(table, clip, rater, rated, grid, scale, of_models)
 
@@ -125,12 +127,15 @@ def clip_names(table: Table, clip: str) -> tuple[list[str | None], list[str | No
 
 
 def _rated_columns(table: Table, used: set[str | None]) -> dict[str, FloatArray]:
+    """Columns that may hold ratings; empty ones too, since a rater may have left a sheet blank."""
     found = {}
-    for name in table.columns:
+    for name, cells in table.columns.items():
         if name not in used and normalised(name) not in called.DESCRIPTION:
             values = numbers(table, name)
             if values is not None:
                 found[name] = values
+            elif all(to_number(cell) is not None for cell in cells):
+                found[name] = np.full(len(table), np.nan)
     return found
 
 

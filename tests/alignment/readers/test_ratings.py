@@ -1,0 +1,142 @@
+"""One set of ratings, written in every form, must come out as the same numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmmetrics.alignment.readers.judgements import Judgements
+from vmmetrics.alignment.readers.ratings import read_ratings
+from vmmetrics.alignment.readers.tables import read_table
+from vmmetrics.errors import SetupError
+
+
+def read(source: Any, **options: Any) -> Judgements:
+    return read_ratings(read_table(source, "ratings"), **options)
+
+
+Votes = Mapping[tuple[str, str, str], float]  # clip, dimension, rater
+CLIPS, DIMENSIONS, RATERS = ("a.mp4", "b.mp4", "c.mp4"), ("temporal_quality", "integrity"), ("1", "2")
+
+votes = st.fixed_dictionaries(
+    {(c, d, r): st.integers(1, 5) | st.just(math.nan) for c in CLIPS for d in DIMENSIONS for r in RATERS}
+).filter(lambda said: any(not math.isnan(vote) for vote in said.values()))
+
+
+def expected(said: Votes) -> dict[str, list[list[float]]]:
+    return {d: [[said[c, d, r] for r in RATERS] for c in CLIPS] for d in DIMENSIONS}
+
+
+def blank(value: float) -> float | str:
+    return "" if math.isnan(value) else value
+
+
+@given(votes)
+def test_long_cells_and_wide_are_the_same(said: Votes) -> None:
+    long = [{"clip": c, "rater": r, **{d: blank(said[c, d, r]) for d in DIMENSIONS}} for r in RATERS for c in CLIPS]
+    cells = [
+        {"video": c, "annotator": r, "aspect": d, "score": blank(said[c, d, r])}
+        for r in RATERS
+        for c in CLIPS
+        for d in DIMENSIONS
+    ]
+    wide = [{"file": c, **{f"{d}_{r}": blank(said[c, d, r]) for d in DIMENSIONS for r in RATERS}} for c in CLIPS]
+    for source in (long, cells, wide):
+        found = read(source, scale=(1, 5))
+        assert found.clips == CLIPS
+        there = {d for (_, d, _), vote in said.items() if not math.isnan(vote)}
+        assert set(found.ratings) == there
+        for dimension, matrix in expected(said).items():
+            if dimension not in there:
+                assert f"{dimension}: left out, it holds no rating" in found.notes
+                continue
+            assert found.raters[dimension] == RATERS
+            np.testing.assert_array_equal(found.ratings[dimension], matrix)
+
+
+def test_averaged() -> None:
+    found = read({"name": ["a", "b"], "smoothness": [3.5, 2.25], "frames": [16, 16], "prompt": ["x y", "z"]})
+    assert found.ratings["smoothness"].tolist() == [[3.5], [2.25]]
+    assert found.raters["smoothness"] == ()
+    assert found.dimensions == ("smoothness",)
+    assert found.prompts == ("x y", "z")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [("q_1", "q_2"), ("q_rater1", "q_rater2"), ("q1", "q2"), ("rater1_q", "rater2_q"), ("q.r1", "q.r2"),
+     ("q annotator 1", "q annotator 2")],
+)  # fmt: skip
+def test_names_of_wide_columns(columns: tuple[str, str]) -> None:
+    found = read({"clip": ["a", "b"], columns[0]: [1, 2], columns[1]: [3, 4]})
+    assert found.dimensions == ("q",)
+    assert found.raters["q"] == ("1", "2")
+    assert found.ratings["q"].tolist() == [[1, 3], [2, 4]]
+
+
+def test_raters_without_a_dimension_rate_one() -> None:
+    found = read({"clip": ["a", "b"], "rater1": [1, 2], "rater2": [3, 4]})
+    assert found.ratings["rating"].tolist() == [[1, 3], [2, 4]]
+    named = read({"clip": ["a", "b"], "q_ann": [1, 2], "q_bob": [3, 4]}, form="wide")
+    assert named.raters["q"] == ("ann", "bob")
+
+
+def test_words_are_not_taken_for_raters() -> None:
+    found = read({"clip": ["a", "b"], "motion_smoothness": [1, 2], "motion_effects": [3, 4]})
+    assert found.dimensions == ("motion_smoothness", "motion_effects")
+
+
+def test_summaries_of_raters_are_left_out_and_said() -> None:
+    found = read({"clip": ["a", "b"], "q_1": [1, 2], "q_2": [3, 4], "q_mean": [2, 3], "other": [5, 5]})
+    assert found.dimensions == ("other", "q")
+    assert any("q_mean" in note for note in found.notes)
+
+
+def test_rows_of_unnamed_raters_are_kept_apart() -> None:
+    found = read({"clip": ["a", "b", "a", "b"], "q": [1, 2, 3, 4]})
+    assert found.ratings["q"].tolist() == [[1, 3], [2, 4]]
+    assert any("not named" in note for note in found.notes)
+    cells = read({"clip": ["a", "a", "b"], "dimension": ["q", "q", "q"], "rating": [1, 3, 2]})
+    np.testing.assert_array_equal(cells.ratings["q"], [[1, 3], [2, math.nan]])
+
+
+def test_a_rater_who_repeats_counts_once() -> None:
+    found = read({"clip": ["a", "a", "b", "b"], "rater": ["x"] * 4, "q": [1, 3, 2, 2]})
+    assert found.ratings["q"].tolist() == [[2], [2]]
+    assert found.raters["q"] == ("x",)
+    assert any("2 times" in note and "1 of them not with the same" in note for note in found.notes)
+
+
+def test_clips_of_one_name_by_several_models() -> None:
+    found = read({"clip": ["1", "1", "2", "2"], "model": ["m", "n", "m", "n"], "q": [1, 2, 3, 4]})
+    assert found.clips == ("m/1", "n/1", "m/2", "n/2")
+    assert found.models == ("m", "n", "m", "n")
+
+
+def test_rows_about_models() -> None:
+    found = read({"model": ["m", "n"], "q": [1, 2]})
+    assert found.of_models
+    assert found.models == found.clips == ("m", "n")
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ({"shot": ["a"], "q": [1]}, {}, "expected a column that names clips"),
+        ({"clip": ["a"], "words": ["good"]}, {}, "no column holds ratings"),
+        ({"clip": ["a", "b", "c"], "q": [1, 2, "fine"]}, {}, "row 3: expected a number in q but got 'fine'"),
+        ({"clip": ["a"], "q": [7]}, {"scale": (1, 5)}, "q of a: expected a rating from 1 to 5 but got 7"),
+        ({"clip": ["a"], "q": [1]}, {"form": "long"}, "expected a column rater"),
+        ({"clip": ["a"], "q": [1]}, {"form": "cells"}, "expected columns dimension and rating"),
+        ({"clip": ["a"], "q": [1]}, {"clip_column": "file"}, "no column 'file'"),
+    ],
+)
+def test_what_cannot_be_read(source: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SetupError, match=message):
+        read(source, **options)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vmmetrics.alignment.readers.tables import numbers, read_table, to_number
+from vmmetrics.errors import SetupError
+
+ROWS = [{"clip": "a.mp4", "mss": 0.5}, {"clip": "b.mp4", "mss": 0.25}]
+
+
+def columns(path: Path) -> dict[str, list[object]]:
+    return {name: list(cells) for name, cells in read_table(path, "x").columns.items()}
+
+
+def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    frame.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
+    frame.to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.json").write_text(json.dumps(ROWS))
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    (tmp_path / "by_clip.json").write_text(json.dumps({row["clip"]: {"mss": row["mss"]} for row in ROWS}))
+    (tmp_path / "columns.json").write_text(json.dumps({"clip": ["a.mp4", "b.mp4"], "mss": [0.5, 0.25]}))
+    (tmp_path / "t.md").write_text("# T\n\n| clip | mss |\n|---|--:|\n| a.mp4 | **0.5** |\n| b.mp4 | 0.25 |\n\nend\n")
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 9
+    for file in files:
+        table = read_table(file, "x")
+        assert list(table.columns["clip"]) == ["a.mp4", "b.mp4"], file
+        found = numbers(table, "mss")
+        assert found is not None and found.tolist() == [0.5, 0.25], file
+
+
+def test_python_objects_give_the_same_rows() -> None:
+    frame = pd.DataFrame(ROWS)
+    for source in (
+        ROWS,
+        {"clip": ["a.mp4", "b.mp4"], "mss": np.array([0.5, 0.25])},
+        {"a.mp4": {"mss": 0.5}, "b.mp4": {"mss": 0.25}},
+        frame,
+        frame.set_index("clip"),
+        frame.set_index("clip").rename_axis(None),
+    ):
+        table = read_table(source, "x")
+        assert list(table.columns["clip"]) == ["a.mp4", "b.mp4"]
+        found = numbers(table, "mss")
+        assert found is not None and found.tolist() == [0.5, 0.25]
+    plain = read_table({"a.mp4": 0.5, "b.mp4": 0.25}, "x")
+    assert dict(plain.columns) == {"clip": ["a.mp4", "b.mp4"], "score": [0.5, 0.25]}
+
+
+def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
+    text = "clip,mss\ncafé.mp4,1\nüber.mp4,2\n"
+    for encoding in ("utf-8-sig", "utf-16"):
+        (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+        assert columns(tmp_path / "t.csv") == {"clip": ["café.mp4", "über.mp4"], "mss": ["1", "2"]}
+    lines = text.split("\n")
+    (tmp_path / "t.csv").write_bytes("\n".join([lines[0], lines[1], ""]).encode() + lines[2].encode("latin-1"))
+    mixed = read_table(tmp_path / "t.csv", "x")
+    assert list(mixed.columns["clip"]) == ["café.mp4", "über.mp4"]
+    assert mixed.notes == ("t.csv: 1 lines are not UTF-8 and were read as Latin 1",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", "", "is empty"),
+        ("t.csv", "clip,mss\n", "no rows"),
+        ("t.csv", "clip,mss\na,1,2\n", "3 cells but 2 columns"),
+        ("t.csv", "clip,mss,mss\na,1,2\n", "several columns are called mss"),
+        ("t.csv", 'clip,mss\n"a,1\n', "not readable as a table"),
+        ("t.json", "{", "not readable as JSON"),
+        ("t.json", "[" * 100_000, "not readable as JSON"),
+        ("t.json", '["a", "b"]', "expected rows"),
+        ("t.json", '{"clip": ["a"], "mss": [1, 2]}', "differ in length"),
+        ("t.md", "no table here", "no Markdown table"),
+        ("t.parquet", "PAR1 is not enough", "not readable as Parquet"),
+        ("t.pkl", "anything", "expected a table in"),
+    ],
+)
+def test_what_is_no_table(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SetupError, match=message):
+        read_table(tmp_path / name, "x")
+
+
+def test_what_is_no_table_in_python() -> None:
+    for thing in (3, b"bytes", object()):
+        with pytest.raises(SetupError, match="expected"):
+            read_table(thing, "scores 1")
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pd.DataFrame(ROWS).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SetupError, match=r"vmmetrics\[parquet\]"):
+        read_table(tmp_path / "t.parquet", "x")
+
+
+def test_numbers() -> None:
+    assert to_number(" 2.5 ") == 2.5
+    assert to_number("failed") != to_number("failed")  # NaN
+    assert math.isnan(to_number(None) or 0.0)
+    assert to_number("good") is None and to_number(True) is None
+    table = read_table(
+        {"clip": ["a", "b", "c"], "x": ["1", "n/a", "inf"], "y": ["1", "2", "bad"], "z": ["p", "q", ""]}, "s"
+    )
+    found = numbers(table, "x")
+    assert found is not None and found[0] == 1 and np.isnan(found[1:]).all()
+    with pytest.raises(SetupError, match="row 3: expected a number in y but got 'bad'"):
+        numbers(table, "y")
+    assert numbers(table, "z") is None
+    with pytest.raises(SetupError, match="row 1: expected a number in z"):
+        numbers(table, "z", wanted=True)
