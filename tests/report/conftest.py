@@ -1,8 +1,8 @@
-"""Make the fake models of tests/run importable."""
+"""Make the fake models of tests/run and the studies beside this file importable."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "run")]
+sys.path[:0] = [str(Path(__file__).parents[1] / "run"), str(Path(__file__).parent)]
