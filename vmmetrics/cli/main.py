@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli import baselines, cas, doctor, leaderboard, merge, score, show, weights
+from vmmetrics.cli import align, baselines, cas, doctor, leaderboard, merge, plan, score, show, weights
 from vmmetrics.errors import VMMetricsError
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app.command("score")(score.score)
 app.command("show")(show.show)
 app.command("merge")(merge.merge)
 app.command("leaderboard")(leaderboard.leaderboard)
+app.command("align")(align.align)
+app.command("plan")(plan.plan)
 app.command("baselines")(baselines.baselines)
 app.command("doctor")(doctor.doctor)
 app.add_typer(cas.app, name="cas")

@@ -1,0 +1,181 @@
+"""``vmmetrics align``: scores against people's judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.alignment.results import StudyReport
+    from vmmetrics.alignment.study import Study
+
+_NAMED = 5  # clips that the report names of those that only one side knows
+
+
+def align(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCORES... RATINGS",
+            help="Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
+            "released set, or 'vmbench' for VMBench's published scores.",
+            show_default=False,
+        ),
+    ],
+    face: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=DIMENSION[,...]", help="Hold a score against a dimension. Default: guessed from the names."
+        ),
+    ] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Only this score; repeatable.")] = None,
+    dimension: Annotated[
+        list[str] | None, typer.Option(help="Only this dimension, be it about motion or not; repeatable.")
+    ] = None,
+    lower: Annotated[list[str] | None, typer.Option(help="Lower is better for this score; repeatable.")] = None,
+    exclude_model: Annotated[
+        list[str] | None, typer.Option(help="Leave out a model, such as real footage; repeatable.")
+    ] = None,
+    against: Annotated[str | None, typer.Option(metavar="METRIC", help="Compare every score with this one.")] = None,
+    ratings_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+            "videofeedback2, visionreward, vmbench. Default: told from the columns.",
+        ),
+    ] = None,
+    clip_column: Annotated[
+        str | None, typer.Option(help="Column that names the clip. Default: clip, video, file, path, ...")
+    ] = None,
+    scale: Annotated[
+        tuple[float, float] | None, typer.Option(help="Lowest and highest rating there can be; others are an error.")
+    ] = None,
+    resamples: Annotated[int | None, typer.Option(min=1, help="Bootstrap samples of prompts. Default: 1000.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all random numbers. Default: always the same.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
+    ] = None,
+) -> None:
+    """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
+
+    docs/ratings-formats.md has the forms of ratings. ``vmmetrics plan`` says how many clips a study needs.
+    """
+    from vmmetrics.alignment.align import align as hold_against
+    from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
+    from vmmetrics.alignment.readers import read_study
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.report.alignment_text import print_report
+
+    if len(sources) < 2:
+        raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
+    output, messages = open_consoles()
+    study = read_study(
+        sources[:-1],
+        sources[-1],
+        facing=_facing(face or []),
+        format=ratings_format,
+        metrics=metric or (),
+        dimensions=dimension or (),
+        lower=lower or (),
+        clip_column=clip_column,
+        scale=scale,
+    )
+    if out is not None:
+        _make_folder(out)
+    report = hold_against(
+        study,
+        exclude_models=exclude_model or (),
+        resamples=RESAMPLES if resamples is None else resamples,
+        seed=SEED if seed is None else seed,
+        against=against,
+    )
+    print_report(report, output)
+    if out is not None:
+        _write(out, study, report)
+    _point(study, out, messages)
+
+
+def _facing(faces: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in faces:
+        metric, equals, dimensions = text.partition("=")
+        names = [name.strip() for name in dimensions.split(",") if name.strip()]
+        if not equals or not metric.strip() or not names:
+            raise typer.BadParameter(f"expected METRIC=DIMENSION but got {text!r}", param_hint="--face")
+        found.setdefault(metric.strip(), []).extend(names)
+    return found
+
+
+def _make_folder(out: Path) -> None:
+    """Before the figures are worked out, so that a folder that cannot be written costs no waiting."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{out}: cannot be made: {error.strerror or error}", param_hint="--out") from error
+
+
+def _write(out: Path, study: Study, report: StudyReport) -> None:
+    from vmmetrics.run.directory import write_atomically, write_json
+
+    try:
+        for name, text in _texts(study, report):
+            write_atomically(out / name, text.encode("utf-8", "backslashreplace"))
+        write_json(out / "report.json", report.to_json())
+        write_json(out / "matching.json", _matching(study))
+        _write_pictures(out, study, report)
+    except OSError as error:
+        raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}", param_hint="--out") from error
+
+
+def _texts(study: Study, report: StudyReport) -> Iterator[tuple[str, str]]:
+    from vmmetrics.report.alignment_page import to_html
+    from vmmetrics.report.alignment_text import to_csv, to_latex, to_markdown
+
+    yield "table.csv", to_csv(report)
+    yield "report.md", to_markdown(report)
+    yield "table.tex", to_latex(report)
+    yield "page.html", to_html(study, report)
+
+
+def _write_pictures(out: Path, study: Study, report: StudyReport) -> None:
+    """Drawn into a folder beside and put in place one by one, so that no half of a picture is ever seen."""
+    from tempfile import TemporaryDirectory
+
+    from vmmetrics.report.alignment_charts import draw_charts, save_charts
+
+    charts = draw_charts(study, report)
+    with TemporaryDirectory(prefix=".pictures-", dir=out) as beside:
+        for suffix in (".png", ".svg"):
+            for path in save_charts(charts, Path(beside), suffix):
+                path.replace(out / path.name)
+
+
+def _matching(study: Study) -> dict[str, Any]:
+    """Everything about who was matched; the report names a few of each side only."""
+    found = study.matching
+    return {
+        "matched": [
+            {"clip": clip, "prompt": prompt, "model": model}
+            for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
+        ],
+        "scores_only": list(found.scores_only),
+        "ratings_only": list(found.ratings_only),
+        "notes": list(found.notes),
+    }
+
+
+def _point(study: Study, out: Path | None, messages: Console) -> None:
+    """Say where everything lies, and where the clips are named that the report does not name."""
+    from rich.text import Text
+
+    if out is not None:
+        messages.print(Text(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures"))
+    if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
+        where = "--out DIR writes them to matching.json" if out is None else f"{out}/matching.json"
+        messages.print(Text(f"all clips that only one side knows: {where}"), soft_wrap=True)
