@@ -28,6 +28,7 @@ LEAST_CLIPS = 3
 """Two clips always lie on a line: below three a correlation says nothing."""
 _NEAR_ONE = 1 - 1e-6  # Fisher's transform of ±1 is infinite; samples in perfect order count as this
 _ROUNDING = 1e-13  # a variance below this part of the mean square is what rounding leaves of a constant
+_SAME = 1e-12  # correlations that differ by less differ by rounding alone
 _THREADED = 20_000  # clips from which a second thread earns more than it costs
 
 
@@ -133,9 +134,9 @@ def clustered_p(value: float, values: FloatArray, prompts: int) -> float | None:
     known = values[~np.isnan(values)]
     if prompts < LEAST_CLIPS or known.size == 0 or known.size < values.size / 2:
         return None
-    error = float(np.arctanh(np.clip(known, -_NEAR_ONE, _NEAR_ONE)).std(ddof=1)) if known.size > 1 else 0.0
-    if error == 0:
+    if np.ptp(known) < _SAME:
         return two_sided_p(values)  # every sample says the same: as small as so many samples can tell
+    error = float(np.arctanh(np.clip(known, -_NEAR_ONE, _NEAR_ONE)).std(ddof=1))
     t = abs(float(np.arctanh(np.clip(value, -_NEAR_ONE, _NEAR_ONE)))) / error
     return float(2 * stats.t.sf(t, prompts - 2))
 

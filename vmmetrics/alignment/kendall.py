@@ -25,6 +25,8 @@ from vmmetrics.alignment.results import Estimate
 from vmmetrics.alignment.study import IntArray
 from vmmetrics.types import FloatArray
 
+_SAME = 1e-12  # correlations that differ by less differ by rounding alone
+
 
 class Kendall(NamedTuple):
     """Both variants."""
@@ -117,7 +119,7 @@ def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray,
         return Estimate(value, p=chance, n=n, note=note)
     sums = np.bincount(clusters, weights=influence, minlength=count)
     error = float(np.sqrt(count / (count - 1) * (sums @ sums)))
-    if abs(value) >= 1 or error == 0:  # perfect order, whatever is left out: no width
+    if abs(value) > 1 - _SAME or error < _SAME:  # perfect order, whatever is left out: no width
         return Estimate(value, value, value, chance, n, note)
     centre, error = float(np.arctanh(value)), error / (1 - value**2)
     reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tests.alignment.made_study import crossed_study, study_of
+from vmmetrics.alignment.bootstrap import draws
+from vmmetrics.alignment.generators import model_level, name_baseline, name_predictions, permutation_p, shuffled
+from vmmetrics.alignment.sample import Sample, samples_of
+
+NAN = np.nan
+
+
+def crossed(models: int = 5, spread: float = 1.0) -> Sample:
+    study = crossed_study(10, models, model_spread=spread, seed=3, metric_noise={"sharp": 0.5, "blunt": 3.0})
+    return samples_of(study, "motion", ("sharp", "blunt"))[0]
+
+
+def means(values: np.ndarray, models: np.ndarray) -> np.ndarray:
+    return np.array([values[models == name].mean() for name in sorted(set(models))])
+
+
+def test_rank_of_models() -> None:
+    sample = crossed()
+    models, names = np.array(sample.models), sorted(set(sample.models))
+    for row, found in zip(sample.scores, model_level(sample, 100, 1), strict=True):
+        x, y = means(row, models), means(sample.ratings, models)
+        assert found.value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+        assert found.n == len(names) == 5
+        theirs = stats.permutation_test(
+            (x,), lambda x, y=y: stats.spearmanr(x, y).statistic, permutation_type="pairings", n_resamples=np.inf
+        )
+        assert found.p == pytest.approx(np.clip(theirs.pvalue, 0, 1), abs=1e-9)
+        drawn = []
+        for weights in draws(sample.prompts, 100, 1):
+            out = np.repeat(models, weights)
+            pair = means(np.repeat(row, weights), out), means(np.repeat(sample.ratings, weights), out)
+            drawn.append(stats.spearmanr(*pair).statistic)
+        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=1e-9)
+
+
+def test_equal_means_are_equal_whatever_the_order_of_the_sum() -> None:
+    thirds = np.array([13, 7, 10, 10, 7, 13, 13, 10, 7]) / 3
+    models, prompts = tuple("aaabbbccc"), tuple("pqrpqrpqr")
+    sample = Sample("motion", ("m",), np.arange(9.0)[None], thirds, prompts, models)
+    assert "judgements are all the same" in str(model_level(sample, 10, 0)[0].note)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=6))
+def test_every_order_is_counted(rows: list[tuple[int, int]]) -> None:
+    x, y = np.array(rows, float).T
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return
+    found = abs(stats.spearmanr(x, y).statistic) - 1e-9
+    orders = list(itertools.permutations(y))
+    extreme = sum(abs(np.corrcoef(stats.rankdata(x), stats.rankdata(order))[0, 1]) >= found for order in orders)
+    assert permutation_p(x, y) == pytest.approx(extreme / len(orders))
+
+
+def test_more_than_eight_models_have_scipys_p() -> None:
+    sample = crossed(11)
+    found = model_level(sample, 20, 0)[1]
+    models = np.array(sample.models)
+    expected = stats.spearmanr(means(sample.scores[1], models), means(sample.ratings, models))
+    assert (found.value, found.p) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+def test_shuffled_ratings_keep_only_the_models() -> None:
+    sample = crossed(4, 1.5)
+    models, rng = np.array(sample.models), np.random.default_rng(8)
+    drawn = []
+    for _ in range(2000):
+        moved = sample.ratings.copy()
+        for name in set(sample.models):
+            moved[models == name] = rng.permutation(moved[models == name])
+        drawn.append([stats.spearmanr(row, moved).statistic for row in sample.scores])
+    for found, values in zip(shuffled(sample, 0), np.array(drawn).T, strict=True):
+        assert found.value == pytest.approx(values.mean(), abs=4 * values.std() / np.sqrt(2000))
+        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])), abs=0.03)
+
+
+def test_shuffling_a_metric_that_is_the_model_changes_nothing() -> None:
+    model = np.repeat([0.0, 1.0, 2.0], 5)
+    ratings = np.random.default_rng(0).normal(size=15) + model
+    sample = Sample("motion", ("m",), model[None], ratings, tuple("abcde" * 3), tuple("xxxxxyyyyyzzzzz"))
+    found = shuffled(sample, 0)[0]
+    expected = stats.spearmanr(model, ratings).statistic
+    assert (found.value, found.low, found.high) == pytest.approx((expected,) * 3, abs=1e-12)
+
+
+def test_name_predictions_by_hand() -> None:
+    ratings = np.array([1, 2, 4, 5, NAN, 3.0, 2.0])
+    prompts = ("p", "q", "q", "p", "p", "p", "q")
+    models = ("a", "a", "a", "b", "b", "c", "")
+    expected = [3.0, 1.0, 1.0, NAN, NAN, NAN, NAN]  # a: mean of 2 and 4, else 1; b and c: no other prompt
+    assert name_predictions(ratings, prompts, models) == pytest.approx(expected, nan_ok=True)
+
+
+def test_name_predictions_leave_the_prompt_out() -> None:
+    study = crossed_study(8, 3, seed=2)
+    ratings, prompts, models = study.mean_rating("motion"), np.array(study.prompts), np.array(study.models)
+    found = name_predictions(ratings, study.prompts, study.models)
+    for clip in range(24):
+        others = (models == models[clip]) & (prompts != prompts[clip])
+        assert found[clip] == pytest.approx(ratings[others].mean(), abs=1e-11)
+    rho = stats.spearmanr(found, ratings)
+    baseline = name_baseline(study, "motion", 50, 0)
+    assert baseline.overall.value == pytest.approx(rho.statistic, abs=1e-12)
+    assert baseline.overall.n == 24
+    inside = [stats.spearmanr(found[prompts == p], ratings[prompts == p]).statistic for p in sorted(set(prompts))]
+    assert baseline.within_prompt.value == pytest.approx(np.nanmean(inside), abs=1e-12)
+
+
+def test_equal_predictions_are_ties() -> None:
+    """Thirds summed in another order must not rank clips."""
+    ratings = np.array([7 / 3, 11 / 3, 13 / 3, 8 / 3, 13 / 3, 11 / 3, 7 / 3, 8 / 3])
+    found = name_predictions(ratings, tuple("pqrspqrs"), tuple("aaaabbbb"))
+    rounded = found.round(9)
+    assert len(set(found)) == len(set(rounded))
+
+
+@pytest.mark.parametrize(
+    ("models", "why"),
+    [(("",) * 6, "not known"), (("a",) * 6, "single model"), (("a", "") * 3, "single model")],
+)
+def test_no_models_and_one_model(models: tuple[str, ...], why: str) -> None:
+    ratings = np.array([[1.0], [2], [3], [4], [5], [4]])
+    study = study_of(ratings, {"m": np.arange(6.0)}, models=models, prompts=tuple("aabbcc"))
+    sample = samples_of(study, "motion", ("m",))[0]
+    baseline = name_baseline(study, "motion", 10, 0)
+    for estimate in (baseline.overall, baseline.within_prompt, shuffled(sample, 0)[0]):
+        assert estimate.value is None and why in str(estimate.note)
+    assert model_level(sample, 10, 0)[0].value is None
+
+
+def test_two_models_have_no_order() -> None:
+    sample = crossed(2)
+    assert "needs 3 of them, and there are 2" in str(model_level(sample, 10, 0)[0].note)
+    assert shuffled(sample, 0)[0].value is not None
+
+
+def test_clips_of_unknown_models_are_left_out() -> None:
+    sample = crossed()
+    part = replace(sample, models=tuple("" if clip < 5 else model for clip, model in enumerate(sample.models)))
+    rest = sample.keep(np.arange(len(sample.ratings)) >= 5)
+    assert shuffled(part, 0) == shuffled(rest, 0)
+    assert model_level(part, 10, 0) == model_level(rest, 10, 0)
