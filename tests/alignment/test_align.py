@@ -66,7 +66,7 @@ def test_a_study_is_reported_whole() -> None:
     assert [c.dimension for c in report.ceilings] == [a.dimension for a in report.agreements] == ["motion"]
     assert [b.dimension for b in report.baselines] == ["motion"]
     assert report.matrix.names == ("sharp", "blunt", "average", "motion")
-    assert report.problems == ()
+    assert not [line for line in report.problems if "generator unseen" not in line]  # too few pairs here to fit on
     assert report.settings["resamples"] == R
     study = made()
     for name, alignment in zip(study.scores, report.alignments, strict=False):
