@@ -133,7 +133,7 @@ def make_report(study: Study) -> StudyReport:
             Agreement(
                 d, *(some(0.1, 0.8) for _ in range(8)),
                 outlying=(OutlyingRater("rater 3", 0.21, -0.8, "correlates far less with the others than they do"),),
-                disputed=(DisputedClip(study.clips[3], 2.08, (1, 5, 2)), DisputedClip(study.clips[0], 2.12, (1, 4))),
+                disputed=(DisputedClip(study.clips[-1], 2.08, (1, 5, 2)), DisputedClip(study.clips[0], 2.12, (1, 4))),
             )
             for d in study.ratings
         ),
@@ -193,4 +193,6 @@ def make_degenerate(
 
 def _spearman(first: FloatArray, second: FloatArray) -> float:
     both = ~(np.isnan(first) | np.isnan(second))
+    if len(set(first[both])) < 2 or len(set(second[both])) < 2:
+        return 0.0  # any number will do for what is only drawn
     return float(stats.spearmanr(first[both], second[both]).statistic)
