@@ -67,6 +67,10 @@ def test_a_study_is_reported_whole() -> None:
     assert [b.dimension for b in report.baselines] == ["motion"]
     assert report.matrix.names == ("sharp", "blunt", "average", "motion")
     assert not [line for line in report.problems if "generator unseen" not in line]  # too few pairs here to fit on
+    assert [a.combination for a in report.ablations] == ["equal weights", "fitted"]
+    assert all(set(a.left_out) == {"sharp", "blunt"} for a in report.ablations)
+    assert not any(p.name == "average" for p in report.preferences)  # the equal weights are among them
+    assert [p.dimension for p in report.powers] == ["motion"]
     assert report.settings["resamples"] == R
     study = made()
     for name, alignment in zip(study.scores, report.alignments, strict=False):

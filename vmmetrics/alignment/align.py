@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 import vmmetrics
+from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.averages import with_averages
 from vmmetrics.alignment.bootstrap import CONFIDENCE, RESAMPLES, SEED
@@ -26,6 +27,7 @@ from vmmetrics.alignment.problems import problems_of
 from vmmetrics.alignment.results import Estimate, PairAlignment, StudyReport
 from vmmetrics.alignment.sample import Sample, known_clips, samples_of
 from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study_power import measure_power
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 
@@ -35,6 +37,7 @@ class _Plan:
     """What is held against what, and how often it is resampled."""
 
     study: Study
+    given: Collection[str]  # metrics before averages were added
     resamples: int
     seed: int
 
@@ -51,8 +54,12 @@ class _Plan:
         return [*self.rated, *(dimension for dimension in pairs if self.metrics(dimension))]
 
     def metrics(self, dimension: str) -> list[str]:
-        """Metrics that face a dimension."""
+        """Metrics that face a dimension, their average with them."""
         return [metric for metric, faced in self.study.facing.items() if dimension in faced]
+
+    def single(self, dimension: str) -> list[str]:
+        """The same without the average, for what combines metrics itself."""
+        return [metric for metric in self.metrics(dimension) if metric in self.given]
 
 
 def align(
@@ -79,7 +86,7 @@ def align(
         raise SetupError(f"Expected one of the metrics ({', '.join(study.scores)}) but got {against}")
     given, unknown = _with_facing(without_models(study, exclude_models))
     augmented, averages = with_averages(given)
-    plan = _Plan(augmented, resamples, seed)
+    plan = _Plan(augmented, given.scores, resamples, seed)
     alignments = tuple(_alignments(plan))
     baselines = tuple(name_baseline(augmented, dimension, resamples, seed) for dimension in plan.rated)
     differences = tuple(
@@ -94,9 +101,14 @@ def align(
     preferences = tuple(
         accuracy
         for dimension in plan.judged
-        for accuracy in measure_preferences(augmented, dimension, plan.metrics(dimension), resamples, seed)
+        for accuracy in measure_preferences(augmented, dimension, plan.single(dimension), resamples, seed)
     )
-    parts = (alignments, baselines, differences, ceilings, agreements, preferences)
+    ablations = tuple(
+        ablation
+        for dimension in plan.judged
+        for ablation in measure_ablations(augmented, dimension, plan.single(dimension), resamples, seed)
+    )
+    parts = (alignments, baselines, differences, ceilings, agreements, preferences, ablations)
     clips = _judged_clips(plan)
     return StudyReport(
         clips=int(clips.sum()),
@@ -110,9 +122,9 @@ def align(
         ceilings=ceilings,
         agreements=agreements,
         preferences=preferences,
-        ablations=(),
+        ablations=ablations,
         matrix=correlation_matrix(augmented, [m for m in augmented.scores if augmented.facing.get(m)], plan.rated),
-        powers=(),
+        powers=tuple(measure_power(augmented, d, plan.single(d), seed) for d in plan.rated if d in given.ratings),
         claims=(),
         problems=(*unknown, *problems_of(part for group in parts for part in group)),
         settings={
