@@ -94,8 +94,9 @@ def clip_and_kind(table: Table, asked: str | None) -> tuple[str, bool]:
         if asked not in table.columns:
             raise SetupError(f"{table.source}: no column {asked!r}; it has {table.heading}")
         return asked, normalised(asked) in called.MODEL
-    found = first_column([c for c in table.columns if called.is_text(table.columns[c])], called.CLIP)
-    found = found or first_column(table.columns, called.CLIP)
+    named = [column for column in table.columns if normalised(column) in called.CLIP]
+    found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
+    found = found or first_column(named, called.CLIP)
     if found is not None:
         return found, False
     model = first_column(table.columns, (*called.MODEL, "models"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -114,7 +115,7 @@ def numbers(table: Table, column: str, *, wanted: bool = False) -> FloatArray | 
     Raises:
         SetupError: Some cells are no numbers, in a column that is wanted or has mostly numbers.
     """
-    values = [to_number(cell) for cell in table.columns[column]]
+    values = _plain_numbers(table.columns[column])
     bad = [row for row, value in enumerate(values) if value is None]
     good = sum(value is not None and not math.isnan(value) for value in values)
     if bad and (wanted or good > len(bad)):
@@ -125,6 +126,15 @@ def numbers(table: Table, column: str, *, wanted: bool = False) -> FloatArray | 
     found = np.array(values, np.float64)
     found[~np.isfinite(found)] = np.nan
     return found
+
+
+def _plain_numbers(cells: Sequence[Any]) -> Sequence[float | None]:
+    """:func:`to_number` of every cell; at once where all are text or all numbers, and none is blank."""
+    kinds = set(map(type, cells))
+    if kinds == {str} or kinds <= {int, float}:
+        with contextlib.suppress(ValueError, OverflowError):
+            return np.array(cells, np.float64).tolist()  # type: ignore[no-any-return]
+    return [to_number(cell) for cell in cells]
 
 
 def texts(table: Table, column: str | None) -> list[str | None]:
