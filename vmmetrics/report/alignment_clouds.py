@@ -144,7 +144,9 @@ def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.
     levels, place = np.unique(score[known], return_inverse=True)
     counts = np.bincount(place)
     means = np.bincount(place, rating[known]) / counts
-    axes.plot(levels, isotonic_regression(means, weights=counts).x, color=PEOPLE, linewidth=1.5, zorder=2)
+    fit = isotonic_regression(means, weights=counts)
+    corners = np.unique([fit.blocks[:-1], fit.blocks[1:] - 1])  # it is flat between them
+    axes.plot(levels[corners], fit.x[corners], color=PEOPLE, linewidth=1.5, zorder=2)
     for found in bins:
         if found.half is not None:
             ends = (found.rating - found.half, found.rating + found.half)

@@ -46,13 +46,19 @@ dt{font-weight:600;margin-top:.5rem}dd{margin:0 0 0 1.25rem}
 """
 
 JS = """
-for(const head of document.querySelectorAll("th button"))head.onclick=()=>{
-const th=head.parentNode,body=th.closest("table").tBodies[0],place=th.cellIndex,up=th.ariaSort!=="descending"?-1:1;
-for(const other of th.parentNode.cells)other.removeAttribute("aria-sort");
-th.setAttribute("aria-sort",up<0?"descending":"ascending");
-const key=row=>row.cells[place].dataset.key??"",low=x=>x===""||isNaN(x);
-body.append(...[...body.rows].sort((a,b)=>{const[x,y]=[key(a),key(b)];
-return x===""||y===""?(x==="")-(y===""):low(x)||low(y)?-up*x.localeCompare(y):up*(x-y)}));}
+for (const button of document.querySelectorAll("th button")) button.onclick = () => {
+  const head = button.parentNode, body = head.closest("table").tBodies[0], place = head.cellIndex;
+  const numbers = head.className === "n", before = head.getAttribute("aria-sort");
+  const down = before ? before === "ascending" : numbers;
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const key = row => row.cells[place].dataset.key;
+  const order = (x, y) => (down ? -1 : 1) * (numbers ? x - y : x.localeCompare(y));
+  body.append(...[...body.rows].sort((a, b) => {
+    const x = key(a), y = key(b);
+    return x === "" || y === "" ? (x === "") - (y === "") : order(x, y);
+  }));
+};
 """
 
 

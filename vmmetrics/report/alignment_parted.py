@@ -62,22 +62,30 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
     score, rating = study.scores[metric], study.mean_rating(dimension)
     known = np.isfinite(score) & np.isfinite(rating)
     models = np.array(study.models)
-    found: list[PartedClip] = []
-    for model in sorted(set(study.models)):
+    by_score, by_rating = np.full(len(score), np.nan), np.full(len(score), np.nan)
+    for model in set(study.models):
         rows = np.flatnonzero(known & (models == model))
-        if rows.size < _LEAST_CLIPS:
-            continue
-        for row, by_score, by_rating in zip(rows, _places(score[rows]), _places(rating[rows]), strict=True):
-            clip = study.clips[row]
-            found.append(PartedClip(clip, model, float(score[row]), float(rating[row]), by_score, by_rating))
-    found = sorted((c for c in found if abs(c.apart) >= _LEAST_APART), key=lambda c: (-c.apart, c.clip))
-    over = [clip for clip in found if clip.apart > 0]
-    under = [clip for clip in found if clip.apart < 0]
-    return [*over[:most], *under[-most:]]
+        if rows.size >= _LEAST_CLIPS:
+            by_score[rows], by_rating[rows] = _places(score[rows]), _places(rating[rows])
+    apart = by_score - by_rating
+    far = np.flatnonzero(np.abs(apart) >= _LEAST_APART)  # false where there is no place
+    far = far[np.lexsort((np.array(study.clips)[far], -apart[far]))]
+    over, under = far[apart[far] > 0][:most], far[apart[far] < 0]
+    return [
+        PartedClip(
+            study.clips[row],
+            study.models[row],
+            float(score[row]),
+            float(rating[row]),
+            float(by_score[row]),
+            float(by_rating[row]),
+        )
+        for row in (*over, *under[max(0, len(under) - most) :])
+    ]
 
 
-def _places(values: FloatArray) -> list[float]:
-    places: list[float] = ((rankdata(values) - 0.5) / len(values)).tolist()
+def _places(values: FloatArray) -> FloatArray:
+    places: FloatArray = (rankdata(values) - 0.5) / len(values)
     return places
 
 

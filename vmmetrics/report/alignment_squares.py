@@ -10,7 +10,16 @@ from matplotlib.figure import Figure
 
 from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Study
-from vmmetrics.report.alignment_canvas import INK, RULE, WIDTH, grid_of, label, model_looks, nothing_to_draw
+from vmmetrics.report.alignment_canvas import (
+    INK,
+    MANY_POINTS,
+    RULE,
+    WIDTH,
+    grid_of,
+    label,
+    model_looks,
+    nothing_to_draw,
+)
 from vmmetrics.report.alignment_cells import MINUS, NONE
 from vmmetrics.report.alignment_tables import ranked
 from vmmetrics.types import FloatArray
@@ -135,4 +144,5 @@ def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
     axes.plot([found["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)
     for box_end, whisker in ((found["q1"], found["whislo"]), (found["q3"], found["whishi"])):
         axes.plot([box_end, whisker], [row, row], color=colour, linewidth=1.2)
-    axes.plot(found["fliers"], [row] * len(found["fliers"]), ".", color=colour, markersize=4)
+    beyond = found["fliers"]
+    axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > MANY_POINTS)
