@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.alignment.made_study import crossed_study
+from vmmetrics.alignment.align import align
+from vmmetrics.alignment.claims import (
+    above,
+    below,
+    ceiling_claim,
+    difference_claims,
+    metric_claim,
+    model_claim,
+    power_claim,
+    preference_claim,
+    widest_claims,
+)
+from vmmetrics.alignment.results import (
+    Ceiling,
+    Difference,
+    Estimate,
+    Grouped,
+    NameBaseline,
+    PairAlignment,
+    Power,
+    PreferenceAccuracy,
+    StudyReport,
+)
+
+NONE = Estimate(None, note="the models of the clips are not known")
+NULL = Estimate(0.45, 0.38, 0.52, n=80)
+
+
+def pair_of(
+    pooled: Estimate, inside: Estimate = NONE, null: Estimate = NULL, without: dict[str, Estimate] | None = None
+) -> PairAlignment:
+    return PairAlignment(
+        "cas", "motion", pooled, NONE, NONE, NONE, Grouped(NONE), Grouped(inside), without or {}, NONE, null
+    )
+
+
+@pytest.fixture(scope="module")
+def report() -> StudyReport:
+    return align(crossed_study(20, metric_noise={"good": 0.5, "noise": np.inf}, seed=1), resamples=100)
+
+
+@pytest.mark.parametrize(
+    ("pooled", "inside", "null", "said"),
+    [
+        (
+            Estimate(0.5, 0.3, 0.7, n=80),
+            Estimate(0.31, 0.05, 0.52, n=4),
+            NULL,
+            "agrees with people on clips of one model",
+        ),
+        # one that two models hide: over all clips nothing, inside models something
+        (
+            Estimate(0.1, -0.1, 0.3, n=80),
+            Estimate(0.31, 0.05, 0.52, n=4),
+            NULL,
+            "agrees with people on clips of one model",
+        ),
+        (Estimate(0.5, 0.3, 0.7, n=80), Estimate(0.04, -0.2, 0.25, n=4), NULL, "is not shown to do more"),
+        (Estimate(0.6, 0.4, 0.7, n=80), Estimate(0.2, -0.02, 0.4, n=4), NULL, "beyond telling models apart"),
+        (Estimate(0.5, 0.3, 0.7, n=80), Estimate(-0.3, -0.5, -0.1, n=4), NULL, "runs against people (mean ρ −0.30"),
+        (Estimate(0.5, 0.3, 0.7, n=80), NONE, NONE, "how much of that is telling models apart cannot be said"),
+        (Estimate(0.1, -0.1, 0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "no agreement with people is shown"),
+        (Estimate(0.1, -0.1, 0.3, n=80), NONE, NONE, "on clips of one model nothing can be said"),
+        (Estimate(-0.5, -0.7, -0.3, n=80), Estimate(0.0, -0.2, 0.2, n=4), NULL, "runs against people: ρ −0.50"),
+        (
+            Estimate(0.5, n=8, note="no interval: there is a single prompt"),
+            NONE,
+            NONE,
+            "no claim beyond them: no interval",
+        ),
+        (
+            Estimate(None, n=2, note="the scores are all the same"),
+            NONE,
+            NONE,
+            "nothing can be said: the scores are all",
+        ),
+    ],
+)
+def test_every_rung_of_the_ladder(pooled: Estimate, inside: Estimate, null: Estimate, said: str) -> None:
+    claim = metric_claim(pair_of(pooled, inside, null), smallest=0.25)
+    assert claim.startswith("cas on motion")
+    assert said in claim
+    assert claim.endswith(".")
+    if pooled.value is not None:
+        assert f"{abs(pooled.value):.2f}" in claim
+    if not above(inside) and inside.value is not None and not below(inside):
+        assert "0.25" in claim
+
+
+def test_an_interval_above_zero_with_a_p_value_above_the_level_is_no_claim() -> None:
+    assert above(Estimate(0.4, 0.01, 0.7, p=0.04))
+    assert not above(Estimate(0.4, 0.01, 0.7, p=0.06))
+    assert below(Estimate(-0.4, -0.7, -0.01, p=0.04))
+    assert not below(Estimate(-0.4, -0.7, -0.01, p=0.06))
+    assert not above(Estimate(0.4, note="no interval"))
+
+
+def test_the_model_that_a_correlation_rests_on_is_named() -> None:
+    without = {"jittery": Estimate(0.1, -0.2, 0.3), "calm": Estimate(0.5, 0.2, 0.7), "odd": Estimate(0.15, -0.1, 0.4)}
+    pooled = Estimate(0.5, 0.3, 0.7, n=80)
+    inside = Estimate(0.3, 0.1, 0.5, n=4)
+    assert "rests on jittery, without which ρ 0.10" in metric_claim(pair_of(pooled, inside, without=without), None)
+    steady = {"jittery": Estimate(0.4, 0.2, 0.6)}
+    assert "rests on" not in metric_claim(pair_of(pooled, inside, without=steady), None)
+
+
+def test_what_people_reach() -> None:
+    figure = Estimate(0.78, 0.7, 0.84)
+    top = Ceiling("motion", {}, figure, NONE, Estimate(0.56, 0.4, 0.7), figure, Estimate(0.81, 0.7, 0.9))
+    one, reliability = ceiling_claim(top)
+    assert "0.78 [0.70, 0.84]" in one
+    assert "0.56 [0.40, 0.70] on clips of one model" in one
+    assert "reliability of 0.81" in reliability
+    assert "ρ 0.90" in reliability  # the root of 0.81
+    assert list(ceiling_claim(replace(top, overall=NONE))) == []
+
+
+def test_differences_seen_and_not(report: StudyReport) -> None:
+    small = replace(report, clips=68, prompts=17)
+    differences = [
+        Difference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), Estimate(0.1, -0.1, 0.3, p=0.3)),
+        Difference("a", "c", "motion", Estimate(0.1, -0.1, 0.3, p=0.3), Estimate(0.1, -0.1, 0.3, p=0.3)),
+    ]
+    apart, pooled, inside = difference_claims(differences, small)
+    assert "b above a by 0.40 [0.20, 0.60]" in apart
+    assert "of 2 pairs of metrics alike 0.1 would be" in apart
+    assert "below about 0.20" in pooled
+    assert "68 clips of 17 prompts" in pooled
+    assert inside.startswith("None of 2 pairs of metrics is told apart on motion on clips of one model")
+    assert difference_claims([Difference("a", "b", "motion", NONE, NONE)], small) == []
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [(2, "smallest p 1."), (3, "smallest p 0.33."), (4, "smallest p 0.083."), (5, "5 models can show")],
+)
+def test_how_many_models_make_a_ranking(models: int, said: str) -> None:
+    assert said in model_claim(models)
+    assert ("cannot establish" in model_claim(models)) == (models < 5)
+    assert model_claim(500).startswith("500 models can show")
+
+
+def test_power_in_words() -> None:
+    power = Power("motion", 0.6, 0.7, 0.16, 559, 140, {}, 0.25, "")
+    assert list(power_claim(power, 68)) == [
+        "68 clips tell ρ 0.60 from 0.70 on motion with a chance of 16%; for 80 % it takes 559 clips of 140 prompts."
+    ]
+    assert "takes" not in next(power_claim(replace(power, clips=None, prompts=None), 68))
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (Estimate(0.71, 0.66, 0.76), "prefers the clip that people prefer in 0.71 [0.66, 0.76] of 90 pairs"),
+        (Estimate(0.52, 0.46, 0.58), "not shown to do better than a toss"),
+        (Estimate(0.3, 0.2, 0.4), "right in only 0.30"),
+        (Estimate(0.7, note="no interval: single prompt"), "no claim beyond them"),
+        (Estimate(None, note="no pair"), "nothing can be said: no pair"),
+    ],
+)
+def test_preferences_in_words(share: Estimate, said: str) -> None:
+    assert said in preference_claim(PreferenceAccuracy("cas", "motion", share, 90, 0, 0, ""))
+
+
+def test_a_whole_study(report: StudyReport) -> None:
+    power = Power("motion", 0.6, 0.7, 0.3, 500, 125, {}, 0.22, "")
+    claims = widest_claims(replace(report, powers=(power,)))
+    assert any(claim.startswith("good on motion agrees with people on clips of one model") for claim in claims)
+    assert any(claim.startswith("noise on motion: no agreement") and "0.22" in claim for claim in claims)
+    assert any("name of the model alone" in claim and "less than good" in claim for claim in claims)
+    assert any(claim.startswith("4 models cannot establish") for claim in claims)
+    assert any("good above noise" in claim for claim in claims)
+    assert any("30%" in claim for claim in claims)
+    assert not any("nan" in claim.lower() or "None" in claim for claim in claims if "None of" not in claim)
+    assert len(set(claims)) == len(claims)
+
+
+def test_the_name_beats_all(report: StudyReport) -> None:
+    base = NameBaseline("motion", Estimate(0.99, 0.98, 1.0), NONE)
+    claims = widest_claims(replace(report, baselines=(base,)))
+    assert any("more than any metric here" in claim for claim in claims)
+    unknown = NameBaseline("motion", NONE, NONE)
+    assert not any("name of the model" in claim for claim in widest_claims(replace(report, baselines=(unknown,))))
+
+
+def test_many_metrics_are_counted() -> None:
+    pairs = tuple(
+        replace(pair_of(Estimate(0.5, 0.3, 0.7, n=80), Estimate(0.3, 0.1, 0.5, n=4)), metric=f"m{number}")
+        for number in range(10)
+    )
+    report = align(crossed_study(3), resamples=5)
+    claims = widest_claims(replace(report, alignments=pairs))
+    assert any(
+        "10 metrics were held against motion and 10 stand out" in claim and "0.25 would" in claim for claim in claims
+    )
+
+
+def test_preferences_alone_make_claims_too(report: StudyReport) -> None:
+    entry = PreferenceAccuracy("cas", "likes", Estimate(0.71, 0.66, 0.76), 90, 0, 0, "")
+    claims = widest_claims(
+        replace(report, alignments=(), ceilings=(), differences=(), baselines=(), preferences=(entry,))
+    )
+    assert claims[0].startswith("cas on likes prefers")
+
+
+def test_an_empty_report_claims_nothing(report: StudyReport) -> None:
+    nothing = replace(
+        report, alignments=(), baselines=(), differences=(), ceilings=(), preferences=(), powers=(), models=0
+    )
+    assert widest_claims(nothing) == ()
