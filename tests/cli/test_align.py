@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+Captured = pytest.CaptureFixture[str]
+MODELS = ("alpha", "beta", "gamma")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Scores and ratings of six prompts by three models; scores follow the ratings, with noise."""
+    rng = np.random.default_rng(3)
+    scores, ratings = (
+        ["clip,mss,ssim"],
+        ["clip,source,temporal_quality_1,temporal_quality_2,static_quality_1,static_quality_2"],
+    )
+    for prompt in range(6):
+        for place, model in enumerate(MODELS):
+            quality = place + rng.normal()
+            said = [int(np.clip(round(2 + quality + rng.normal(0, 0.5)), 1, 5)) for _ in range(4)]
+            ratings.append(f"{prompt}_{model}.gif,{model},{','.join(map(str, said))}")
+            scores.append(f"{prompt}_{model}.mp4,{quality:.4f},{rng.normal():.4f}")
+    (tmp_path / "scores.csv").write_text("\n".join([*scores, "9_alpha.mp4,1,1"]) + "\n")
+    (tmp_path / "ratings.csv").write_text("\n".join(ratings) + "\n")
+    return tmp_path / "scores.csv", tmp_path / "ratings.csv"
+
+
+def rows(path: Path) -> list[list[str]]:
+    return [line.split(",") for line in path.read_text().splitlines()[1:]]
+
+
+def test_from_tables_to_a_folder(vmmetrics: Any, files: tuple[Path, Path], tmp_path: Path, capsys: Captured) -> None:
+    scores, ratings = files
+    assert vmmetrics("align", scores, ratings, "--out", "study", "--resamples", 50, "--against", "ssim") == 0
+    shown = capsys.readouterr()
+    assert "mss, ssim held against temporal_quality" in shown.out
+    assert "1 clips with a score and no judgement: 9_alpha.mp4" in shown.out
+    assert "page.html" in shown.err
+    out = tmp_path / "study"
+    names = {file.name for file in out.iterdir()}
+    assert {"report.json", "matching.json", "table.csv", "report.md", "table.tex", "page.html"} <= names
+    assert {file.suffix for file in out.iterdir()} == {".json", ".csv", ".md", ".tex", ".html", ".png", ".svg"}
+    assert {n.removesuffix(".png") for n in names if n.endswith(".png")} == {
+        n.removesuffix(".svg") for n in names if n.endswith(".svg")
+    }
+    assert not [name for name in names if name.startswith(".")]
+    report = json.loads((out / "report.json").read_text())
+    metric = {row[0].removesuffix(".mp4"): float(row[1]) for row in rows(scores)}
+    rated = {row[0].removesuffix(".gif"): np.mean([float(cell) for cell in row[2:4]]) for row in rows(ratings)}
+    expected = spearmanr([metric[clip] for clip in rated], list(rated.values())).statistic
+    found = next(a for a in report["alignments"] if (a["metric"], a["dimension"]) == ("mss", "temporal_quality"))
+    assert found["spearman"]["value"] == pytest.approx(expected)
+    assert report["settings"]["resamples"] == 50
+    matching = json.loads((out / "matching.json").read_text())
+    assert matching["scores_only"] == ["9_alpha.mp4"]
+    assert {clip["model"] for clip in matching["matched"]} == set(MODELS)
+
+
+def test_options(vmmetrics: Any, files: tuple[Path, Path], capsys: Captured) -> None:
+    command = ("align", *files, "--resamples", 20)
+    options = ("--face", "mss=static_quality", "--lower", "ssim", "--exclude-model", "gamma", "--seed", 7)
+    assert vmmetrics(*command, *options, "--scale", 1, 5, "--format", "wide") == 0
+    shown = capsys.readouterr().out
+    assert "held against: mss → static_quality; ssim → temporal_quality" in shown
+    assert "12 clips, 6 prompts, 2 models" in shown
+    assert "Lower is better, sign turned: ssim" in shown
+    assert vmmetrics(*command, "--metric", "ssim", "--dimension", "static_quality") == 0
+    assert "held against: ssim → static_quality" in capsys.readouterr().out
+
+
+def test_many_clips_without_a_partner_are_named_in_a_file(vmmetrics: Any, tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "s.csv").write_text("clip,mss\n" + "".join(f"s{n},{n}\n" for n in range(20)))
+    (tmp_path / "r.csv").write_text("clip,q\n" + "".join(f"s{n},{n % 5}\n" for n in range(12)))
+    assert vmmetrics("align", "s.csv", "r.csv", "--resamples", 10) == 0
+    shown = capsys.readouterr()
+    assert "s12, s13, s14, s15, s16 and 3 more" in shown.out
+    assert "--out DIR writes them to matching.json" in shown.err
+
+
+def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, capsys: Captured) -> None:
+    clips = make_clips("good/1", "good/2", "fair/1", "fair/2")
+    assert vmmetrics("score", clips, "--out", "run") == 0
+    (tmp_path / "r.csv").write_text("clip,rater,motion\ngood/1,x,5\ngood/2,x,4\nfair/1,x,2\nfair/2,x,1\n")
+    capsys.readouterr()
+    assert vmmetrics("align", "run", "r.csv", "--resamples", 10) == 0
+    shown = capsys.readouterr().out
+    assert "4 clips, 2 prompts, 2 models" in shown
+    assert "held against motion" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["scores.csv"], "SCORES... RATINGS"),
+        (["nowhere.csv", "ratings.csv"], "no such file"),
+        (["scores.csv", "nowhere.csv"], "Cannot read"),
+        (["scores.csv", "ratings.csv", "--face", "mss"], "METRIC=DIMENSION"),
+        (["scores.csv", "ratings.csv", "--face", "mss=beauty"], "No dimension 'beauty'"),
+        (["scores.csv", "ratings.csv", "--lower", "xyz"], "No metric xyz"),
+        (["scores.csv", "ratings.csv", "--against", "xyz"], "xyz"),
+        (["scores.csv", "ratings.csv", "--exclude-model", "xyz"], "xyz"),
+        (["scores.csv", "ratings.csv", "--format", "excel"], "Expected one of long"),
+        (["scores.csv", "ratings.csv", "--scale", "1", "3"], "expected a rating from 1 to 3"),
+        (["scores.csv", "ratings.csv", "--out", "scores.csv"], "cannot be made"),
+        ([".", "ratings.csv"], "is no run directory"),
+    ],
+)
+def test_what_the_user_must_mend(
+    vmmetrics: Any, files: tuple[Path, Path], capsys: Captured, arguments: list[str], message: str
+) -> None:
+    assert vmmetrics("align", *arguments) == 2
+    shown = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert message in shown
+
+
+def test_plan(vmmetrics: Any, capsys: Captured) -> None:
+    assert vmmetrics("plan", "--raters", 3, "--clips-per-prompt", 1) == 0
+    shown = capsys.readouterr().out
+    clips = next(int(line.split()[1]) for line in shown.splitlines() if line.split()[:1] == ["3"])
+    assert 450 < clips < 550  # z test of two dependent correlations, 0.6 and 0.7 with 0.42 between them: 500
+    assert vmmetrics("plan", "--first", 0.6, "--second", 0.6) == 2
