@@ -33,6 +33,7 @@ _COLUMNS, _HEIGHT = 3, 2.35
 _NAME_LENGTH = 22
 _LETTER = 0.075  # inches of a letter of the legend
 _MOST_BARS = 400  # more rater bars than this are a grey field
+_MOST_STEPS, _SPREAD = 60, 0.8  # unlike ratings that show as lines, and how much of a step clips are spread over
 _MOST_MODELS = 24  # more colours than this tell nothing
 _CLIPS_PER_BIN, _MOST_BINS = 8, 10
 _CONFIDENCE = 0.95
@@ -88,15 +89,32 @@ def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple
         # one path for all, broken by NaN: a path each would make the page twice as large
         ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
         axes.plot(np.repeat(score[known], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
-    painted = bool(known.sum() > MANY_POINTS)
     models = np.array(study.models)
+    if known.sum() > MANY_POINTS:
+        _mist(axes, score[known], rating[known], models[known], looks)
+        return
     unnamed = known & ~np.isin(models, list(looks))
     groups = [(unnamed, METRIC, "o"), *((known & (models == model), *look) for model, look in looks.items())]
     for chosen, colour, marker in groups:
         axes.plot(
-            score[chosen], rating[chosen], linestyle="", marker=marker, color=colour, markersize=2 if painted else 4.5,
-            markeredgewidth=0, alpha=0.3 if painted else 0.8, rasterized=painted,
+            score[chosen], rating[chosen], linestyle="", marker=marker, color=colour, markersize=4.5,
+            markeredgewidth=0, alpha=0.8,
         )  # fmt: skip
+
+
+def _mist(
+    axes: Axes, score: FloatArray, rating: FloatArray, models: np.ndarray, looks: dict[str, tuple[str, str]]
+) -> None:
+    """Many clips: painted in random order, so that no model lies over another, and spread where ratings are steps."""
+    rng = np.random.default_rng(0)
+    steps = np.diff(np.unique(rating))
+    if 0 < len(steps) < _MOST_STEPS:
+        rating = rating + rng.uniform(-0.5, 0.5, len(rating)) * _SPREAD * steps.min()
+        axes.set_title("jittered", loc="right", fontsize=7, color=FAINT)
+    order = rng.permutation(len(score))
+    colours = np.array([looks[model][0] if model in looks else METRIC for model in models])
+    size = float(np.clip(2e4 / len(score), 0.4, 4))
+    axes.scatter(score[order], rating[order], size, colours[order].tolist(), alpha=0.5, linewidths=0, rasterized=True)
 
 
 def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
