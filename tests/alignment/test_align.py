@@ -204,3 +204,14 @@ def test_what_cannot_be_computed_is_said_and_the_rest_is(name: str) -> None:
         alignment = report.alignments[0]
         assert alignment.spearman.value is not None and alignment.kendall_b.value is not None
         assert (alignment.spearman.low is None) == (name == "one prompt")
+
+
+def test_problems_are_told_once() -> None:
+    study = made(one=0.5, two=1.0, three=2.0)
+    study = replace(study, models=("",) * 40, scores={**study.scores, "flat": np.full(40, 0.5)}, facing={})
+    problems = align(study, resamples=20).problems
+    unknown = [line for line in problems if "models of the clips are not known" in line and "within model" in line]
+    assert unknown[0].startswith("one × motion, two × motion, three × motion, average × motion (within model")
+    assert "flat × motion: the scores are all the same" in problems
+    assert sum("the scores are all the same" in line for line in problems) == 1
+    assert len(problems) < 10
