@@ -34,7 +34,7 @@ DESCRIPTION = frozenset(
         "prompt_index", "sent_id", "frames", "num_frames", "frame_count", "n_frames", "fps", "width", "height",
         "resolution", "seconds", "duration", "length", "time", "timestamp", "seed", "split", "fold", "group",
         "category", "average", "amplitude", "missing", "error", "preset", "protocol", "notes", "subject", "sha256",
-        "weight", "trial", "session", "order", "grid_view",
+        "weight", "trial", "session", "order", "grid_view", "age", "time_spent", "response_time", "reaction_time",
     }
 )  # fmt: skip
 
