@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli import align, baselines, cas, doctor, leaderboard, merge, plan, score, show, weights
+from vmmetrics.cli import align, baselines, cas, doctor, leaderboard, merge, plan, probe, score, show, weights
 from vmmetrics.errors import VMMetricsError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("leaderboard")(leaderboard.leaderboard)
 app.command("align")(align.align)
 app.command("plan")(plan.plan)
 app.command("baselines")(baselines.baselines)
+app.command("probe")(probe.probe)
 app.command("doctor")(doctor.doctor)
 app.add_typer(cas.app, name="cas")
 app.add_typer(weights.app, name="weights")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.perturbations import DEFECTS, INVARIANCES, perturbation
-from vmmetrics.perturbations.harmless import scaled
+from vmmetrics.perturbations.harmless import at_rate, scaled
 from vmmetrics.perturbations.library import names
 
 CLEAN = "clean"
@@ -54,6 +55,7 @@ class Plan:
         rates: Whether minFPS is looked for.
         seconds: Taken from the middle of every clip; None takes all of it.
         short_side: Clips are made smaller to this short side, pixels; None leaves them.
+        most_fps: Of clips with more frames a second every second, third, ... is taken; None takes all.
         seed: Everything random.
 
     Raises:
@@ -67,6 +69,7 @@ class Plan:
     rates: bool = True
     seconds: float | None = None
     short_side: int | None = None
+    most_fps: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -77,8 +80,10 @@ class Plan:
             if not given or not all(0 < s <= 1 for s in given):
                 raise ValueError(f"Expected strengths in (0, 1] but got {list(given)}")
             object.__setattr__(self, which, given)
-        if self.seconds is not None and self.seconds <= 0:
-            raise ValueError(f"Expected a positive number of seconds but got {self.seconds}")
+        for which in ("seconds", "most_fps"):
+            given = getattr(self, which)
+            if given is not None and not given > 0:
+                raise ValueError(f"Expected {which} above 0 but got {given}")
         if self.short_side is not None and self.short_side < 32:
             raise ValueError(f"Expected a short side of 32 pixels or more but got {self.short_side}")
 
@@ -100,6 +105,7 @@ class Plan:
             "seed": self.seed,
             "seconds": self.seconds,
             "short_side": self.short_side,
+            "most_fps": self.most_fps,
             "perturbations": LIBRARY,
         }
 
@@ -117,6 +123,8 @@ def window(clip: Clip, plan: Plan) -> Clip:
         kept = slice(int(first), max(int(last), int(first) + 1))
         times = clip.timestamps[kept] - clip.timestamps[kept.start]
         clip = replace(clip, frames=clip.frames[kept], timestamps=times)
+    if plan.most_fps is not None and clip.fps > plan.most_fps:
+        clip = at_rate(clip, clip.fps / math.ceil(clip.fps / plan.most_fps))
     if plan.short_side is not None and min(clip.width, clip.height) > plan.short_side:
         clip = scaled(clip, plan.short_side / min(clip.width, clip.height))
     return clip

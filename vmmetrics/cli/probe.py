@@ -1,0 +1,210 @@
+"""``vmmetrics probe``: good clips in, what every metric notices of defects put into them out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, parse_names, stoppable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from vmmetrics.probe.plan import Plan
+    from vmmetrics.probe.results import ProbeReport
+
+FOLDER = "vmmetrics-probe"
+"""Where a probe goes that was given no directory."""
+NO_NAMES = "none"
+
+
+def probe(
+    clips: Annotated[
+        list[Path],
+        typer.Argument(help="Files, folders of clips, or folders of frames: good clips.", show_default=False),
+    ],
+    metrics: Annotated[
+        str, typer.Option(help="Some of cas,mss,ois,pas,tcs, baselines by name, 'baselines' for all of them, or none.")
+    ] = "cas,mss,ois,pas,tcs",
+    function: Annotated[
+        list[str] | None,
+        typer.Option(help="A metric of your own, as module:name, from a Clip to a score; may be given again."),
+    ] = None,
+    defects: Annotated[str | None, typer.Option(help="Some of the defects, or none. Default: all.")] = None,
+    strengths: Annotated[str, typer.Option(help="Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
+    invariances: Annotated[
+        str | None, typer.Option(help="Some of the harmless changes, or none. Default: all.")
+    ] = None,
+    rates: Annotated[bool, typer.Option(help="Look for the lowest frame rate of each metric.")] = True,
+    seconds: Annotated[float | None, typer.Option(help="Taken from the middle of every clip. Default: all.")] = None,
+    short_side: Annotated[int | None, typer.Option(help="Larger clips are made this small, pixels.")] = None,
+    most_fps: Annotated[float | None, typer.Option(help="Of faster clips every second, third, ... frame.")] = None,
+    tolerance: Annotated[
+        tuple[float, float], typer.Option(help="For harmless changes: of the mean, and of one clip.")
+    ] = (0.03, 0.10),
+    preset: Annotated[str, typer.Option(help="Which models.")] = "embedded",
+    prompts: Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")] = None,
+    subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
+    seed: Annotated[int, typer.Option(help="Everything random.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes. Scores do not depend on it.")] = 1,
+    out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
+    charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
+) -> None:
+    """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
+
+    Running the same command again goes on where it stopped; strengths, defects and clips may be added. Exit codes:
+    0 all done, 3 something failed, 2 wrong usage or setup.
+    """
+    plan = _plan(
+        defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
+        seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
+    )  # fmt: skip
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.probe.api import probe as run_probe
+    from vmmetrics.probe.results import Tolerance
+
+    output, messages = open_consoles()
+    wanted = [*(_names(metrics) or ()), *(function or ())]
+    if not wanted:
+        raise typer.BadParameter("no metric is wanted")
+    with stoppable(), Progressing(messages) as progress:
+        try:
+            report = run_probe(
+                list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
+                prompts=prompts, subject=subject, listener=progress,
+            )  # fmt: skip
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print(f"stopped; what was done is in {out}, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    if not report.clips:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    _print(report, output)
+    _write(report, out, charts)
+    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
+    if report.failures:
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    return () if text.strip().lower() == NO_NAMES else parse_names(text)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in parse_names(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"expected numbers between commas but got {text!r}") from error
+
+
+def _plan(**given: Any) -> Plan:
+    from vmmetrics.probe.plan import Plan
+
+    try:
+        return Plan(**given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _print(report: ProbeReport, output: Console) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from vmmetrics.report.markup import clean
+    from vmmetrics.report.probe_tables import grids
+
+    for grid in grids(report):
+        shown = Table(title=grid.title, title_justify="left", box=SIMPLE_HEAD)
+        for place, head in enumerate(grid.heads):
+            shown.add_column(Text(head), justify="left" if place == 0 else "right", overflow="fold")
+        for row in grid.rows:
+            shown.add_row(*(Text(clean(cell)) for cell in row))
+        output.print(shown)
+        for note in grid.notes:
+            output.print(Text(note, "dim"), soft_wrap=True)
+
+
+def _write(report: ProbeReport, out: Path, charts: bool) -> None:
+    from vmmetrics.report import probe_tables as tables
+    from vmmetrics.run.directory import write_atomically, write_json
+
+    write_json(out / "report.json", report.to_json())
+    files = {
+        "report.md": tables.to_markdown(report),
+        "curves.csv": tables.curves_csv(report),
+        "invariances.csv": tables.invariances_csv(report),
+        "minfps.csv": tables.rates_csv(report),
+    }
+    for name, text in files.items():
+        write_atomically(out / name, text.encode("utf-8", "backslashreplace"))
+    if charts:
+        from vmmetrics.report.alignment_canvas import save_charts
+        from vmmetrics.report.probe_charts import draw_charts
+
+        save_charts(draw_charts(report), out)
+
+
+class Progressing:
+    """Shows cases done and the time that is left: a bar on a terminal, a line for every tenth elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._total = self._done = self._new = 0
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def begin(self, total: int, settled: int) -> None:
+        """Start; ``settled`` cases were done before."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._total, self._done, self._start = total, settled, time.monotonic()
+        before = f", {settled} of them done before" if settled else ""
+        self._console.print(f"{total} cases{before}", markup=False, highlight=False)
+        if self._console.is_terminal:
+            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=total, completed=settled)
+            self._bar.start()
+
+    def advance(self, line: dict[str, Any]) -> None:
+        """Count a case, and say what went wrong with it."""
+        from rich.text import Text
+
+        from vmmetrics.cli.progress import printable
+
+        self._done += 1
+        self._new += 1
+        wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
+        for why in wrong:
+            text = f"failed: {printable(line['clip'])}, {line['kind']} {line['strength']:.3g}: {printable(why)}"
+            self._console.print(Text(text, "red"), soft_wrap=True)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            left = (time.monotonic() - self._start) / self._new * (self._total - self._done)
+            self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left", markup=False, highlight=False)
