@@ -8,7 +8,7 @@ from typing import Any
 
 from vmmetrics.baselines import measures
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import MetricResult
+from vmmetrics.types import METRICS, MetricResult
 
 Measure = Callable[[Scene], MetricResult]
 
@@ -80,7 +80,45 @@ class Family:
     load: str
 
 
-FAMILIES: tuple[Family, ...] = ()
+_ADAPTERS = "vmmetrics.baselines.adapters"
+_VBENCH = "VBench 2024"
+
+FAMILIES = (
+    Family(
+        "raft",
+        (
+            Baseline("raft_flow_magnitude", "diagonals per second", False, "mean flow by RAFT"),
+            Baseline("raft_warping_error", "squared intensity, 0..1", True, "Lai et al. 2018, flow by RAFT"),
+            Baseline("raft_forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010, flow by RAFT"),
+        ),
+        "weights of torchvision's raft_large or raft_small",
+        f"{_ADAPTERS}.raft:load",
+    ),
+    Family(
+        "clip_consistency",
+        (Baseline("clip_consistency", "0..1", False, f"{_VBENCH}, background consistency"),),
+        "folder of a CLIP model of transformers",
+        f"{_ADAPTERS}.encoders:load_clip",
+    ),
+    Family(
+        "dino_consistency",
+        (Baseline("dino_consistency", "0..1", False, f"{_VBENCH}, subject consistency"),),
+        "folder of a DINO model of transformers",
+        f"{_ADAPTERS}.encoders:load_dino",
+    ),
+    Family(
+        "film_smoothness",
+        (Baseline("film_smoothness", "0..1", False, f"{_VBENCH}, motion smoothness, FILM for AMT"),),
+        "FILM as TorchScript",
+        f"{_ADAPTERS}.film:load",
+    ),
+    Family(
+        "vlm_judge",
+        tuple(Baseline(f"judge_{key}", "level, 1..5", False, "rating by a video language model") for key in METRICS),
+        "a model at an endpoint, or a folder of one",
+        "vmmetrics.baselines.judge.measure:load",
+    ),
+)
 """Those that run on what the user has: weights, or an endpoint."""
 
 BASELINES: Mapping[str, Baseline] = {b.name: b for b in (*CPU, *(b for f in FAMILIES for b in f.baselines))}

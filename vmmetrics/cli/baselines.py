@@ -41,6 +41,24 @@ def baselines(
         list[str] | None,
         typer.Option(help="Baselines wanted, by name; may be given again. Default: all that need no download."),
     ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=PATH: weights for raft, clip_consistency, dino_consistency or film_smoothness."),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Model for vlm_judge: its name at --judge-url, or a folder for transformers.")
+    ] = None,
+    judge_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
+    ] = None,
+    judge_frames: Annotated[int | None, typer.Option(min=1, help="Frames the judge is shown. Default: 12.")] = None,
+    judge_per_minute: Annotated[
+        float | None, typer.Option(min=0.01, help="Most requests a minute to the endpoint. Default: no bound.")
+    ] = None,
+    judge_key_env: Annotated[
+        str | None,
+        typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY."),
+    ] = None,
     prompts: Annotated[
         Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
     ] = None,
@@ -62,7 +80,9 @@ def baselines(
     """
     part = None if shard is None else parse_shard(shard)
     reading = {"assume_fps": assume_fps, "max_memory": None if max_memory is None else parse_bytes(max_memory)}
-    settings = _settings(None if only is None else parse_names(",".join(only)), {}, reading)
+    asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
+    given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
+    settings = _settings(None if only is None else parse_names(",".join(only)), given, reading)
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.run.local import default_directory
 
@@ -75,6 +95,30 @@ def baselines(
     _print(table, directory, output, messages)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What families are given: paths of weights, and the judge."""
+    from vmmetrics.baselines.catalogue import FAMILIES
+    from vmmetrics.baselines.judge.asking import JudgeSettings
+
+    given: dict[str, Any] = {}
+    known = [family.name for family in FAMILIES if family.name != "vlm_judge"]
+    for item in weights:
+        name, _, path = item.partition("=")
+        if name not in known or not path:
+            raise typer.BadParameter(
+                f"expected --weights NAME=PATH with NAME among {', '.join(known)} but got {item!r}"
+            )
+        given[name] = str(Path(path).absolute())
+    if judge is None:
+        if asked:
+            raise typer.BadParameter("the judge's options need --judge MODEL")
+        return given
+    try:
+        return given | {"vlm_judge": JudgeSettings(judge, **asked)}
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _settings(names: tuple[str, ...] | None, given: Mapping[str, Any], reading: Mapping[str, Any]) -> BaselineSettings:

@@ -1,0 +1,1 @@
+"""A video language model as judge: what it is asked, what it sees, how its answer is read and kept."""

@@ -1,0 +1,64 @@
+"""A judge on this machine: an image-text-to-text model of transformers, from the user's folder."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmmetrics.baselines.adapters.files import find, hashes, prepare_device, require, versions
+from vmmetrics.baselines.judge.asking import JudgeSettings, Reply, Turn
+from vmmetrics.errors import SetupError
+
+
+class LocalModel:
+    """Answers with a model that ``AutoModelForImageTextToText`` can load; greedy, so that answers can be had again.
+
+    Args:
+        settings: The folder, and how long answers may be.
+        threads: For torch on the CPU.
+
+    Raises:
+        SetupError: A package is missing, or the folder holds no such model.
+    """
+
+    def __init__(self, settings: JudgeSettings, threads: int | None = None) -> None:
+        require("torch", "transformers")
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        path = find("vlm_judge", settings.model, "judge", "a folder with an image-text-to-text model of transformers")
+        self._device = prepare_device(threads)
+        self._tokens = settings.tokens
+        try:
+            self._processor = AutoProcessor.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+            model = AutoModelForImageTextToText.from_pretrained(
+                path, local_files_only=True, trust_remote_code=False, dtype="auto"
+            )
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise SetupError(f"{path}: not readable as an image-text-to-text model: {error}") from error
+        self._model = model.to(self._device).eval()
+        self.identity: Mapping[str, Any] = {
+            "weights": hashes(path),
+            "versions": versions("torch", "transformers"),
+            "greedy": True,
+        }
+
+    def reply(self, turns: Sequence[Turn]) -> Reply:
+        """Answer what was said so far."""
+        import torch
+        from PIL import Image
+
+        messages = []
+        for turn in turns:
+            pictures = [
+                {"type": "image", "image": Image.open(io.BytesIO(data)).convert("RGB")} for data in turn.pictures
+            ]
+            messages.append({"role": turn.role, "content": [*pictures, {"type": "text", "text": turn.text}]})
+        inputs = self._processor.apply_chat_template(
+            messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        ).to(self._device, dtype=self._model.dtype)
+        with torch.inference_mode():
+            written = self._model.generate(**inputs, max_new_tokens=self._tokens, do_sample=False)
+        answer = written[0, inputs["input_ids"].shape[1] :]
+        text = self._processor.decode(answer, skip_special_tokens=True)
+        return Reply(text, cut=len(answer) >= self._tokens)
