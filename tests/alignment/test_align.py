@@ -188,8 +188,8 @@ EDGES: dict[str, tuple[Study, str]] = {
         study_of(np.array([[1.0, 2], [2, 2], [4, 3], [5, 5]]), {"m": np.arange(4.0)}, models=("x",) * 4),
         "there is a single model",
     ),
-    "no metrics": (study_of(ratings(1, 2, 3, 4), {}), ""),
-    "no judgements": (Study(("a",), ("p",), ("",), {"m": np.ones(1)}, {}, matching=Matching(0)), ""),
+    "no metrics": (study_of(ratings(1, 2, 3, 4), {}), "there are no scores"),
+    "no judgements": (Study(("a",), ("p",), ("",), {"m": np.ones(1)}, {}), "there are no judgements"),
 }
 
 
@@ -198,7 +198,7 @@ EDGES: dict[str, tuple[Study, str]] = {
 def test_what_cannot_be_computed_is_said_and_the_rest_is(name: str) -> None:
     study, expected = EDGES[name]
     report = sound(align(study, resamples=20))
-    assert any(expected in line for line in report.problems) or not expected
+    assert any(expected in line for line in report.problems)
     assert len(set(report.problems)) == len(report.problems)
     if name in ("one rater", "one prompt", "one model"):
         alignment = report.alignments[0]

@@ -40,10 +40,10 @@ def why_undefined(scores: FloatArray, ratings: FloatArray) -> str | None:
     """
     if len(scores) < LEAST_CLIPS:
         return f"a correlation needs {LEAST_CLIPS} clips with a score and a judgement, and there are {len(scores)}"
-    if (scores == scores[0]).all():
-        return "the scores are all the same"
     if (ratings == ratings[0]).all():
         return "the judgements are all the same"
+    if (scores == scores[0]).all():
+        return "the scores are all the same"
     return None
 
 

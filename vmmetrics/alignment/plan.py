@@ -80,7 +80,9 @@ def plan_of(study: Study, resamples: int, seed: int) -> Plan:
     """Make a study ready; where it does not say which metric faces which dimension, each faces all."""
     judged = dict.fromkeys([*study.ratings, *study.preferences])
     facing = study.facing or {metric: tuple(judged) for metric in study.scores}
-    unknown = [f"{metric}: there are no scores of this name" for metric in facing if metric not in study.scores]
+    sides = {"scores": study.scores, "judgements": judged}
+    unknown = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
+    unknown += [f"{metric}: there are no scores of this name" for metric in facing if metric not in study.scores]
     unknown += [
         f"{metric} × {dimension}: there are no judgements of this name"
         for metric, faced in facing.items()

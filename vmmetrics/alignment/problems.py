@@ -7,8 +7,27 @@ from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import Any
 
-from vmmetrics.alignment.results import Difference, Estimate, Grouped, PairAlignment, StudyReport
+from vmmetrics.alignment.results import (
+    Ablation,
+    Agreement,
+    Ceiling,
+    Difference,
+    Estimate,
+    Grouped,
+    NameBaseline,
+    PairAlignment,
+    PreferenceAccuracy,
+    StudyReport,
+)
 
+_KINDS: dict[type, str] = {
+    NameBaseline: "name of the model",
+    Difference: "difference",
+    Ceiling: "human ceiling",
+    Agreement: "agreement of raters",
+    PreferenceAccuracy: "preferences",
+    Ablation: "ablation",
+}
 _SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
 _NAMED = 4  # subjects of one line; the others are counted
 
@@ -31,7 +50,8 @@ def problems_of(report: StudyReport) -> tuple[str, ...]:
         by_note: dict[str, list[str]] = {}
         for where, note in _missing(part):
             by_note.setdefault(note, []).append(where)
-        about = " × ".join(str(getattr(part, name)) for name in _SUBJECT if hasattr(part, name))
+        kind = f"{_KINDS[type(part)]}, " if type(part) in _KINDS else ""
+        about = kind + " × ".join(str(getattr(part, name)) for name in _SUBJECT if hasattr(part, name))
         for note, statistics in by_note.items():
             lines.setdefault((tuple(statistics), note), []).append(about)
     return tuple(_line(subjects, where, note) for (where, note), subjects in lines.items())
