@@ -89,6 +89,14 @@ def test_claims_come_first_and_everything_is_there(html: str) -> None:
     assert report.agreements[0].disputed[0].clip in said
 
 
+def test_many_claims_are_folded_but_all_there() -> None:
+    study, report = make_degenerate()
+    claims = tuple(f"claim number {number}." for number in range(30))
+    html = to_html(study, replace(report, claims=claims))
+    assert all(claim in html for claim in claims)
+    assert html.index(claims[0]) < html.index("18 more") < html.index(claims[12])
+
+
 def test_tables_have_the_numbers(html: str) -> None:
     report = make_report(make_study(metrics=("cas", "mss")))
     rows = {row[0].strip(): row for row in Page(html).tables[0] if row}

@@ -154,6 +154,7 @@ def test_latex_environments_and_braces_are_closed() -> None:
     bare = code.replace(r"\{", "").replace(r"\}", "")
     assert bare.count("{") == bare.count("}")
     assert not re.search(r"(?<!\\)[#%]", bare)
+    assert code.isascii()
 
 
 def test_the_terminal_shows_the_numbers_in_120_columns() -> None:

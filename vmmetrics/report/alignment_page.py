@@ -31,6 +31,7 @@ _TERMS = {
     "model's name": "Guesses each clip's rating from other clips of the same model, and never opens the clip.",
     "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these.",
 }
+_CLAIMS_SHOWN = 12  # what stands above the fold of a screen
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -64,7 +65,9 @@ def _opening(report: StudyReport) -> Iterator[str]:
     yield f"<header><h1>{TITLE}</h1>"
     yield f'<p class="hint">{text(matching_lines(report).lines[0])}</p></header>'
     if report.claims:
-        yield f'<section class="claims"><h3>What the data supports</h3>{_list(report.claims)}</section>'
+        first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
+        rest = f"<details><summary>{len(more)} more</summary>{_list(more)}</details>" if more else ""
+        yield f'<section class="claims"><h3>What the data supports</h3>{_list(first)}{rest}</section>'
     if report.problems:
         yield f"<section><h3>What could not be computed</h3>{_list(report.problems)}</section>"
     terms = "".join(f"<dt>{text(term)}</dt><dd>{text(meaning)}</dd>" for term, meaning in _TERMS.items())

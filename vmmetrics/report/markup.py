@@ -6,7 +6,7 @@ _TEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "–": "--", "−": "$-$", "×": r"$\times$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\rightarrow$",
-    "…": r"\ldots{}", "α": r"$\alpha$", "κ": r"$\kappa$", "ρ": r"$\rho$", "τ": r"$\tau$",
+    "…": r"\ldots{}", "α": r"$\alpha$", "κ": r"$\kappa$", "Δ": r"$\Delta$", "ρ": r"$\rho$", "τ": r"$\tau$",
 }  # fmt: skip
 _SPECIAL_IN_MARKDOWN = frozenset(r"\`*_{}[]<>|#&~$")
 """What starts markup anywhere in a line, in GitHub's dialect (which has formulas between dollars)."""
