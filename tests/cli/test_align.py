@@ -108,6 +108,7 @@ def test_a_run_against_ratings(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
         (["scores.csv", "ratings.csv", "--format", "excel"], "Expected one of long"),
         (["scores.csv", "ratings.csv", "--scale", "1", "3"], "expected a rating from 1 to 3"),
         (["scores.csv", "ratings.csv", "--out", "scores.csv"], "cannot be made"),
+        (["scores.csv", "ratings.csv", "--out", "."], "holds other files"),
         ([".", "ratings.csv"], "is no run directory"),
     ],
 )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
 
+_MATCHING = "matching.json"
 _NAMED = 5  # clips that the report names of those that only one side knows
 
 
@@ -116,8 +117,11 @@ def _make_folder(out: Path) -> None:
     """Before the figures are worked out, so that a folder that cannot be written costs no waiting."""
     try:
         out.mkdir(parents=True, exist_ok=True)
+        others = any(out.iterdir()) and not (out / _MATCHING).exists()
     except OSError as error:
         raise typer.BadParameter(f"{out}: cannot be made: {error.strerror or error}", param_hint="--out") from error
+    if others:
+        raise typer.BadParameter(f"{out} holds other files and no report; choose an empty folder", param_hint="--out")
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
@@ -127,7 +131,7 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
         for name, text in _texts(study, report):
             write_atomically(out / name, text.encode("utf-8", "backslashreplace"))
         write_json(out / "report.json", report.to_json())
-        write_json(out / "matching.json", _matching(study))
+        write_json(out / _MATCHING, _matching(study))
         _write_pictures(out, study, report)
     except OSError as error:
         raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}", param_hint="--out") from error
@@ -177,5 +181,5 @@ def _point(study: Study, out: Path | None, messages: Console) -> None:
     if out is not None:
         messages.print(Text(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures"))
     if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
-        where = "--out DIR writes them to matching.json" if out is None else f"{out}/matching.json"
+        where = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
         messages.print(Text(f"all clips that only one side knows: {where}"), soft_wrap=True)

@@ -50,6 +50,11 @@ def test_a_name_that_could_be_two_clips_is_an_error_that_names_them() -> None:
         match_names(["1.gif", "1.mp4"], ["1"], sides=("left", "right"))
 
 
+def test_one_name_that_could_be_two_clips_is_an_error_among_others_that_are_clear() -> None:
+    with pytest.raises(SetupError, match=r"1.mp4, 1.gif \(scores\) and 1 \(ratings\)"):
+        match_names(["1.mp4", "1.gif", "2.mp4"], ["1", "2"])
+
+
 def test_names_of_models() -> None:
     assert matched(["Wan2.1", "Wan2.2"], ["wan2.2", "wan2.1"]) == {"Wan2.1": "wan2.1", "Wan2.2": "wan2.2"}
     assert matched(["OpenSora-v1.2"], ["OpenSora v1.2"], of_models=True) == {"OpenSora-v1.2": "OpenSora v1.2"}

@@ -116,6 +116,14 @@ def test_a_column_of_another_name() -> None:
     assert study.matching.matched == 4
 
 
+def test_a_rater_of_other_clips_is_left_out_and_said() -> None:
+    ratings = {"clip": ["a", "b", "c"], "rater": ["x", "x", "y"], "q": [1, 2, 3]}
+    study = read_study({"clip": ["a", "b"], "mss": [1, 2]}, ratings)
+    assert study.raters["q"] == ("x",)
+    assert study.ratings["q"].tolist() == [[1], [2]]
+    assert "q: rated none of the matched clips: y" in study.matching.notes
+
+
 def test_two_clips_and_one_clip() -> None:
     two = read_study({"clip": ["a", "b"], "mss": [1, None]}, {"clip": ["a", "b"], "q": [1, 2]})
     np.testing.assert_array_equal(two.scores["mss"], [1, np.nan])

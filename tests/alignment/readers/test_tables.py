@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,7 @@ def test_numbers() -> None:
     assert to_number("failed") != to_number("failed")  # NaN
     assert math.isnan(to_number(None) or 0.0)
     assert to_number("good") is None and to_number(True) is None
+    assert to_number(Decimal("2.5")) == 2.5 and to_number(10**400) is None and to_number([1]) is None
     table = read_table(
         {"clip": ["a", "b", "c"], "x": ["1", "n/a", "inf"], "y": ["1", "2", "bad"], "z": ["p", "q", ""]}, "s"
     )

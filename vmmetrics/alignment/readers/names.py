@@ -50,7 +50,7 @@ def match_names(
         sides: What to call the two lists in messages.
 
     Raises:
-        SetupError: Several names are equal in the way that is needed to find any, and folders do not tell them apart.
+        SetupError: A name could be several of the other list, and nothing stricter tells which.
     """
     left_over = (
         {index: _parts(name) for index, name in enumerate(first)},
@@ -75,7 +75,7 @@ def match_names(
                 how[_where(depth, deepest) + words] += 1
                 told_by_folder |= len(key) > 1
                 del left_over[0][left[0]], left_over[1][right[0]]
-            if clashes and not pairs:
+            if clashes:
                 raise SetupError(_clash_message(clashes))
         if told_by_folder:
             break

@@ -19,7 +19,7 @@ from vmmetrics.alignment.readers.scores import Scores, is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Preferences, Study
 from vmmetrics.errors import SetupError
-from vmmetrics.types import FloatArray
+from vmmetrics.types import BoolArray, FloatArray
 
 FORMATS = (*FORMS, *RELEASED)
 """What ``format`` may be."""
@@ -202,7 +202,7 @@ def _study(
 ) -> Study:
     clips = tuple(scores.clips[row] for row in match.scores)
     prompts, models, told = _groups(scores, judged, match, clips)
-    rows = list(match.judged)
+    ratings, raters, silent = _ratings(judged, match)
     preferences, lost = _preferences(judged, match)
     lost_note = [f"{lost} preferences name a clip without scores and were left out"] if lost else []
     matched = f"Clips matched by {', '.join(f'{how} ({number})' for how, number in match.how.how)}"
@@ -211,17 +211,33 @@ def _study(
         prompts=prompts,
         models=models,
         scores={metric: column[list(match.scores)] for metric, column in scores.values.items()},
-        ratings={dimension: values[rows] for dimension, values in judged.ratings.items()},
-        raters=judged.raters,
+        ratings=ratings,
+        raters=raters,
         preferences=preferences,
         facing=facing,
         matching=Matching(
             matched=len(clips),
             scores_only=_rest(scores.clips, match.scores),
             ratings_only=_rest(judged.clips, match.judged),
-            notes=(matched, *notes, *told, *lost_note),
+            notes=(matched, *notes, *told, *silent, *lost_note),
         ),
     )
+
+
+def _ratings(
+    judged: Judgements, match: _Matched
+) -> tuple[dict[str, FloatArray], dict[str, tuple[str, ...]], list[str]]:
+    """Ratings of the matched clips, without raters who rated none of them."""
+    ratings, raters, notes = {}, {}, []
+    for dimension, all_values in judged.ratings.items():
+        values, names = all_values[list(match.judged)], judged.raters[dimension]
+        said: BoolArray = ~np.isnan(values).all(axis=0)
+        if names and said.any() and not said.all():
+            silent = [name for name, spoke in zip(names, said, strict=True) if not spoke]
+            notes.append(f"{dimension}: rated none of the matched clips: {', '.join(silent)}")
+            values, names = values[:, said], tuple(n for n, spoke in zip(names, said, strict=True) if spoke)
+        ratings[dimension], raters[dimension] = values, names
+    return ratings, raters, notes
 
 
 def _rest(names: Sequence[str], taken: Sequence[int]) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def _parquet_structs(path: Path) -> set[str]:
         raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
     try:
         schema = pq.read_schema(path)
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
     return {field.name for field in schema if pa.types.is_struct(field.type)}
 

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +73,15 @@ def read_json(path: Path) -> tuple[Any, tuple[str, ...]]:
     """
     text, notes = _text(path)
     try:
-        if path.suffix.lower() in {".jsonl", ".ndjson"}:
-            return [json.loads(line) for line in text.split("\n") if line.strip()], notes
-        try:
-            return json.loads(text), notes
-        except ValueError:  # released files call JSON Lines .json
-            return [json.loads(line) for line in text.split("\n") if line.strip()], notes
+        return (_lines(text) if path.suffix.lower() in {".jsonl", ".ndjson"} else json.loads(text)), notes
     except (ValueError, RecursionError) as error:
+        with contextlib.suppress(ValueError, RecursionError):  # released files call JSON Lines .json
+            return _lines(text), notes
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
+
+
+def _lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def to_number(cell: Any) -> float | None:
@@ -88,17 +90,16 @@ def to_number(cell: Any) -> float | None:
         return math.nan
     if isinstance(cell, bool | np.bool_):
         return None
-    if isinstance(cell, int | float | np.integer | np.floating):
-        return float(cell)
     if isinstance(cell, str):
-        text = cell.strip()
-        if text.casefold() in _BLANKS:
+        cell = cell.strip()
+        if cell.casefold() in _BLANKS:
             return math.nan
-        try:
-            return float(text)
-        except ValueError:
-            return None
-    return None
+    elif not isinstance(cell, int | float | Decimal | np.integer | np.floating):
+        return None
+    try:
+        return float(cell)
+    except (ValueError, OverflowError):
+        return None
 
 
 def numbers(table: Table, column: str, *, wanted: bool = False) -> FloatArray | None:
@@ -245,7 +246,7 @@ def _of_parquet(path: Path) -> Table:
         raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
     try:
         read = pq.ParquetFile(path).read()
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
     simple = {field.name for field in read.schema if not pa.types.is_list(field.type)}
     rows = read.select([name for name in read.column_names if name in simple]).to_pylist()
