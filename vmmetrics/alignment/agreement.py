@@ -11,7 +11,7 @@ from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
 from vmmetrics.alignment.icc import icc_statistic
 from vmmetrics.alignment.kappa import MAX_CATEGORIES, are_categories, cohen_statistic, fleiss_statistic
 from vmmetrics.alignment.outlying import disputed_clips, outlying_raters
-from vmmetrics.alignment.resampling import Statistic, estimate, sampled, with_note
+from vmmetrics.alignment.resampling import Statistic, estimate, finite, sampled, with_note
 from vmmetrics.alignment.results import Agreement, Estimate
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray
@@ -57,7 +57,7 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     Returns:
         The figures; those that cannot be computed have a note instead of a value.
     """
-    ratings = study.ratings[dimension]
+    ratings = finite(study.ratings[dimension])
     twice = (~np.isnan(ratings)).sum(axis=1) >= 2
     panel = _Panel(ratings, study.prompts, resamples, seed).only(twice)
     raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
-from vmmetrics.alignment.resampling import Statistic, estimate, sampled
+from vmmetrics.alignment.resampling import Statistic, estimate, finite, sampled
 from vmmetrics.alignment.results import Ceiling, Estimate
 from vmmetrics.alignment.spearman_statistics import (
     group_count,
@@ -47,7 +47,7 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     Returns:
         The figures; those that cannot be computed have a note instead of a value.
     """
-    ratings = study.ratings[dimension]
+    ratings = finite(study.ratings[dimension])
     twice = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
     names = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
     if not twice.size:

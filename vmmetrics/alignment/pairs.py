@@ -58,7 +58,7 @@ def pairs_of(study: Study, dimension: str, seed: int) -> Pairs:
         return Pairs(none, none, none, source)
     mean = study.mean_rating(dimension)
     of_prompt: dict[str, list[int]] = {}
-    for clip in np.flatnonzero(~np.isnan(mean)):
+    for clip in np.flatnonzero(np.isfinite(mean)):
         of_prompt.setdefault(study.prompts[clip], []).append(int(clip))
     rng = np.random.default_rng(seed)
     chosen: list[tuple[int, int]] = []

@@ -11,7 +11,7 @@ import numpy as np
 from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, bootstrapped, two_sided_p
 from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, MODEL_FOLDS, FittedCombination, folds_of, standardised
 from vmmetrics.alignment.pairs import Pairs, pairs_of, share_statistic
-from vmmetrics.alignment.resampling import sampled
+from vmmetrics.alignment.resampling import alike, finite, sampled
 from vmmetrics.alignment.results import Estimate, PreferenceAccuracy
 from vmmetrics.alignment.study import IntArray, Study
 from vmmetrics.types import FloatArray
@@ -67,10 +67,10 @@ def measure_preferences(
     pairs = pairs_of(study, dimension, seed)
     folds = folds_of(study.prompts, FOLDS, seed)
     bench = _Bench(dimension, pairs, folds, study.prompts, resamples, seed, ties)
-    found = [bench.judge(metric, differences(study.scores[metric], pairs), _NO_SCORE) for metric in metrics]
+    found = [bench.judge(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
-    z = standardised([study.scores[metric] for metric in metrics])
+    z = standardised([finite(study.scores[metric]) for metric in metrics])
     found.append(bench.judge(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
     found.append(bench.judge(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
@@ -124,17 +124,21 @@ def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
     return float(thresholds[allowed[np.argmax(total[allowed])]])
 
 
-def accuracy_estimate(
+def accuracy_estimates(
     credits_: FloatArray, pairs: Pairs, prompts: Sequence[str], resamples: int, seed: int, undefined: str
-) -> Estimate:
-    """Mean of (M,) credits with its interval over prompts; p against ½, which a toss gets."""
-    counted = int((~np.isnan(credits_)).sum())
-    if not counted:
-        return Estimate(None, note=undefined)
-    statistic, names = share_statistic(pairs, credits_[:, None], prompts)
-    found, samples = sampled(statistic, names, resamples, seed)
-    p = two_sided_p(samples[:, 0] - _CHANCE) if len(names) > 1 else None
-    return bootstrapped(float(found[0]), samples[:, 0], n=counted, prompts=len(names), p=p)
+) -> list[Estimate]:
+    """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
+    found = [Estimate(None, note=undefined)] * credits_.shape[1]
+    for columns in alike(credits_):
+        counted = int((~np.isnan(credits_[:, columns[0]])).sum())
+        if not counted:
+            continue
+        statistic, names = share_statistic(pairs, credits_[:, columns], prompts)
+        values, samples = sampled(statistic, names, resamples, seed)
+        for column, value, drawn in zip(columns, values, samples.T, strict=True):
+            p = two_sided_p(drawn - _CHANCE) if len(names) > 1 else None
+            found[column] = bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
+    return found
 
 
 def differences(scores: FloatArray, pairs: Pairs) -> FloatArray:
@@ -170,7 +174,7 @@ class _Bench:
         if 0 < counted.sum() < wanted:
             parts.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
         undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
-        accuracy = accuracy_estimate(credits_, pairs, self.prompts, self.resamples, self.seed, undefined)
+        (accuracy,) = accuracy_estimates(credits_[:, None], pairs, self.prompts, self.resamples, self.seed, undefined)
         return PreferenceAccuracy(
             name=name,
             dimension=self.dimension,

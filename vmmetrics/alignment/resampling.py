@@ -13,6 +13,7 @@ import numpy as np
 
 from vmmetrics.alignment.bootstrap import bootstrapped, draws
 from vmmetrics.alignment.results import Estimate
+from vmmetrics.alignment.study import IntArray
 from vmmetrics.types import FloatArray
 
 Statistic = Callable[[FloatArray], FloatArray]
@@ -65,6 +66,19 @@ def estimate(
     if np.isnan(found):
         return Estimate(None, n=n, note=undefined)
     return bootstrapped(float(found), values, n=n, prompts=len(set(prompts)))
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """The same with NaN, which stands for missing, in place of infinities, which no rank or mean can hold."""
+    cleared: FloatArray = np.where(np.isfinite(values), values, np.nan)
+    return cleared
+
+
+def alike(columns: FloatArray) -> list[IntArray]:
+    """Groups of columns of (N, K) that are NaN in the same rows, which can share their bootstrap samples."""
+    _, group = np.unique(np.isnan(columns), axis=1, return_inverse=True)
+    group = group.ravel()
+    return [np.flatnonzero(group == number) for number in range(group.max(initial=-1) + 1)]
 
 
 def with_note(figure: Estimate, note: str | None) -> Estimate:

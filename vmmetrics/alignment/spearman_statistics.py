@@ -18,11 +18,12 @@ def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:
     """Spearman's ρ over all clips.
 
     Args:
-        first: (N,), NaN where missing; clips that either lacks are left out.
-        second: Likewise.
+        first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
+        second: (N,) likewise.
 
     Returns:
-        (B, N) weights to (B, 1); NaN where fewer than three clips have both or one of the two is constant.
+        (B, N) weights to (B, K), (B, 1) for one column; NaN where fewer than three clips have both or one of the two is
+        constant.
     """
     return within_statistic(first, second, ("all",) * len(first))
 
@@ -31,22 +32,23 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
     """Mean over groups of Spearman's ρ inside each.
 
     Args:
-        first: (N,), NaN where missing; clips that either lacks are left out.
-        second: Likewise.
+        first: (N,) or (N, K), NaN where missing; clips that either side lacks are left out, of K columns if any does.
+        second: (N,) likewise.
         groups: (N,) group of each clip; clips of group "" are in none.
 
     Returns:
-        (B, N) weights to (B, 1); groups of under three clips or without a ρ are left out of the mean, NaN where none
+        (B, N) weights to (B, K); groups of under three clips or without a ρ are left out of the mean, NaN where none
         has one.
     """
-    kept, segments = _segments(~np.isnan(first) & ~np.isnan(second), groups)
+    columns = first[:, None] if first.ndim == 1 else first
+    kept, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
     if not kept.size:
-        return lambda weights: np.full((len(weights), 1), np.nan)
-    column, target = code(first[kept], segments), code(second[kept], segments)
+        return lambda weights: np.full((len(weights), columns.shape[1]), np.nan)
+    coded, target = [code(column[kept], segments) for column in columns.T], code(second[kept], segments)
 
     def statistic(weights: FloatArray) -> FloatArray:
-        inside = weighted_spearman([column], target, weights[:, kept].astype(np.int64))[0]
-        return mean_of_defined(inside)[:, None]
+        inside = weighted_spearman(coded, target, weights[:, kept].astype(np.int64))
+        return mean_of_defined(inside).T
 
     return statistic
 
@@ -91,10 +93,10 @@ def _segments(known: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArr
 
 
 def mean_of_defined(values: FloatArray) -> FloatArray:
-    """(B,) means of the rows of (B, G) without their NaN; NaN for rows of nothing else."""
+    """(..., G) to the means over the last axis without their NaN; NaN where there is nothing else."""
     there = ~np.isnan(values)
-    counts = there.sum(axis=1)
-    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=1) / np.maximum(counts, 1), np.nan)
+    counts = there.sum(axis=-1)
+    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=-1) / np.maximum(counts, 1), np.nan)
     return means
 
 

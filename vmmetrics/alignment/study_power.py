@@ -21,6 +21,7 @@ from vmmetrics.alignment.power import (
     power_of,
     smallest_within_model,
 )
+from vmmetrics.alignment.resampling import finite
 from vmmetrics.alignment.results import Power
 from vmmetrics.alignment.spearman_statistics import spearman_statistic
 from vmmetrics.alignment.study import Study
@@ -54,11 +55,11 @@ def measure_power(
         first: A correlation.
         second: Another, to be told from it; both between −1 and 1.
     """
-    ratings = study.ratings[dimension]
+    ratings = finite(study.ratings[dimension])
     mean = study.mean_rating(dimension)
     rated = np.flatnonzero(np.isfinite(mean))
     prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
-    scores = [study.scores[metric][rated] for metric in metrics]
+    scores = [finite(study.scores[metric])[rated] for metric in metrics]
     between, how = _between(scores, first, second)
     each = Counter(prompts).values()
     clustered = sum(count**2 for count in each) / max(1, rated.size)
