@@ -40,6 +40,9 @@ def probe(
     invariances: Annotated[
         str | None, typer.Option(help="Some of the harmless changes, or none. Default: all.")
     ] = None,
+    harmless_strengths: Annotated[
+        str | None, typer.Option(help="Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
+    ] = None,
     rates: Annotated[bool, typer.Option(help="Look for the lowest frame rate of each metric.")] = True,
     seconds: Annotated[float | None, typer.Option(help="Taken from the middle of every clip. Default: all.")] = None,
     short_side: Annotated[int | None, typer.Option(help="Larger clips are made this small, pixels.")] = None,
@@ -60,7 +63,9 @@ def probe(
     Running the same command again goes on where it stopped; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
     """
+    given = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}
     plan = _plan(
+        **given,
         defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
         seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
     )  # fmt: skip
