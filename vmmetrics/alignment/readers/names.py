@@ -76,7 +76,7 @@ def match_names(
                 told_by_folder |= len(key) > 1
                 del left_over[0][left[0]], left_over[1][right[0]]
             if clashes:
-                raise SetupError(_clash_message(clashes))
+                raise SetupError(_clash_message(sorted(clashes)))
         if told_by_folder:
             break
     return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))

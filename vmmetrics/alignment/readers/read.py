@@ -231,7 +231,7 @@ def _ratings(
     ratings, raters, notes = {}, {}, []
     for dimension, all_values in judged.ratings.items():
         values, names = all_values[list(match.judged)], judged.raters[dimension]
-        said: BoolArray = ~np.isnan(values).all(axis=0)
+        said: BoolArray = np.logical_not(np.isnan(values).all(axis=0))
         if names and said.any() and not said.all():
             silent = [name for name, spoke in zip(names, said, strict=True) if not spoke]
             notes.append(f"{dimension}: rated none of the matched clips: {', '.join(silent)}")
