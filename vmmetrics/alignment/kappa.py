@@ -66,8 +66,9 @@ def _pair_columns(first: FloatArray, second: FloatArray, values: FloatArray) -> 
 
 
 def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
-    """(B, 2) plain and weighted κ from (B, 2V + 3) sums."""
-    shares = sums / np.maximum(sums[:, -1:], 1)
+    """(B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
+    clips = sums[:, -1:]
+    shares = np.divide(sums, clips, out=np.full(sums.shape, np.nan), where=clips > 0)  # none in common: no κ
     first, second = shares[:, : values.size], shares[:, values.size : -3]
     agree, apart = shares[:, -3], shares[:, -2]
     apart_by_chance = first @ values**2 + second @ values**2 - 2 * (first @ values) * (second @ values)
