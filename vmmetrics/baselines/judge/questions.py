@@ -21,8 +21,8 @@ DIMENSIONS = {
         "blur or smearing from frame to frame? 5 clean throughout, 3 disturbed now and then, 1 disturbed all along."
     ),
     "ois": (
-        "integrity of bodies and objects: do they keep shape, number of parts and proportions, with joints that bend as "
-        "they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
+        "integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints that bend "
+        "as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
         "null if the clip shows neither a body nor an object."
     ),
     "pas": (
@@ -30,8 +30,8 @@ DIMENSIONS = {
         "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit."
     ),
     "tcs": (
-        "continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the picture or "
-        "there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many things do."
+        "continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the picture "
+        "or there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many things do."
     ),
 }
 """What each of the five is about, in our words."""
