@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,16 @@ def test_lower_is_better(tmp_path: Path) -> None:
     np.testing.assert_array_equal(scores.values["mss"], [-0.9, -0.5, np.nan])
     np.testing.assert_array_equal(scores.values["tcs"], [np.nan, -0.25, np.nan])
     assert "Lower is better, sign turned: mss" in scores.notes
+    Table(RECORDS[1:]).to_csv(run / "scores.csv")
+    assert np.nanmax(read_scores(run / "scores.csv").values["mss"]) == -0.5
     with pytest.raises(SetupError, match="No metric ssim to turn"):
         read_scores(run, lower=["ssim"])
+
+
+def test_clips_of_one_name_from_two_roots_go_by_their_paths(tmp_path: Path) -> None:
+    records = [replace(record("1.mp4", scores={"mss": score}), path=f"/{score}/1.mp4") for score in (0.25, 0.5)]
+    scores = read_scores(write_run(tmp_path / "run", records))
+    assert dict(zip(scores.clips, scores.values["mss"], strict=True)) == {"/0.25/1.mp4": 0.25, "/0.5/1.mp4": 0.5}
 
 
 def test_sources_side_by_side() -> None:

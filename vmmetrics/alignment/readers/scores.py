@@ -22,6 +22,7 @@ from vmmetrics.types import METRICS, FloatArray
 
 _NAMED = re.compile(r"^(?P<name>[^=/\\]+)=(?P<path>.+)$", re.DOTALL)
 _SHOWN = 5  # names in a note
+_TABLES = ("scores.csv", "scores.parquet")  # of a run, which do not say of which metrics lower is better
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,11 @@ def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | Non
         if path.name == "scores.jsonl" and is_run(path.parent):
             path = path.parent
         if path.is_dir() or not path.exists():
-            table, lower = _of_run(path)
+            table, lower = _of_run(path), _lower_of(path)
             clip_column = None
         else:
             table = read_table(path, name)
+            lower = _lower_of(path.parent) if path.name in _TABLES and is_run(path.parent) else set()
     elif hasattr(source, "records") and hasattr(source, "rows"):
         table = Table(name, _record_columns(source.records))
     else:
@@ -118,25 +120,34 @@ def _split(source: str) -> tuple[str, Path]:
     return (path.resolve().name if path.is_dir() else path.stem), path
 
 
-def _of_run(path: Path) -> tuple[Table, set[str]]:
-    """The newest records of a run directory, and the metrics of which lower is better."""
-    from vmmetrics.run.directory import read_records, read_run_json
+def _of_run(path: Path) -> Table:
+    """The newest records of a run directory."""
+    from vmmetrics.run.directory import read_records
 
     if not path.exists():
         raise SetupError(f"{path}: there is no such file or run directory")
-    lower = read_run_json(path).get("lower_is_better", [])
     records = read_records(path)
     if not records:
         raise SetupError(f"{path} holds no clips yet")
     failed = sum(record.failed for record in records)
     notes = (f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part",) if failed else ()
-    return Table(str(path), _record_columns(records), notes), {str(metric) for metric in lower}
+    return Table(str(path), _record_columns(records), notes)
+
+
+def _lower_of(run: Path) -> set[str]:
+    """Metrics of a run of which lower is better."""
+    from vmmetrics.run.directory import read_run_json
+
+    lower = read_run_json(run).get("lower_is_better", [])
+    return {str(metric) for metric in lower} if isinstance(lower, list) else set()
 
 
 def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     """Records as columns; a metric that every clip lacks is a column too, so that it is not passed over in silence."""
     asked = dict.fromkeys(m for record in records for m in (*record.scores, *record.missing, *record.errors))
     of_clip = {name: [getattr(record, name) for record in records] for name in ("clip", "model", "prompt", "amplitude")}
+    if len(set(of_clip["clip"])) < len(records):  # clips of several folders, named from different roots
+        of_clip["clip"] = [record.key for record in records]
     scores = {
         metric: [None if record.error is not None else record.scores.get(metric) for record in records]
         for metric in asked
