@@ -65,7 +65,7 @@ def align(
 ) -> None:
     """Print how far people agree with scores: pooled, within prompt, within model, and against what a person reaches.
 
-    docs/ratings-formats.md has the forms of ratings. ``vmmetrics plan`` says how many clips a study needs.
+    docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
     from vmmetrics.alignment.align import align as hold_against
     from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
