@@ -71,43 +71,43 @@ def make_study(
     )
 
 
+class _Maker:
+    """Makes up estimates, no two alike."""
+
+    def __init__(self, clips: int) -> None:
+        self.rng = np.random.default_rng(11)
+        self.clips = clips
+
+    def made(self, value: float) -> Estimate:
+        half = float(self.rng.uniform(0.05, 0.2))
+        return Estimate(value, value - half, value + half, float(self.rng.uniform(0, 0.2)), self.clips)
+
+    def some(self, low: float = -0.3, high: float = 0.9) -> Estimate:
+        return self.made(float(self.rng.uniform(low, high)))
+
+    def figure(self) -> CombinationFigure:
+        return CombinationFigure(self.some(0.5, 0.9), self.some(), self.some())
+
+    def alignment(self, study: Study, metric: str, dimension: str) -> PairAlignment:
+        models, score, rating = sorted(set(study.models)), study.scores[metric], study.mean_rating(dimension)
+        rows = {model: np.array([m == model for m in study.models]) for model in models}
+        inside = {model: self.made(_spearman(score[rows[model]], rating[rows[model]])) for model in models}
+        mean = float(np.mean([e.value for e in inside.values() if e.value is not None]))
+        some = self.some
+        return PairAlignment(
+            metric, dimension, self.made(_spearman(score, rating)), some(), some(), some(),
+            Grouped(some(), {"000": some()}), Grouped(self.made(mean), inside), {model: some() for model in models},
+            Estimate(0.9, note="5 models: no interval", n=5), Estimate(0.2, 0.1, 0.3, n=1000),
+            missing=3 if metric == "cas" else 0,
+        )  # fmt: skip
+
+
 def make_report(study: Study) -> StudyReport:
-    """A report with real pooled correlations; intervals and the rest are made up, but each number is another."""
-    rng = np.random.default_rng(11)
-
-    def made(value: float, note: str | None = None) -> Estimate:
-        half = float(rng.uniform(0.05, 0.2))
-        return Estimate(value, value - half, value + half, float(rng.uniform(0, 0.2)), len(study.clips), note)
-
-    def some(low: float = -0.3, high: float = 0.9) -> Estimate:
-        return made(float(rng.uniform(low, high)))
-
-    models = sorted(set(study.models))
-
-    def figure() -> CombinationFigure:
-        return CombinationFigure(some(0.5, 0.9), some(), some())
-
-    alignments = []
-    for metric, dimensions in study.facing.items():
-        for dimension in dimensions:
-            rating = study.mean_rating(dimension)
-            pooled = _spearman(study.scores[metric], rating)
-            inside = {
-                model: made(_spearman(study.scores[metric][rows], rating[rows]))
-                for model in models
-                if (rows := np.array([m == model for m in study.models])).any()
-            }
-            mean = float(np.mean([e.value for e in inside.values() if e.value is not None]))
-            alignments.append(
-                PairAlignment(
-                    metric, dimension, made(pooled), some(), some(), some(),
-                    Grouped(some(), {"000": some()}), Grouped(made(mean), inside),
-                    {model: some() for model in models},
-                    Estimate(0.9, note="5 models: no interval", n=5),
-                    Estimate(0.2, 0.1, 0.3, n=1000),
-                    missing=3 if metric == "cas" else 0,
-                )
-            )  # fmt: skip
+    """A report with real pooled and within-model correlations; intervals and the rest are made up."""
+    maker = _Maker(len(study.clips))
+    made, some, figure, rng = maker.made, maker.some, maker.figure, maker.rng
+    models = set(study.models)
+    alignments = [maker.alignment(study, metric, d) for metric, faced in study.facing.items() for d in faced]
     names = tuple(study.scores) + tuple(study.ratings)
     columns = [*study.scores.values(), *(study.mean_rating(d) for d in study.ratings)]
     values = np.array([[_spearman(a, b) for b in columns] for a in columns])
