@@ -11,8 +11,13 @@ from typing import Any
 from vmmetrics.baselines.catalogue import BASELINES, FAMILIES, Loaded, Measure, chosen
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.perception.presets import Wanted, load_preset
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.embedded.camera import GlobalMotion
+from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.embedded.pose import BlazePose
+from vmmetrics.perception.embedded.quality import TemporalQuality
+from vmmetrics.perception.embedded.segmenter import MotionSegmenter
+from vmmetrics.perception.embedded.tracker import GridTracker
+from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.suite import ClipScores
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.video import read_clip
@@ -54,7 +59,7 @@ class BaselineSuite:
     ) -> None:
         given = given or {}
         self.metrics = chosen(names, tuple(given))
-        self._preset = load_preset("embedded", Wanted((), PROTOCOL, threads))
+        self._models = _perception()
         self._measures: dict[str, Measure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
         for name in self.metrics:
@@ -89,7 +94,7 @@ class BaselineSuite:
         return {
             "preset": PRESET,
             "protocol": PROTOCOL,
-            "models": {"flow": self._preset.description["flow"]},
+            "models": {"flow": "DIS optical flow (OpenCV)"},
             "weights": {},
             "comparable": False,
             "label": LABEL,
@@ -97,7 +102,7 @@ class BaselineSuite:
 
     def scene(self, clip: Clip) -> Scene:
         """Return the shared perception of a clip."""
-        return Scene(clip, self._preset.models)
+        return Scene(clip, self._models)
 
     def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
         """Measure one clip.
@@ -129,6 +134,18 @@ class BaselineSuite:
             except Exception as error:  # one baseline's fault must not cost the clip its other values
                 errors[name] = f"{type(error).__name__}: {error}"
         return ClipScores(scene.clip.name, results, errors, time.perf_counter() - start, scene.clip.notes)
+
+
+def _perception() -> Models:
+    """The embedded models but for those that were trained for CAS: what baselines look at, no metric of ours moves."""
+    return Models(
+        flow=DISFlow(),
+        camera=GlobalMotion(),
+        segmenter=MotionSegmenter(),
+        tracker=GridTracker(),
+        pose=BlazePose(),
+        quality=TemporalQuality(),
+    )
 
 
 def _load(place: str, given: Any, threads: int | None) -> Loaded:
