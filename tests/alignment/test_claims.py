@@ -136,6 +136,11 @@ def test_differences_seen_and_not(report: StudyReport) -> None:
     assert "68 clips of 17 prompts" in pooled
     assert inside.startswith("None of 2 pairs of metrics is told apart on motion on clips of one model")
     assert difference_claims([Difference("a", "b", "motion", NONE, NONE)], small) == []
+    steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 13)]
+    many = difference_claims([Difference(f"m{s}", "b", "motion", step, NONE) for s, step in enumerate(steps)], small)[0]
+    assert many.index("m11 above b by 0.60") < many.index("m2 above b by 0.15")
+    assert "m1 above" not in many
+    assert "2 pairs more" in many
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ LEVEL = 0.05
 """Of each test."""
 MANY_METRICS = 5
 """Metrics on one dimension from which it is said how many would pass by chance."""
+LISTED = 10
+"""Pairs of metrics told apart that are named, the widest apart first; the rest are in the table of differences."""
 _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
@@ -190,11 +192,14 @@ def difference_claims(differences: Sequence[Difference], report: StudyReport) ->
         if not known:
             continue
         dimension = known[0][0].dimension
-        apart = [_ordered(d, figure) for d, figure in known if above(figure) or below(figure)]
+        seen = [(d, figure) for d, figure in known if above(figure) or below(figure)]
+        seen.sort(key=lambda pair: -abs(_known(pair[1].value)))
+        apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
+        more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
         pairs = f"{len(known)} pair{'s' * (len(known) > 1)} of metrics"
         if apart:
             by_chance = f"; of {pairs} alike {len(known) * LEVEL:.2g} would be" if len(known) > 1 else ""
-            claims.append(f"Told apart on {dimension} {words}: {'; '.join(apart)}{by_chance}.")
+            claims.append(f"Told apart on {dimension} {words}: {'; '.join([*apart, *more])}{by_chance}.")
         width = float(np.median([(_known(figure.high) - _known(figure.low)) / 2 for _, figure in known]))
         none = "" if apart else f"None of {pairs} is told apart on {dimension} {words}. "
         claims.append(
