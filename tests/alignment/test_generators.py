@@ -11,10 +11,8 @@ from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.bootstrap import draws
-from vmmetrics.alignment.generators import model_level, name_baseline, name_predictions, permutation_p, shuffled
+from vmmetrics.alignment.generators import model_level, permutation_p, shuffled
 from vmmetrics.alignment.sample import Sample, samples_of
-
-NAN = np.nan
 
 
 def crossed(models: int = 5, spread: float = 1.0) -> Sample:
@@ -95,37 +93,6 @@ def test_shuffling_a_metric_that_is_the_model_changes_nothing() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((expected,) * 3, abs=1e-12)
 
 
-def test_name_predictions_by_hand() -> None:
-    ratings = np.array([1, 2, 4, 5, NAN, 3.0, 2.0])
-    prompts = ("p", "q", "q", "p", "p", "p", "q")
-    models = ("a", "a", "a", "b", "b", "c", "")
-    expected = [3.0, 1.0, 1.0, NAN, NAN, NAN, NAN]  # a: mean of 2 and 4, else 1; b and c: no other prompt
-    assert name_predictions(ratings, prompts, models) == pytest.approx(expected, nan_ok=True)
-
-
-def test_name_predictions_leave_the_prompt_out() -> None:
-    study = crossed_study(8, 3, seed=2)
-    ratings, prompts, models = study.mean_rating("motion"), np.array(study.prompts), np.array(study.models)
-    found = name_predictions(ratings, study.prompts, study.models)
-    for clip in range(24):
-        others = (models == models[clip]) & (prompts != prompts[clip])
-        assert found[clip] == pytest.approx(ratings[others].mean(), abs=1e-11)
-    rho = stats.spearmanr(found, ratings)
-    baseline = name_baseline(study, "motion", 50, 0)
-    assert baseline.overall.value == pytest.approx(rho.statistic, abs=1e-12)
-    assert baseline.overall.n == 24
-    inside = [stats.spearmanr(found[prompts == p], ratings[prompts == p]).statistic for p in sorted(set(prompts))]
-    assert baseline.within_prompt.value == pytest.approx(np.nanmean(inside), abs=1e-12)
-
-
-def test_equal_predictions_are_ties() -> None:
-    """Thirds summed in another order must not rank clips."""
-    ratings = np.array([7 / 3, 11 / 3, 13 / 3, 8 / 3, 13 / 3, 11 / 3, 7 / 3, 8 / 3])
-    found = name_predictions(ratings, tuple("pqrspqrs"), tuple("aaaabbbb"))
-    rounded = found.round(9)
-    assert len(set(found)) == len(set(rounded))
-
-
 @pytest.mark.parametrize(
     ("models", "why"),
     [(("",) * 6, "not known"), (("a",) * 6, "single model"), (("a", "") * 3, "single model")],
@@ -134,9 +101,8 @@ def test_no_models_and_one_model(models: tuple[str, ...], why: str) -> None:
     ratings = np.array([[1.0], [2], [3], [4], [5], [4]])
     study = study_of(ratings, {"m": np.arange(6.0)}, models=models, prompts=tuple("aabbcc"))
     sample = samples_of(study, "motion", ("m",))[0]
-    baseline = name_baseline(study, "motion", 10, 0)
-    for estimate in (baseline.overall, baseline.within_prompt, shuffled(sample, 0)[0]):
-        assert estimate.value is None and why in str(estimate.note)
+    estimate = shuffled(sample, 0)[0]
+    assert estimate.value is None and why in str(estimate.note)
     assert model_level(sample, 10, 0)[0].value is None
 
 

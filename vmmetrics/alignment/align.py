@@ -18,8 +18,9 @@ from vmmetrics.alignment.ceiling import measure_ceiling
 from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.differences import measure_differences
 from vmmetrics.alignment.exclusion import without_models
-from vmmetrics.alignment.generators import SHUFFLES, name_baseline
+from vmmetrics.alignment.generators import SHUFFLES
 from vmmetrics.alignment.matrix import correlation_matrix
+from vmmetrics.alignment.name_baseline import name_baseline
 from vmmetrics.alignment.pair_alignments import measure_alignments
 from vmmetrics.alignment.plan import Plan, plan_of
 from vmmetrics.alignment.preference import measure_preferences

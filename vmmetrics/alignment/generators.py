@@ -1,4 +1,4 @@
-"""What telling the models apart is worth: the rank of models, ratings shuffled inside them, and their names alone."""
+"""What telling the models apart is worth: the rank of models, and ratings shuffled inside them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from scipy import stats
 
 from vmmetrics.alignment.bootstrap import CONFIDENCE, bootstrapped, prompt_blocks, prompt_codes
 from vmmetrics.alignment.correlation import LEAST_CLIPS, spearman, why_undefined
-from vmmetrics.alignment.levels import overall_spearman, within_prompt
-from vmmetrics.alignment.results import Estimate, NameBaseline
+from vmmetrics.alignment.results import Estimate
 from vmmetrics.alignment.sample import Sample, snapped
-from vmmetrics.alignment.study import IntArray, Study
+from vmmetrics.alignment.study import IntArray
 from vmmetrics.types import FloatArray
 
 SHUFFLES = 1000
@@ -94,41 +93,6 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
         low, high = np.quantile(values, [tail, 1 - tail])
         estimates.append(Estimate(float(value), float(low), float(high), n=len(codes)))
     return estimates
-
-
-def name_predictions(ratings: FloatArray, prompts: Sequence[str], models: Sequence[str]) -> FloatArray:
-    """Mean rating of the clips of the same model and other prompts.
-
-    Args:
-        ratings: (N,) mean ratings, NaN where there is none.
-        prompts: (N,) prompts.
-        models: (N,) models, "" where not known.
-
-    Returns:
-        (N,) means, NaN where the model is not known or has no rated clip of another prompt.
-    """
-    model, prompt = prompt_codes(models)[0], prompt_codes(prompts)[0]
-    there = np.isfinite(ratings)
-    both = np.unique(np.stack([model, prompt]), axis=1, return_inverse=True)[1].ravel()
-    counts, sums = there.astype(np.float64), np.where(there, ratings, 0.0)
-    others = np.bincount(model, weights=counts)[model] - np.bincount(both, weights=counts)[both]
-    total = np.bincount(model, weights=sums)[model] - np.bincount(both, weights=sums)[both]
-    known = (others > 0) & np.array([name != "" for name in models], bool)
-    means = np.divide(total, others, out=np.full(len(ratings), np.nan), where=known)
-    return snapped(means)
-
-
-def name_baseline(study: Study, dimension: str, resamples: int, seed: int) -> NameBaseline:
-    """What the name of the model is worth; the intervals hold the predictions fixed."""
-    ratings = study.mean_rating(dimension)
-    if not study.has_models:
-        none = Estimate(None, note="there is a single model" if any(study.models) else _UNKNOWN)
-        return NameBaseline(dimension, none, none)
-    predicted = name_predictions(ratings, study.prompts, study.models)
-    everything = Sample(dimension, ("name of the model",), predicted[None], ratings, study.prompts, study.models)
-    sample = everything.keep(np.isfinite(predicted) & np.isfinite(ratings))
-    overall = overall_spearman(sample, resamples, seed)[0]
-    return NameBaseline(dimension, overall, within_prompt(sample, resamples, seed)[0].mean)
 
 
 def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], resamples: int, seed: int) -> FloatArray:

@@ -80,12 +80,13 @@ class PairAlignment:
 
 @dataclass(frozen=True, slots=True)
 class NameBaseline:
-    """What knowing nothing but the name of the model is worth: a clip is given the mean rating of its model's others.
+    """What knowing only the name of the model is worth: a clip is given a mean rating of its model's other clips.
 
     Attributes:
         dimension: The dimension.
-        overall: Pooled Spearman; the clips of the same prompt are left out of the mean, so no rating predicts itself.
-        within_prompt: Mean Spearman among clips of one prompt, likewise.
+        overall: Pooled Spearman; the means are of the other half of the prompts, over splits, so that no rating
+            predicts itself and clips of one model are tied.
+        within_prompt: Mean Spearman among clips of one prompt; the means are of all other prompts.
     """
 
     dimension: str
