@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from PIL import Image
 
 from vmmetrics.baselines.consistency import consistency
 from vmmetrics.baselines.interpolation import interpolation_smoothness
+from vmmetrics.baselines.judge.asking import JudgeSettings, Turn
+from vmmetrics.baselines.judge.frames import show
+from vmmetrics.baselines.judge.local import LocalModel
 from vmmetrics.baselines.suite import BaselineSuite
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+
+_spec = importlib.util.spec_from_file_location("tiny_vlm", Path(__file__).with_name("tiny_vlm.py"))
+tiny_vlm = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(tiny_vlm)
 
 
 def installed(*names: str) -> bool:
@@ -197,6 +207,34 @@ def test_a_folder_without_all_weights_is_refused(tmp_path):
     save_file(weights, file, {"format": "pt"})
     with pytest.raises(SetupError, match="lacks weights"):
         BaselineSuite(["dino_consistency"], {"dino_consistency": str(tmp_path)})
+
+
+@needs_transformers
+def test_a_judge_of_transformers(tmp_path, clip):
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    tiny_vlm.write(tmp_path / "model")
+    settings = JudgeSettings(str(tmp_path / "model"), frames=2, tokens=12, cache=str(tmp_path / "cache"))
+    judge = LocalModel(settings, threads=1)
+    pictures = show(clip, 2, 64).pictures
+    reply = judge.reply([Turn("system", "Rate."), Turn("user", "How is it?", pictures)])
+    processor = AutoProcessor.from_pretrained(tmp_path / "model")
+    model = AutoModelForImageTextToText.from_pretrained(tmp_path / "model")
+    words = "system: Rate.\nuser: <image><image>How is it?\nassistant: "
+    images = [Image.open(io.BytesIO(data)) for data in pictures]
+    inputs = processor(images=images, text=words, return_tensors="pt")
+    with torch.inference_mode():
+        written = model.generate(**inputs, max_new_tokens=12, do_sample=False)[0, inputs["input_ids"].shape[1] :]
+    assert reply.text == processor.decode(written, skip_special_tokens=True)
+    assert reply.cut == (len(written) == 12)
+    suite = BaselineSuite(["vlm_judge"], {"vlm_judge": settings}, threads=1)
+    scores = suite.score_clip(clip)  # random weights answer in random letters
+    assert len(scores.missing) == 5
+    assert all("unusable" in reason for reason in scores.missing.values())
+    assert suite.parts["judge_cas"]["weights"]["model.safetensors"]
+    with pytest.raises(SetupError, match="not readable"):
+        LocalModel(JudgeSettings(str(tmp_path / "cache")))
 
 
 @needs_torch

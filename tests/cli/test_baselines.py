@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+
+_place = Path(__file__).parents[1] / "baselines" / "judge_server.py"
+_spec = importlib.util.spec_from_file_location("judge_server", _place)
+assert _spec and _spec.loader
+judge_server = sys.modules["judge_server"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(judge_server)
 
 Captured = pytest.CaptureFixture[str]
 
@@ -45,6 +54,60 @@ def test_exit_codes(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
         assert vmmetrics("baselines", clips, *wrong) == 2
         assert said in capsys.readouterr().err
     assert vmmetrics("baselines", "nowhere") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--weights", "raft"], "NAME=PATH"),
+        (["--weights", "dover=x.pth"], "NAME=PATH"),
+        (["--judge-url", "http://x/v1"], "need --judge"),
+        (["--judge", "m", "--judge-url", "http://x/v1?key=1"], "without a key"),
+        (["--only", "vlm_judge"], "--judge MODEL"),
+        (["--only", "ssim", "--weights", "raft=x.pth"], "leaves out raft"),
+        (["--judge", "nowhere/model"], "not found at"),
+    ],
+)
+def test_what_models_need_is_said(
+    options: list[str], said: str, vmmetrics: Any, clips: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vmmetrics.baselines.judge.local.require", lambda *_: None)
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoModelForImageTextToText=0, AutoProcessor=0))
+    assert vmmetrics("baselines", clips, *options) == 2
+    assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert not Path("vmmetrics-runs").exists()
+
+
+def test_a_judge_beside_the_others(
+    vmmetrics: Any, clips: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-in-the-environment-alone")
+    monkeypatch.setenv("VMMETRICS_WEIGHTS", str(tmp_path / "cache" / "weights"))
+    refusal = judge_server.completion("I'm sorry, I can't help with that.")
+    script = judge_server.Script([judge_server.good(), refusal])
+    url, stop = judge_server.serve(script)
+    judge = ["--judge", "some-model", "--judge-url", url, "--judge-frames", "2", "--judge-key-env", "MY_KEY"]
+    command = ["baselines", clips, "--only", "vlm_judge,ssim", *judge, "--out", "run"]
+    assert vmmetrics(*command) == 0
+    shown = capsys.readouterr().out
+    assert "JUDGE_CAS missing in 1 of 3 clips: the judge refused to rate the clip" in shown
+    assert len(script.requests) == 2  # a clip of one frame is not shown
+    assert script.requests[0][0]["Authorization"] == "Bearer sk-in-the-environment-alone"
+    assert vmmetrics(*command) == 0
+    assert vmmetrics(*command[:-1], "another") == 0  # what was answered is known
+    stop()
+    assert len(script.requests) == 2
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert any("judge" in file.parts for file in files)
+    assert not [file for file in files if b"environment-alone" in file.read_bytes()]
+
+
+def test_help_names_them_all(vmmetrics: Any, capsys: Captured) -> None:
+    from vmmetrics.baselines.catalogue import CPU, FAMILIES
+
+    assert vmmetrics("baselines", "--help") == 0
+    shown = "".join(capsys.readouterr().out.replace("│", " ").split())
+    assert all(item.name in shown for item in (*CPU, *FAMILIES))
 
 
 def test_there_is_nothing_to_draw(vmmetrics: Any, clips: Path, capsys: Captured) -> None:

@@ -39,7 +39,11 @@ def baselines(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Baselines wanted, by name; may be given again. Default: all that need no download."),
+        typer.Option(
+            help="Some of ssim, frame_difference, temporal_flickering, flow_magnitude, warping_error, "
+            "forward_backward_error, track_survival, brisque, niqe (the default, which needs no download), raft, "
+            "clip_consistency, dino_consistency, film_smoothness, vlm_judge."
+        ),
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -128,6 +132,9 @@ def _settings(names: tuple[str, ...] | None, given: Mapping[str, Any], reading: 
 
     try:
         metrics = chosen(names, tuple(given))
+        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
+        if idle:
+            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
         options = tuple(reading_options(**reading).items())
         return BaselineSettings(metrics=metrics, reading=options, given=tuple(given.items()))
     except ValueError as error:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.baselines.adapters.files import find, hashes, prepare_device, require, versions
+from vmmetrics.baselines.adapters.files import find, hashes, model_from_folder, prepare_device, require, versions
 from vmmetrics.baselines.catalogue import Loaded
 from vmmetrics.baselines.consistency import consistency
 from vmmetrics.baselines.measures import ONE_FRAME
-from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import IMAGENET_MEAN, IMAGENET_STD
 from vmmetrics.types import FloatArray, MetricResult
@@ -44,7 +43,7 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
 
     what = "a folder with a CLIP model of transformers, such as openai/clip-vit-base-patch32"
     path = find("clip_consistency", given, "clip-vit-base-patch32", what)
-    network = _from_folder(CLIPVisionModelWithProjection, path, ("clip", "clip_vision_model"))
+    network = model_from_folder(CLIPVisionModelWithProjection, path, ("clip", "clip_vision_model"))
     prepared = _Pictures("bicubic", True, CLIP_MEAN, CLIP_STD)
     return _loaded(
         "clip_consistency", path, prepared, network, lambda net, x: net(pixel_values=x).image_embeds, threads
@@ -62,7 +61,7 @@ def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Load
 
     what = "a folder with a DINO model of transformers, such as facebook/dino-vitb16"
     path = find("dino_consistency", given, "dino-vitb16", what)
-    network = _from_folder(ViTModel, path, ("vit",), add_pooling_layer=False)
+    network = model_from_folder(ViTModel, path, ("vit",), add_pooling_layer=False)
     prepared = _Pictures("bilinear", False, tuple(IMAGENET_MEAN.tolist()), tuple(IMAGENET_STD.tolist()))
 
     def encode(net: Any, pictures: Any) -> Any:
@@ -95,24 +94,6 @@ class _Pictures:
             pictures = pictures[:, :, top : top + SIDE, left : left + SIDE]
         mean, std = (torch.tensor(v, device=device).view(3, 1, 1) for v in (self.mean, self.std))
         return (pictures.clamp(0, 1) - mean) / std
-
-
-def _from_folder(kind: Any, path: Path, types: tuple[str, ...], **options: Any) -> Any:
-    """A model of one kind from a folder, without any network and without any code of the folder's."""
-    from transformers import AutoConfig
-
-    try:
-        config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-        if config.model_type not in types:
-            raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
-        model, found = kind.from_pretrained(
-            path, local_files_only=True, trust_remote_code=False, output_loading_info=True, **options
-        )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise SetupError(f"{path}: not readable as a model of transformers: {error}") from error
-    if found["missing_keys"]:
-        raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
-    return model.eval()
 
 
 def _loaded(

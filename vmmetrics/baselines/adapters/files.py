@@ -14,6 +14,8 @@ from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError
 from vmmetrics.run.provenance import version_of
 
+_LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
+
 INSTALL = "pip install 'vmmetrics[baselines]'"
 """What brings every package that these baselines need."""
 
@@ -61,7 +63,7 @@ def hashes(path: Path) -> dict[str, str]:
     """SHA-256 of a file, or of every file of weights and configuration in a folder, by name."""
     if path.is_file():
         return {path.name: _sha256(path)}
-    files = sorted(f for f in path.iterdir() if f.is_file() and f.suffix in (".json", ".safetensors", ".bin", ".txt"))
+    files = sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
     return {file.name: _sha256(file) for file in files}
 
 
@@ -84,6 +86,33 @@ def read_state(path: Path) -> Mapping[str, Any]:
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise SetupError(f"{path}: expected weights by name, as torchvision publishes them")
     return state
+
+
+def model_from_folder(kind: Any, path: Path, types: tuple[str, ...] = (), **options: Any) -> Any:
+    """Load a model of transformers from a folder, without any network and without any code of the folder's.
+
+    Args:
+        kind: Class of transformers.
+        path: The folder.
+        types: Types of model that will do, the usual one first; empty for any that the class takes.
+        options: For ``from_pretrained``.
+
+    Raises:
+        SetupError: The folder holds no such model, or not all of its weights.
+    """
+    from transformers import AutoConfig
+
+    safe = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = AutoConfig.from_pretrained(path, **safe)
+        if types and config.model_type not in types:
+            raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
+        model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise SetupError(f"{path}: not readable as a model of transformers: {error}") from error
+    if found["missing_keys"]:
+        raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
+    return model.eval()
 
 
 def prepare_device(threads: int | None) -> Any:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vmmetrics.baselines.adapters.files import find, hashes, prepare_device, require, versions
+from vmmetrics.baselines.adapters.files import find, hashes, model_from_folder, prepare_device, require, versions
 from vmmetrics.baselines.judge.asking import JudgeSettings, Reply, Turn
 from vmmetrics.errors import SetupError
 
@@ -31,12 +31,9 @@ class LocalModel:
         self._tokens = settings.tokens
         try:
             self._processor = AutoProcessor.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-            model = AutoModelForImageTextToText.from_pretrained(
-                path, local_files_only=True, trust_remote_code=False, dtype="auto"
-            )
         except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise SetupError(f"{path}: not readable as an image-text-to-text model: {error}") from error
-        self._model = model.to(self._device).eval()
+            raise SetupError(f"{path}: not readable as a processor of transformers: {error}") from error
+        self._model = model_from_folder(AutoModelForImageTextToText, path, dtype="auto").to(self._device)
         self.identity: Mapping[str, Any] = {
             "weights": hashes(path),
             "versions": versions("torch", "transformers"),
