@@ -39,11 +39,7 @@ def baselines(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Some of ssim, frame_difference, temporal_flickering, flow_magnitude, warping_error, "
-            "forward_backward_error, track_survival, brisque, niqe (the default, which needs no download), raft, "
-            "clip_consistency, dino_consistency, film_smoothness, vlm_judge."
-        ),
+        typer.Option(help="Names with commas between them. Default: those that need no download."),
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -77,7 +73,11 @@ def baselines(
     ] = None,
     allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
 ) -> None:
-    """Measure clips by baselines: SSIM, frame difference, flow, warping error, BRISQUE, NIQE and others.
+    """Measure clips by baselines, to be held against people beside our metrics.
+
+    Without any download: ssim, frame_difference, temporal_flickering, flow_magnitude, warping_error,
+    forward_backward_error, track_survival, brisque, niqe. With weights of yours: raft, clip_consistency,
+    dino_consistency, film_smoothness. With a video language model: vlm_judge.
 
     Running the same command again goes on where it stopped. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
