@@ -132,6 +132,36 @@ def test_what_vanishes_is_gone_where_it_was_and_nothing_else_is(clip, things):
     assert early.done.frames == tuple(range(len(clip) // 2))
 
 
+def test_who_a_moving_part_belongs_to_vanishes_with_it(clip, things):
+    person = np.full((36, 1, 17, 2), np.nan)
+    body = {
+        0: (0, -34),
+        5: (-6, -24),
+        6: (6, -24),
+        11: (-5, 0),
+        12: (5, 0),
+        13: (-5, 14),
+        14: (5, 14),
+        15: (-5, 28),
+        16: (5, 28),
+    }
+    for joint, place in body.items():
+        person[:, 0, joint] = np.array([40, 48]) + place
+    part = np.zeros_like(things.labels)
+    part[:, 30:46, 36:44] = 1  # of the trunk
+    gone = made("vanish", 1.0, clip, Things(part, person)).clip.frames[20] != clip.frames[20]
+    assert gone[74, 45].any() and gone[14, 40].any()  # a foot, the head
+    assert not gone[48, 90].any()
+    far = made("vanish", 1.0, clip, Things(part, np.add(person, (60, 0)))).clip.frames[20] != clip.frames[20]
+    assert not far[74, 45].any() and not far[74, 105].any()
+
+
+def test_a_limb_out_of_the_picture_cannot_be_changed(clip, things):
+    outside = Things(things.labels, np.add(things.people, (0, 90)))
+    with pytest.raises(NotApplicableError, match="nobody's"):
+        made("limb_snap", 1.0, clip, outside)
+
+
 def test_a_snapped_limb_is_where_it_was_turned_to(clip, things):
     person = things.people[:, 0]
     lit = clip.frames.copy() // 4

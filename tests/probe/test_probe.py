@@ -31,8 +31,8 @@ def test_the_smallest_strength_noticed_is_where_the_metric_turns(clips):
 
 
 def test_a_metric_that_sees_nothing_says_so(clips):
-    found = probe(clips, toy_metrics.lively, plan=Plan(defects=("blur", "standstill"), strengths=(0.1,), **QUICK))
-    curve = found.curve("lively", "blur")
+    found = probe(clips, toy_metrics.lively, plan=Plan(defects=("noise", "standstill"), strengths=(0.1,), **QUICK))
+    curve = found.curve("lively", "noise")
     assert curve.noticed is None
     assert "no change beyond chance" in curve.unnoticed
 

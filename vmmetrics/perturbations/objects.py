@@ -33,6 +33,9 @@ SNAP = 100.0
 """Degrees by which it is turned at strength 1."""
 _BEYOND = 0.6  # of the bone: hand or foot reach that far past its end
 _WIDTH = 0.5  # of the bone: width of what moves with it
+_OVERLAP = 0.2  # of the smaller: from then on a thing is taken for a part of somebody
+_PEN = ((5, 6), (11, 12), (5, 11), (6, 12), (5, 7), (7, 9), (6, 8), (8, 10), (11, 13), (13, 15), (12, 14), (14, 16))
+_ROUND = {0: 0.4, 9: 0.22, 10: 0.22, 15: 0.25, 16: 0.25}  # head, hands, feet: radius, in torso lengths
 _RIM = 0.012  # of the short side: the rim of a thing, and the error of its mask
 _FILL_SIDE = 90  # pixels; at this short side a hole is painted in
 
@@ -56,12 +59,41 @@ class Things:
 
 def vanish(frames: Frames, strength: float, things: Things) -> Frames:
     """The largest thing is gone from the middle of the clip on; below strength 1 it shows through."""
-    return _painted_out(frames, _largest(things), strength, np.arange(len(frames)) >= len(frames) // 2)
+    return _painted_out(frames, _whole(things), strength, np.arange(len(frames)) >= len(frames) // 2)
 
 
 def appear(frames: Frames, strength: float, things: Things) -> Frames:
     """The largest thing is not there up to the middle of the clip."""
-    return _painted_out(frames, _largest(things), strength, np.arange(len(frames)) < len(frames) // 2)
+    return _painted_out(frames, _whole(things), strength, np.arange(len(frames)) < len(frames) // 2)
+
+
+def _whole(things: Things) -> NDArray[np.bool_]:
+    """Return the (T, H, W) mask of the largest thing, and of who it is part of: often only a part of somebody moves."""
+    mask = _largest(things)
+    whole = mask.copy()
+    for person in range(things.people.shape[1]):
+        figure = np.stack([_figure(joints, mask.shape[1:]) for joints in things.people[:, person]])
+        if (figure & mask).sum() > _OVERLAP * min(figure.sum(), mask.sum()):
+            whole |= figure
+    return whole
+
+
+def _figure(joints: FloatArray, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return the (H, W) mask of somebody with these 17 joints, drawn with a thick pen; empty where not seen."""
+    drawn = np.zeros(shape, np.uint8)
+    trunk = joints[[5, 6, 12, 11]]
+    if not np.isfinite(trunk).all():
+        return drawn.astype(bool)
+    torso = max(float(np.hypot(*(trunk[:2].mean(0) - trunk[2:].mean(0)))), 1.0)
+    cv2.fillPoly(drawn, [np.round(trunk).astype(np.int32)], 1)
+    pairs = [(a, b) for a, b in _PEN if np.isfinite(joints[[a, b]]).all()]
+    for a, b in pairs:
+        ends = [tuple(np.round(joints[i]).astype(int).tolist()) for i in (a, b)]
+        cv2.line(drawn, ends[0], ends[1], 1, max(1, round(0.3 * torso)))
+    for joint, size in _ROUND.items():
+        if np.isfinite(joints[joint]).all():
+            cv2.circle(drawn, tuple(np.round(joints[joint]).astype(int).tolist()), round(size * torso), 1, -1)
+    return drawn.astype(bool)
 
 
 def _largest(things: Things) -> NDArray[np.bool_]:
@@ -162,7 +194,8 @@ def _limb_in_view(frames: Frames, fps: float, things: Things) -> tuple[FloatArra
     for person in range(things.people.shape[1]):
         for ends in LIMBS.values():
             bones = things.people[:, person, list(ends)]
-            sizes = np.hypot(*np.moveaxis(bones[:, 1] - bones[:, 0], -1, 0))
+            inside = ((bones >= 0) & (bones < (frames.shape[2], frames.shape[1]))).all((1, 2))
+            sizes = np.where(inside, np.hypot(*np.moveaxis(bones[:, 1] - bones[:, 0], -1, 0)), np.nan)
             for start in range(2, len(frames) - length - 1):
                 least = float(sizes[start : start + length].min())  # NaN where it is not seen throughout
                 if least >= LEAST_BONE * short_side(frames) and (best is None or least > best[0]):

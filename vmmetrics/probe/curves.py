@@ -11,7 +11,7 @@ from vmmetrics.perturbations import DEFECTS
 from vmmetrics.probe.results import Curve, MetricFacts, Point, Specificity
 from vmmetrics.probe.scores import Scores
 from vmmetrics.run.statistics import Mean, mean_with_interval
-from vmmetrics.types import FloatArray
+from vmmetrics.types import METRICS, FloatArray
 
 LEAST_CLIPS = 4
 """Clips below which no interval is given: of three, every resample has one sign a quarter of the time by chance."""
@@ -79,5 +79,6 @@ def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defec
             effects[found.metric] = last.mean / noise
     ranked = dict(sorted(effects.items(), key=lambda item: -abs(item[1])))
     owner = DEFECTS[defect].owner
-    first = None if owner is None or owner not in ranked else next(iter(ranked)) == owner
+    ours = [name for name in ranked if name in METRICS]
+    first = None if owner is None or owner not in ranked else ours[0] == owner
     return Specificity(defect, owner, ranked, first)

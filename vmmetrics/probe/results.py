@@ -93,7 +93,8 @@ class Specificity:
         defect: The defect.
         owner: Metric that ought to notice.
         effects: Metric to mean change in units of its noise, the largest first; metrics without a value are left out.
-        owner_first: Whether the owner is moved most; None where the owner was not probed or has no value.
+        owner_first: Whether the owner is moved most of the five, each of which ought to notice something else; None
+            where the owner was not probed or has no value.
     """
 
     defect: str

@@ -91,6 +91,8 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         return fewer, {}
     things = _things(work.task, work.sha256, plan) if needs_things(kind) else None
     made = perturbation(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
+    if not made.done.frames:
+        raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
     return made.clip, {"changed": list(made.done.frames), "breaks": list(made.done.breaks)}
 
 

@@ -26,6 +26,7 @@ from vmmetrics.report.alignment_canvas import (
     hexadecimal,
 )
 from vmmetrics.report.probe_tables import short
+from vmmetrics.types import METRICS
 
 FULL_COLOUR = 10.0
 """Changes of so many times the noise and more have the full colour."""
@@ -65,7 +66,8 @@ def heatmap(report: ProbeReport) -> Figure:
     for y, row in enumerate(rows):
         for x, name in enumerate(names):
             _cell(axes, x, y, values[y, x], name == row.owner)
-    axes.set_xticks(range(len(names)), [short(n) for n in names], rotation=40, ha="left", rotation_mode="anchor")
+    heads = [f"{short(m.name)} ({m.clips})" for m in report.metrics]
+    axes.set_xticks(range(len(names)), heads, rotation=40, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(rows)), [row.defect for row in rows])
     axes.tick_params(length=0)
@@ -75,15 +77,18 @@ def heatmap(report: ProbeReport) -> Figure:
     for y in range(1, len(rows)):
         if owners[y] != owners[y - 1]:
             axes.axhline(y - 0.5, color="white", linewidth=3)
+    ours = sum(name in METRICS for name in names)
+    if 0 < ours < len(names):
+        axes.axvline(ours - 0.5, color="white", linewidth=5)
     bar = figure.colorbar(mesh, ax=axes, shrink=0.5, aspect=24, pad=0.01)
     marks = (-10, -3, -1, 0, 1, 3, 10)
     bar.set_ticks(list(np.sign(marks) * np.log1p(np.abs(marks)) / np.log1p(FULL_COLOUR)),
-                  labels=[f"{m:+d}" if m else "0" for m in marks])  # fmt: skip
+                  labels=[f"{m:+d}".replace("-", "−") if m else "0" for m in marks])  # fmt: skip
     bar.set_label("mean change, in units of the metric's own noise")
     bar.outline.set_visible(False)
     at = max(report.strengths)
     axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that ought to notice. "
-                    "Bold: noticed. Grey: no score.", color=FAINT, loc="left")  # fmt: skip
+                    "Bold: noticed. Grey: no score. In brackets: clips scored.", color=FAINT, loc="left")  # fmt: skip
     noticed = {(c.metric, c.defect) for c in report.curves if c.noticed is not None}
     for text in axes.texts:
         x, y = (round(v) for v in text.get_position())
@@ -132,8 +137,7 @@ def curves(report: ProbeReport) -> Figure:
         axes.yaxis.set_major_formatter(lambda v, _: f"{v:g}".replace("-", "−"))
     handles = [Line2D([], [], color=c, linestyle=d, label=short(name)) for name, (c, d) in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(7, len(handles)), fontsize=8)
-    figure.supylabel("mean change, in units of the metric's noise", fontsize=9)
-    figure.supxlabel("strength", fontsize=9)
+    figure.supylabel("mean change, in units of the metric's noise, against strength", fontsize=9)
     return figure
 
 

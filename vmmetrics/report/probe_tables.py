@@ -61,7 +61,7 @@ def _effects(report: ProbeReport) -> Grid:
         first = {True: "yes", False: "no", None: NONE}[found.owner_first]
         rows.append((found.defect, short(found.owner or NONE), *cells, first))
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
-    notes = ("*: the metric that ought to notice; the last column says whether it moves most",)
+    notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
     heads = ("defect", "owner", *map(short, names), "owner first")
     return Grid(f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes)
 
