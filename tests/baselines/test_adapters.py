@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from vmmetrics.baselines.consistency import consistency
+from vmmetrics.baselines.fragments import fragments, stretches
 from vmmetrics.baselines.interpolation import interpolation_smoothness
 from vmmetrics.baselines.judge.asking import JudgeSettings, Turn
 from vmmetrics.baselines.judge.frames import show
@@ -33,6 +34,7 @@ def installed(*names: str) -> bool:
 
 needs_torch = pytest.mark.skipif(not installed("torch"), reason="needs torch")
 needs_torchvision = pytest.mark.skipif(not installed("torch", "torchvision"), reason="needs torchvision")
+needs_dover = pytest.mark.skipif(not installed("torch", "dover"), reason="needs the dover package")
 needs_transformers = pytest.mark.skipif(not installed("torch", "transformers"), reason="needs transformers")
 
 
@@ -73,10 +75,10 @@ def test_interpolation_by_hand():
         interpolation_smoothness(frames[:2], average)
 
 
-@pytest.mark.parametrize("family", ["raft", "clip_consistency", "dino_consistency", "film_smoothness"])
+@pytest.mark.parametrize("family", ["raft", "clip_consistency", "dino_consistency", "film_smoothness", "dover"])
 def test_what_is_missing_is_named(family, tmp_path, monkeypatch):
     monkeypatch.setenv("VMMETRICS_WEIGHTS", str(tmp_path))
-    with pytest.raises(SetupError, match=rf"vmmetrics\[baselines\]|{tmp_path}.*--weights {family}=PATH"):
+    with pytest.raises(SetupError, match=rf"vmmetrics\[baselines\]|{tmp_path}.*--weights {family}=PATH|VQAssessment"):
         BaselineSuite([family])
 
 
@@ -89,6 +91,44 @@ def test_a_judge_has_to_be_named():
 def clip(translated) -> Clip:
     frames = translated(4, (2, 1))
     return Clip(frames, np.arange(4) / 8, 8.0)
+
+
+def test_fragments_by_hand():
+    rows, columns = np.mgrid[:300, :460]
+    frames = np.stack([rows % 256, columns % 256, (rows + columns) % 256], -1).astype(np.uint8)[None]
+    found = fragments(frames)
+    assert found.shape == (1, 224, 224, 3)
+    for i, j in ((0, 0), (2, 5), (6, 6)):  # cells of 42 x 65 pixels, pieces in their middle
+        top, left = 42 * i + 5, 65 * j + 16
+        piece = found[0, 32 * i : 32 * i + 32, 32 * j : 32 * j + 32]
+        assert (piece == frames[0, top : top + 32, left : left + 32]).all()
+    assert (fragments(frames[:, :224, :224]) == frames[:, :224, :224]).all()
+    assert fragments(np.full((2, 100, 160, 3), 7, np.uint8)).shape == (2, 224, 224, 3)  # 224 x 358 first
+
+
+@needs_dover
+def test_dover_sees_what_its_own_code_sees(tmp_path, translated):
+    import torch
+    from dover.datasets import UnifiedFrameSampler, get_spatial_fragments
+    from dover.models import DOVER
+
+    torch.manual_seed(0)
+    options = {"divide_head": True, "vqa_head": {"in_channels": 768, "hidden_channels": 64}}
+    backbone = {"technical": {"type": "swin_tiny_grpb", "checkpoint": True, "pretrained": None}}
+    network = DOVER(backbone=backbone, backbone_preserve_keys="technical", **options)
+    torch.save({**network.state_dict(), "aesthetic_head.x": torch.zeros(1)}, tmp_path / "DOVER.pth")
+    texture = np.pad(translated(5, (4, 2)), ((0, 0), (0, 80), (0, 32), (0, 0)), mode="reflect")  # 224 pixels a side
+    places = UnifiedFrameSampler(32, 1, 2, 1)(5)  # too short and too small for anything to be drawn at random
+    assert places.tolist() == stretches(5)[0].tolist()
+    view = get_spatial_fragments(torch.from_numpy(texture[places].transpose(3, 0, 1, 2).copy()).float())
+    mean, std = torch.tensor([123.675, 116.28, 103.53]), torch.tensor([58.395, 57.12, 57.375])
+    view = ((view.permute(1, 2, 3, 0) - mean) / std).permute(3, 0, 1, 2)[None]
+    expected = network({"technical": view})[0].mean().item()
+    suite = BaselineSuite(["dover"], {"dover": str(tmp_path / "DOVER.pth")})
+    assert suite.score_clip(texture, fps=8, layout="THWC").scores["dover"] == pytest.approx(expected, abs=1e-5)
+    torch.save({"a": torch.zeros(1)}, tmp_path / "DOVER.pth")
+    with pytest.raises(SetupError, match="technical branch"):
+        BaselineSuite(["dover"], {"dover": str(tmp_path / "DOVER.pth")})
 
 
 @needs_torchvision

@@ -60,7 +60,7 @@ def test_exit_codes(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
     ("options", "said"),
     [
         (["--weights", "raft"], "NAME=PATH"),
-        (["--weights", "dover=x.pth"], "NAME=PATH"),
+        (["--weights", "amt=x.pth"], "NAME=PATH"),
         (["--judge-url", "http://x/v1"], "need --judge"),
         (["--judge", "m", "--judge-url", "http://x/v1?key=1"], "without a key"),
         (["--only", "vlm_judge"], "--judge MODEL"),

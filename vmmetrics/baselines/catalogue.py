@@ -113,6 +113,12 @@ FAMILIES = (
         f"{_ADAPTERS}.film:load",
     ),
     Family(
+        "dover",
+        (Baseline("dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),),
+        "DOVER.pth, and the package",
+        f"{_ADAPTERS}.dover:load",
+    ),
+    Family(
         "vlm_judge",
         tuple(Baseline(f"judge_{key}", "level, 1..5", False, "rating by a video language model") for key in METRICS),
         "a model at an endpoint, or a folder of one",

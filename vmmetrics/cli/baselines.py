@@ -43,7 +43,7 @@ def baselines(
     ] = None,
     weights: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=PATH: weights for raft, clip_consistency, dino_consistency or film_smoothness."),
+        typer.Option(help="NAME=PATH: weights for raft, clip_consistency, dino_consistency, film_smoothness or dover."),
     ] = None,
     judge: Annotated[
         str | None, typer.Option(help="Model for vlm_judge: its name at --judge-url, or a folder for transformers.")
@@ -77,7 +77,7 @@ def baselines(
 
     Without any download: ssim, frame_difference, temporal_flickering, flow_magnitude, warping_error,
     forward_backward_error, track_survival, brisque, niqe. With weights of yours: raft, clip_consistency,
-    dino_consistency, film_smoothness. With a video language model: vlm_judge.
+    dino_consistency, film_smoothness, dover. With a video language model: vlm_judge.
 
     Running the same command again goes on where it stopped. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
