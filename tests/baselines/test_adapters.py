@@ -284,12 +284,17 @@ def test_film_from_torchscript(tmp_path):
     class Middle(torch.nn.Module):
         """Half way by averaging; refuses what FILM could not halve."""
 
+        def __init__(self) -> None:
+            super().__init__()
+            self.gain = torch.nn.Parameter(torch.ones(1))
+
         def forward(self, first: torch.Tensor, last: torch.Tensor, dt: torch.Tensor) -> torch.Tensor:
             assert first.shape[2] % 64 == 0 and first.shape[3] % 64 == 0
-            return first * (1 - dt[0, 0]) + last * dt[0, 0]
+            assert self.gain.dtype == first.dtype
+            return self.gain * (first * (1 - dt[0, 0]) + last * dt[0, 0])
 
-    path = tmp_path / "film_net_fp32.pt"
-    torch.jit.script(Middle()).save(str(path))
+    path = tmp_path / "film_net_fp16.pt"
+    torch.jit.script(Middle().half()).save(str(path))
     suite = BaselineSuite(["film_smoothness"], {"film_smoothness": str(path)})
     fade = np.stack([np.full((50, 70, 3), 20 * t, np.uint8) for t in range(5)])
     assert suite.score_clip(fade, fps=8, layout="THWC").scores == {"film_smoothness": 1}

@@ -15,8 +15,11 @@ import pytest
 from vmmetrics.baselines import suite as suite_module
 from vmmetrics.baselines.api import measure
 from vmmetrics.errors import SetupError
-from vmmetrics.run.directory import read_records
+from vmmetrics.run.directory import read_events, read_records
 from vmmetrics.run.merge import merge
+from vmmetrics.run.record import Record
+from vmmetrics.run.table import COLUMNS, Table
+from vmmetrics.types import METRICS
 
 SOME = ("ssim", "frame_difference", "brisque")
 ROOT = Path(__file__).parents[2]
@@ -81,6 +84,26 @@ def test_shards_merge(clips, tmp_path):
     assert {r.clip: r.scores for r in merged.table} == {r.clip: r.scores for r in whole}
     assert header(tmp_path / "merged")["lower_is_better"] == ["brisque", "frame_difference"]
     assert header(tmp_path / "merged")["parts"] == header(tmp_path / "whole")["parts"]
+
+
+def test_a_table_of_metrics_and_baselines_has_both():
+    mixed = Record("a", None, None, None, "embedded", "vmmetrics", {"tcs": 0.5, "ssim": 0.9}, {"niqe": "flat"})
+    table = Table([mixed])
+    assert table.metrics == ("tcs", "niqe", "ssim")
+    assert table.columns[:11] == ("clip", "model", *METRICS, "average", "amplitude", "niqe", "ssim")
+    assert (table.rows()[0]["ssim"], table.rows()[0]["niqe"], table.rows()[0]["cas"]) == (0.9, None, None)
+    assert Table([]).columns == COLUMNS
+    assert table.mean()["ssim"].mean == 0.9
+
+
+def test_events_and_parquet_know_baselines(clips, tmp_path):
+    measure(clips / "fast" / "moves.npy", only=SOME, out=tmp_path / "run")
+    (record,) = read_records(tmp_path / "run")
+    assert tuple(read_events(tmp_path / "run", record)) == tuple(sorted(SOME))
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = parquet.read_table(tmp_path / "run" / "scores.parquet")
+    assert columns["ssim"].to_pylist() == [record.scores["ssim"]]
+    assert str(columns["ssim"].type) == "double"
 
 
 def test_arrays_and_nothing_kept(translated):

@@ -36,7 +36,7 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     path = find("film_smoothness", given, "film_net_fp32.pt", "FILM as TorchScript (film_net_fp32.pt)")
     device = prepare_device(threads)
     try:
-        network = torch.jit.load(str(path), map_location=device).eval()
+        network = torch.jit.load(str(path), map_location=device).eval().float()  # half precision is none for a CPU
     except RuntimeError as error:
         raise SetupError(f"{path}: not readable as TorchScript: {error}") from error
     interpolator = Interpolator(network, device)
