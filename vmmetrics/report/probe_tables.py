@@ -14,6 +14,7 @@ from vmmetrics.report.markup import markdown
 
 NONE = "–"
 """Where there is no number."""
+_ROUNDING = 1e-9  # smaller changes are those of the last digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _harmless(report: ProbeReport) -> Grid:
     def cell(found: Invariance | None) -> str:
         if found is None:
             return NONE
-        return f"{found.mean:.3g}, {found.largest:.3g}{'' if found.within else ' !'}"
+        return f"{_amount(found.mean)}, {_amount(found.largest)}{'' if found.within else ' !'}"
 
     by_case = {(i.change, i.strength, i.metric): i for i in report.invariances}
     cases = sorted(
@@ -109,6 +110,10 @@ def _harmless(report: ProbeReport) -> Grid:
     notes = (f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale",)
     heads = ("change", *(short(m.name) for m in report.metrics))
     return Grid("Absolute change under harmless changes: mean, largest", heads, rows, notes)
+
+
+def _amount(size: float) -> str:
+    return "0" if size < _ROUNDING else f"{size:.2g}"
 
 
 def _rates(report: ProbeReport) -> Grid:
