@@ -91,10 +91,24 @@ def test_wrong_usage_ends_with_2(
     assert text in capsys.readouterr().err
 
 
-def test_a_killed_probe_goes_on_where_it_was(folder: Path, tmp_path: Path) -> None:
+def _children(parent: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def _lives(process: int) -> bool:
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children")
+
+
+@pytest.mark.skipif(not CHILDREN.exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_probe_goes_on_where_it_was(folder: Path, tmp_path: Path, jobs: int) -> None:
     arguments = [folder, "--function", "toy_metrics:slow", "--no-charts", "--no-rates", *OPTIONS, "blur,noise"]
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "vmmetrics", "probe", "--out", out, *arguments]
+    command = [sys.executable, "-m", "vmmetrics", "probe", "--out", out, "--jobs", jobs, *arguments]
     path = os.pathsep.join([str(Path(__file__).parents[2]), str(TOYS)])
     victim = subprocess.Popen(
         [str(a) for a in command], env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL,
@@ -104,8 +118,13 @@ def test_a_killed_probe_goes_on_where_it_was(folder: Path, tmp_path: Path) -> No
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 4):
         time.sleep(0.05)
+    workers = _children(victim.pid)
+    assert len(workers) >= 2 * (jobs > 1)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
+    while time.monotonic() < deadline and any(map(_lives, workers)):
+        time.sleep(0.05)
+    assert not any(map(_lives, workers))
     before = journal.read_bytes().count(b"\n")
     total = 4 * (1 + 2 + 2 * 2)  # clean, mirror and brightness, two defects at two strengths
     assert 4 <= before < total
@@ -113,6 +132,8 @@ def test_a_killed_probe_goes_on_where_it_was(folder: Path, tmp_path: Path) -> No
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     cases = [(line["clip"], line["kind"], line["strength"]) for line in lines]
     assert len(cases) == len(set(cases)) == total
+    if jobs > 1:
+        return
     whole = tmp_path / "whole"
     assert run("--out", whole, *arguments) == 0
     assert (whole / "curves.csv").read_text() == (out / "curves.csv").read_text()

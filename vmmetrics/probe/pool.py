@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from multiprocessing import connection
 from typing import Any
 
 from vmmetrics.probe.metrics import Source
@@ -49,11 +52,23 @@ def _died(work: Work) -> Line:
     return {**head(work), "error": "the worker process died on this case, most likely for using too much memory"}
 
 
+def _leave_with_parent() -> None:
+    """Have this worker end when its parent is killed; it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101  (this runs in a worker)
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _in_pool(todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int) -> Iterator[Line | Work]:
     """Yield lines; where a process dies, the cases that were in hand, and end."""
     context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
     coming = iter(todo)
-    with ProcessPoolExecutor(jobs, context) as pool:
+    with ProcessPoolExecutor(jobs, context, _leave_with_parent) as pool:
         running: dict[Future[Line], Work] = {}
         try:
             while True:
