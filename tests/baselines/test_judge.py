@@ -162,6 +162,19 @@ def test_an_endpoint_without_schemas_is_asked_in_words(judged):
     assert ["response_format" in body for _, body in requests] == [True, False]
 
 
+def test_a_model_with_options_of_its_own_is_asked_its_way(judged):
+    complaints = ("Unsupported parameter: 'max_tokens'", "'temperature' does not support 0 with this model")
+    record, requests = judged(*((400, {}, text.encode()) for text in complaints), server.good())
+    assert set(record.scores) == NAMES
+    first, second, third = (body for _, body in requests)
+    assert "max_tokens" in first and "max_tokens" not in second
+    assert second["max_completion_tokens"] == third["max_completion_tokens"] == 1024
+    assert "temperature" in second and "temperature" not in third
+    record, requests = judged((400, {}, b"max_tokens is larger than the context"), cache="other")
+    assert len(requests) == 2  # tried by its other name, then given up
+    assert "status 400" in record.errors["judge_cas"]
+
+
 @pytest.mark.parametrize(("status", "said"), [(401, "VMMETRICS_JUDGE_KEY"), (404, "status 404"), (400, "status 400")])
 def test_what_cannot_pass_is_said_at_once_and_without_the_key(judged, status, said):
     record, requests = judged((status, {}, f"bad key {KEY}".encode()))

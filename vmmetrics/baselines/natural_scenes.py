@@ -128,22 +128,13 @@ def _products(values: NDArray[np.float32], down: int, right: int) -> NDArray[np.
 
 def _cell_moments(values: NDArray[np.float32], cell: int) -> FloatArray:
     """(6, rows, columns) moments of the cells of a map."""
-    height, width = values.shape
-    rows, columns = -(-height // cell), -(-width // cell)
-    # zeros add nothing to any sum
-    whole = cv2.copyMakeBorder(values, 0, rows * cell - height, 0, columns * cell - width, cv2.BORDER_CONSTANT, value=0)
-    above = np.maximum(whole, 0)
-    below = above - whole
-    layers = (whole < 0, whole > 0, below * below, above * above, above + below)
-    means = [cv2.resize(v.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA) for v in layers]
-    count = np.outer(_lengths(height, cell), _lengths(width, cell))
-    return np.stack([count, *(cell**2 * mean.astype(np.float64) for mean in means)])
-
-
-def _lengths(size: int, cell: int) -> FloatArray:
-    """Pixels in each cell along one side.
-
-    >>> _lengths(100, 48).tolist()
-    [48.0, 48.0, 4.0]
-    """
-    return np.diff(np.append(np.arange(0, size, cell), size)).astype(np.float64)
+    starts = np.arange(0, values.shape[1], cell)
+    bands = []
+    for top in range(0, len(values), cell):  # a band at a time stays in the processor's cache
+        band = values[top : top + cell]
+        above = np.maximum(band, 0)
+        below = above - band
+        layers = (band < 0, band > 0, below * below, above * above, above + below)
+        sums = np.stack([np.full(band.shape[1], len(band)), *(layer.sum(axis=0) for layer in layers)])
+        bands.append(np.add.reduceat(sums, starts, axis=1, dtype=np.float64))
+    return np.stack(bands, axis=1)

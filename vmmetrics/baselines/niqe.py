@@ -89,4 +89,4 @@ def niqe(features: FloatArray, pristine: Pristine) -> float | None:
         return None
     apart = blocks.mean(axis=0) - pristine.mean
     spread = (np.cov(blocks, rowvar=False) + pristine.covariance) / 2
-    return float(np.sqrt(apart @ np.linalg.pinv(spread, hermitian=True) @ apart))
+    return float(np.sqrt(apart @ np.linalg.solve(spread, apart)))

@@ -25,6 +25,9 @@ TIMEOUT = 180.0
 """Seconds without a byte until a request counts as lost."""
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses that may pass: too many requests, timeouts, servers that are down or overloaded."""
+OPTIONAL = ("response_format", "max_tokens", "temperature")
+"""What not every endpoint knows. One that complains is asked without schema (the words of the question have to do), by
+the newer name of the bound on tokens, or at its own temperature."""
 LARGEST = 4_000_000
 """Bytes of a reply that are read; an answer has hundreds."""
 
@@ -61,7 +64,7 @@ class Endpoint:
         self._address = settings.url.rstrip("/") + "/chat/completions"
         self._pace = Pace(settings.per_minute)
         self._first_pause = first_pause
-        self._structured = True
+        self._unknown: set[str] = set()
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
@@ -89,10 +92,11 @@ class Endpoint:
         body = {
             "model": self._settings.model,
             "messages": [_message(turn) for turn in turns],
-            "temperature": 0,
-            "max_tokens": self._settings.tokens,
+            "max_completion_tokens" if "max_tokens" in self._unknown else "max_tokens": self._settings.tokens,
         }
-        if self._structured:
+        if "temperature" not in self._unknown:
+            body["temperature"] = 0
+        if "response_format" not in self._unknown:
             named = {"name": "ratings", "strict": True, "schema": schema()}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         headers = {"Content-Type": "application/json"}
@@ -122,9 +126,10 @@ class Endpoint:
         said = " ".join((said.replace(key, "***") if key else said).split())[:300]
         if error.code in PASSING:
             raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
-        if error.code in (400, 422) and self._structured and "response_format" in said:
-            self._structured = False  # the endpoint knows no schemas: the words of the question have to do
-            raise _PassingError(f"status {error.code}: {said}", 0.0)
+        named = [option for option in OPTIONAL if option in said and option not in self._unknown]
+        if error.code in (400, 422) and named:
+            self._unknown.update(named)
+            raise _PassingError(f"status {error.code}: {said}")
         hint = f"; set the key in {self._settings.key_variable}" if error.code in (401, 403) else ""
         raise SetupError(f"The judge at {self._address} answered with status {error.code}: {said}{hint}")
 
