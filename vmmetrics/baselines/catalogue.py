@@ -70,13 +70,11 @@ class Family:
     Attributes:
         name: What selects all of them.
         baselines: Which.
-        needs: What the user hands over, in words.
         load: ``module:function`` that takes it and returns a :class:`Loaded`.
     """
 
     name: str
     baselines: tuple[Baseline, ...]
-    needs: str
     load: str
 
 
@@ -91,37 +89,31 @@ FAMILIES = (
             Baseline("raft_warping_error", "squared intensity, 0..1", True, "Lai et al. 2018, flow by RAFT"),
             Baseline("raft_forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010, flow by RAFT"),
         ),
-        "weights of torchvision's raft_large or raft_small",
         f"{_ADAPTERS}.raft:load",
     ),
     Family(
         "clip_consistency",
         (Baseline("clip_consistency", "0..1", False, f"{_VBENCH}, background consistency"),),
-        "folder of a CLIP model of transformers",
         f"{_ADAPTERS}.encoders:load_clip",
     ),
     Family(
         "dino_consistency",
         (Baseline("dino_consistency", "0..1", False, f"{_VBENCH}, subject consistency"),),
-        "folder of a DINO model of transformers",
         f"{_ADAPTERS}.encoders:load_dino",
     ),
     Family(
         "film_smoothness",
         (Baseline("film_smoothness", "0..1", False, f"{_VBENCH}, motion smoothness, FILM for AMT"),),
-        "FILM as TorchScript",
         f"{_ADAPTERS}.film:load",
     ),
     Family(
         "dover",
         (Baseline("dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),),
-        "DOVER.pth, and the package",
         f"{_ADAPTERS}.dover:load",
     ),
     Family(
         "vlm_judge",
         tuple(Baseline(f"judge_{key}", "level, 1..5", False, "rating by a video language model") for key in METRICS),
-        "a model at an endpoint, or a folder of one",
         "vmmetrics.baselines.judge.measure:load",
     ),
 )
