@@ -14,8 +14,8 @@ from rich.console import Console
 from sample_study import make_study
 from scipy import stats
 
-from vmmetrics.alignment.align import align
 from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study_report import align
 from vmmetrics.report.alignment_charts import draw_charts
 from vmmetrics.report.alignment_page import to_html
 from vmmetrics.report.alignment_text import print_report, to_csv, to_latex, to_markdown

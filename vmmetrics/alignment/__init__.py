@@ -1,1 +1,40 @@
-"""How far people agree with a score: correlations, human ceiling, agreement, preferences, power."""
+"""How far people agree with a score: correlations, human ceiling, agreement, preferences, ablation, power.
+
+    study = read_study("runs/mine", "ratings.csv")      # or from mappings and data frames
+    report = align(study, exclude_models=("real",))
+    report.alignments, report.claims, report.to_json()
+
+The command ``vmmetrics align`` prints it; :mod:`vmmetrics.report` draws it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vmmetrics.alignment.power import plan_study
+    from vmmetrics.alignment.readers import read_study
+    from vmmetrics.alignment.results import Estimate, StudyReport
+    from vmmetrics.alignment.study import Matching, Preferences, Study
+    from vmmetrics.alignment.study_report import align
+
+# Resolved on first use, so that a study can be described without what reads and computes it.
+_HOMES = {
+    "Estimate": "vmmetrics.alignment.results",
+    "Matching": "vmmetrics.alignment.study",
+    "Preferences": "vmmetrics.alignment.study",
+    "Study": "vmmetrics.alignment.study",
+    "StudyReport": "vmmetrics.alignment.results",
+    "align": "vmmetrics.alignment.study_report",
+    "plan_study": "vmmetrics.alignment.power",
+    "read_study": "vmmetrics.alignment.readers",
+}
+
+__all__ = ["Estimate", "Matching", "Preferences", "Study", "StudyReport", "align", "plan_study", "read_study"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vmmetrics.alignment' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

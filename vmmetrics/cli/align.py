@@ -67,9 +67,9 @@ def align(
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
-    from vmmetrics.alignment.align import align as hold_against
     from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
     from vmmetrics.alignment.readers import read_study
+    from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.report.alignment_text import print_report
 
