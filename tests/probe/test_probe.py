@@ -106,6 +106,16 @@ def test_every_defect_and_harmless_change_runs_with_what_the_models_see(clips):
     assert {"limb_snap", "limb_stretch"} <= told  # gravel has no limbs
 
 
+def test_without_the_models_that_see_things_the_rest_is_probed(clips, monkeypatch):
+    def refuse(*_):
+        raise SetupError("weights are missing")
+
+    monkeypatch.setattr("vmmetrics.probe.work._find", refuse)
+    found = probe(clips[0], toy_metrics.sharpness, plan=Plan(defects=("vanish", "blur"), strengths=(1.0,), **QUICK))
+    assert [(d, "weights are missing" in why) for _, d, why in found.inapplicable] == [("vanish", True)]
+    assert found.curve("sharpness", "blur").points[0].change is not None
+
+
 def test_jobs_change_nothing(clips):
     plan = Plan(defects=("boil", "blur"), strengths=(0.5,), **QUICK)
     one, two = (probe(clips[:2], "toy_metrics:sharpness", plan=plan, jobs=jobs) for jobs in (1, 2))
