@@ -87,7 +87,7 @@ def test_a_metric_that_raises_costs_nobody_else_anything(clips):
 
 def test_what_cannot_be_done_is_said(clips):
     still = type(clips[0])(np.repeat(clips[0].frames[:1], 36, axis=0), clips[0].timestamps, 12.0, name="still")
-    found = probe([still], toy_metrics.sharpness, plan=Plan(defects=("loop", "blur"), strengths=(0.5, 1.0), **QUICK))
+    found = probe([still], toy_metrics.sharpness, plan=Plan(defects=("loop", "noise"), strengths=(0.5, 1.0), **QUICK))
     ((clip, defect, why),) = found.inapplicable
     assert (clip, defect) == ("still", "loop")
     assert "hardly anything moves" in why
