@@ -139,16 +139,16 @@ def test_going_on_does_only_what_is_new(clips, tmp_path):
         calls.append(clip.notes)
         return toy_metrics.sharpness(clip)
 
-    first = probe(clips[:2], counted, plan=Plan(defects=("blur",), strengths=(1.0,), **QUICK), out=tmp_path)
+    first = probe(clips[:2], counted, plan=Plan(defects=("noise",), strengths=(1.0,), **QUICK), out=tmp_path)
     before = len(calls)
-    assert before == 2 * 4  # clean, mirror, brightness, blur
-    again = probe(clips[:2], counted, plan=Plan(defects=("blur",), strengths=(1.0,), **QUICK), out=tmp_path)
+    assert before == 2 * 4  # clean, mirror, brightness, noise
+    again = probe(clips[:2], counted, plan=Plan(defects=("noise",), strengths=(1.0,), **QUICK), out=tmp_path)
     assert len(calls) == before
     assert again.curves == first.curves
-    probe(clips[:2], counted, plan=Plan(defects=("blur",), strengths=(0.5, 1.0), **QUICK), out=tmp_path)
+    probe(clips[:2], counted, plan=Plan(defects=("noise",), strengths=(0.5, 1.0), **QUICK), out=tmp_path)
     assert len(calls) == before + 2
     with pytest.raises(SetupError, match="another configuration"):
-        probe(clips[:2], counted, plan=Plan(defects=("blur",), seed=1, **QUICK), out=tmp_path)
+        probe(clips[:2], counted, plan=Plan(defects=("noise",), seed=1, **QUICK), out=tmp_path)
 
 
 def test_a_torn_line_is_done_again(clips, tmp_path):
