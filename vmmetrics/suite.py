@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import cas, mss, ois, pas, tcs
 from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
@@ -135,6 +136,7 @@ class Suite:
             "metrics": list(self.metrics),
             "models": dict(self._preset.description),
             "weights": dict(self._preset.weights),
+            "motion_index": INDEX_VERSION,
             "comparable": self._preset.published_models and self.protocol == "vmbench",
             "label": self.label,
         }

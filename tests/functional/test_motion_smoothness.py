@@ -90,3 +90,24 @@ def test_series_and_event_magnitude():
 def test_refuses(args, kwargs):
     with pytest.raises(ValueError, match=r"Expected .* but got"):
         motion_smoothness_score(*args, **kwargs)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30), st.floats(0.01, 0.5))
+def test_each_frame_costs_the_larger_of_drop_and_unsteadiness(frames, threshold):
+    quality, unsteady = (list(values) for values in zip(*frames, strict=True))
+    cost = [unsteady[0] ** 2 / 2]
+    for (before, _), (now, unsteadiness) in itertools.pairwise(frames):
+        cost.append(1.0 if before - now > threshold else unsteadiness**2 / 2)
+    result = motion_smoothness_score(quality, threshold=threshold, unsteadiness=unsteady)
+    assert result.score == pytest.approx(1 - sum(cost) / len(cost), abs=1e-12)
+
+
+@pytest.mark.parametrize("unsteadiness", [[0.1], [0.1, 1.2], [-0.1, 0.0], [[0.1, 0.2]]])
+def test_unsteadiness_is_a_share_per_frame(unsteadiness):
+    with pytest.raises(ValueError, match="unsteadiness"):
+        motion_smoothness_score([0.5, 0.5], unsteadiness=unsteadiness)
+
+
+def test_vmbench_takes_no_unsteadiness():
+    with pytest.raises(ValueError, match="released"):
+        motion_smoothness_score([0.5, 0.5], unsteadiness=[0.1, 0.1], protocol="vmbench")

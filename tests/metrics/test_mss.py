@@ -10,9 +10,9 @@ from vmmetrics.metrics import mss
 STEADY = [0.8] * 10
 
 
-def scene_of(quality: list[float]) -> SimpleNamespace:
+def scene_of(quality: list[float], unsteadiness: list[float] | None = None) -> SimpleNamespace:
     models = SimpleNamespace(released=None)
-    return SimpleNamespace(clip=quality, quality=np.array(quality), models=models)
+    return SimpleNamespace(clip=quality, quality=np.array(quality), models=models, unsteadiness=unsteadiness)
 
 
 def test_a_drop_costs_one_frame():
@@ -59,3 +59,16 @@ def test_one_frame_has_no_smoothness():
     result = mss.measure(scene_of([0.8]), "vmbench", None)
     assert result.score is None
     assert "one frame" in result.missing
+
+
+def test_what_is_unsteady_throughout_is_not_smooth():
+    steady = mss.measure(scene_of(STEADY, [0.0] * 10), "vmmetrics", None)
+    unsteady = mss.measure(scene_of(STEADY, [0.4] * 10), "vmmetrics", None)
+    assert steady.score == 1.0
+    assert unsteady.score == pytest.approx(1 - 0.4**2 / 2)
+    assert unsteady.events == ()
+    assert unsteady.series["unsteadiness"].tolist() == [0.4] * 10
+
+
+def test_the_released_rule_knows_no_unsteadiness():
+    assert mss.measure(scene_of(STEADY, [0.4] * 10), "vmbench", None).score == 1.0

@@ -50,8 +50,13 @@ def _clips(table: Table) -> Grid:
     grid.add_column("clip", overflow="fold")
     for metric in table.metrics:
         grid.add_column(metric.upper(), justify="right", no_wrap=True)
+    indexed = any(record.motion_index is not None for record in table)
+    if indexed:
+        grid.add_column("INDEX", justify="right", no_wrap=True)
     for record in table.records[:SHOWN_CLIPS]:
         cells = [cell(record, metric) for metric in table.metrics]
+        if indexed:
+            cells.append("-" if record.motion_index is None else f"{record.motion_index:.4f}")
         grid.add_row(Text(printable(record.clip)), *(Text(c, _STYLES.get(c, "")) for c in cells))
     return grid
 
@@ -61,13 +66,14 @@ def _means(table: Table) -> Grid:
     grid = Grid(title="mean [95 % bootstrap interval]", title_justify="left", box=SIMPLE_HEAD)
     grid.add_column("model" if table.by_model() else "", overflow="fold")
     grid.add_column("clips", justify="right")
-    for metric in table.metrics:
-        grid.add_column(metric.upper(), justify="right", no_wrap=True)
+    columns = [*table.metrics, *(["motion_index"] if "motion_index" in table.mean() else [])]
+    for metric in columns:
+        grid.add_column(metric.upper().removeprefix("MOTION_"), justify="right", no_wrap=True)
     clips = Counter(record.model for record in table)
     models = table.by_model()
     rows = [(Text(printable(model)), clips[model], means) for model, means in models.items() if len(models) > 1]
     for name, count, means in [*rows, (Text("all", "bold"), len(table), table.mean())]:
-        grid.add_row(name, str(count), *(_mean(means.get(metric)) for metric in table.metrics))
+        grid.add_row(name, str(count), *(_mean(means.get(metric)) for metric in columns))
     return grid
 
 

@@ -16,6 +16,7 @@ from vmmetrics.functional.excuses import (
     is_small_vanish,
     is_vanish_detection_error,
 )
+from vmmetrics.functional.motion_index import motion_index
 from vmmetrics.functional.motion_smoothness import (
     SMOOTHNESS_THRESHOLDS,
     SmoothnessThresholds,
@@ -38,6 +39,7 @@ __all__ = [
     "is_small_emerge",
     "is_small_vanish",
     "is_vanish_detection_error",
+    "motion_index",
     "motion_smoothness_score",
     "object_integrity_score",
     "perceptible_amplitude_score",

@@ -62,16 +62,24 @@ SMOOTHNESS_THRESHOLDS: Mapping[str, SmoothnessThresholds] = MappingProxyType(
 """The table used per protocol where no ``threshold`` is given; both are for Q-Align's video quality."""
 
 
+UNSTEADY_COST = 0.5
+"""Of a frame, where all it shows is something else in both neighbours: half of what a frame that breaks off costs. The
+square, so that real footage, at 0.1 to 0.26, loses 0.005 to 0.03 and no bound lies between steady and not."""
+
+
 def motion_smoothness_score(
     quality: ArrayLike,
     amplitude: float | None = None,
     *,
     threshold: float | None = None,
+    unsteadiness: ArrayLike | None = None,
     protocol: Protocol = "vmmetrics",
 ) -> MetricResult:
     """Motion smoothness score: one minus the share of frames whose quality breaks off.
 
     ``vmmetrics`` (the paper): MSS = 1 − (1/T) Σ_{t≥1} 1(Q(t−1) − Q(t) > τ). A drop flags the frame it leads to.
+    With ``unsteadiness`` u, which the paper has not: MSS = 1 − (1/T) Σ_t max(1(drop at t), u(t)² / 2). A clip that is
+    unsteady throughout never drops, and would be called smooth.
     ``vmbench`` (the released code): a change in either direction flags both frames of the pair.
 
     Args:
@@ -80,15 +88,19 @@ def motion_smoothness_score(
             second under ``vmmetrics``, per clip under ``vmbench``); None where it is missing.
         threshold: τ, in the unit of ``quality``; None takes it from :data:`SMOOTHNESS_THRESHOLDS` at ``amplitude``.
             Another quality model than Q-Align needs its own.
+        unsteadiness: (T,) float in 0..1, by how far what each frame shows is something else in both neighbours; None
+            where that is not known. ``vmmetrics`` alone has it.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
 
     Returns:
         Score in 0..1, 1 best; missing for one frame under ``vmmetrics`` (``vmbench`` gives 1). One event per flagged
-        frame. Series: ``quality`` and ``change`` (Q(t) − Q(t−1), NaN at frame 0).
+        frame that quality drops in. Series: ``quality``, ``change`` (Q(t) − Q(t−1), NaN at frame 0), and
+        ``unsteadiness`` where it is given.
 
     Raises:
         ValueError: If ``quality`` is empty, not (T,), NaN or outside 0..1; if ``amplitude`` or ``threshold`` is
-            negative or not finite; if ``protocol`` is unknown.
+            negative or not finite; if ``unsteadiness`` is not (T,) in 0..1, or given for ``vmbench``; if
+            ``protocol`` is unknown.
 
     References:
         VMBench (arXiv 2503.10076), motion smoothness score; released code's quirk Q16 in ``docs/protocols.md``.
@@ -120,11 +132,26 @@ def motion_smoothness_score(
     else:
         flagged = np.concatenate([[False], -change > allowed])
     series = {"quality": values, "change": np.concatenate([[np.nan], change])}
+    cost = flagged.astype(np.float64)
+    if unsteadiness is not None:
+        series["unsteadiness"] = _checked_unsteadiness(unsteadiness, len(values), protocol)
+        cost = np.maximum(cost, UNSTEADY_COST * series["unsteadiness"] ** 2)
     return MetricResult(
-        score=1 - int(flagged.sum()) / len(values),
+        score=1 - float(cost.sum()) / len(values),
         events=_events(flagged, change, allowed),
         series=MappingProxyType(series),
     )
+
+
+def _checked_unsteadiness(given: ArrayLike, frames: int, protocol: Protocol) -> FloatArray:
+    if protocol == "vmbench":
+        raise ValueError("Expected no unsteadiness under protocol 'vmbench': the released code knows none")
+    values = as_floats("unsteadiness", given, "T")
+    if len(values) != frames or values.min() < 0 or values.max() > 1:
+        raise ValueError(
+            f"Expected unsteadiness ({frames},) in 0..1 but got {values.shape}, {values.min()} to {values.max()}"
+        )
+    return values
 
 
 def _flag_both_frames(breaks: BoolArray) -> BoolArray:

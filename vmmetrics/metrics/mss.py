@@ -35,7 +35,8 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
 
     Returns:
         Score in 0..1, 1 best; missing for a single frame. The score counts the frames that quality drops in (the
-        formula); under ``"vmmetrics"`` an event also names the frames after it until the quality is back.
+        formula) and, under ``"vmmetrics"``, half of the square of each frame's unsteadiness where the preset knows
+        it; an event there also names the frames after the drop until the quality is back.
     """
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")
@@ -43,9 +44,10 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
         threshold = SMOOTHNESS_THRESHOLDS[protocol].at(amplitude)
     else:  # VMBench's amplitudes are per clip, in another unit than the bounds of the embedded table
         threshold = EMBEDDED_THRESHOLDS.at(amplitude if protocol == "vmmetrics" else None)
-    result = motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)
     if protocol == "vmbench":
-        return result
+        return motion_smoothness_score(scene.quality, amplitude, threshold=threshold, protocol=protocol)
+    unsteady = scene.unsteadiness
+    result = motion_smoothness_score(scene.quality, amplitude, threshold=threshold, unsteadiness=unsteady)
     events = (replace(e, frames=_until_back(scene.quality, e.frames[0], threshold)) for e in result.events)
     return replace(result, events=tuple(events))
 

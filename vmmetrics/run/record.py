@@ -73,6 +73,15 @@ class Record:
         """What the clip is known by within a run."""
         return self.path if self.path is not None else self.clip
 
+    @property
+    def motion_index(self) -> float | None:
+        """Overall index (:func:`vmmetrics.functional.motion_index`); None without CAS or MSS, or under ``vmbench``."""
+        from vmmetrics.functional import motion_index
+
+        if self.protocol != "vmmetrics":
+            return None  # the released scores leave 0..1
+        return motion_index({metric: score for metric, score in self.scores.items() if metric in METRICS}).score
+
     def settled(self) -> set[str]:
         """The metrics that need no more work: scored or missing."""
         return set() if self.error is not None else {*self.scores, *self.missing}

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = (
-    "clip", "model", *METRICS, "average", "amplitude", "missing", "error", "frames", "fps", "width", "height",
-    "seconds", "preset", "protocol", "prompt", "subject", "notes", "path", "sha256",
+    "clip", "model", *METRICS, "motion_index", "average", "amplitude", "missing", "error", "frames", "fps", "width",
+    "height", "seconds", "preset", "protocol", "prompt", "subject", "notes", "path", "sha256",
 )  # fmt: skip
 """Columns of ``scores.csv``."""
-NUMBERS = (*METRICS, "average", "amplitude", "fps", "seconds")
+NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
@@ -73,7 +73,7 @@ class Table(Sequence[Record]):
         return [record for record in self.records if record.failed]
 
     def mean(self, model: str | None = None) -> dict[str, Mean]:
-        """Mean and 95 % bootstrap interval by metric.
+        """Mean and 95 % bootstrap interval by metric, and of the index as ``"motion_index"``.
 
         Args:
             model: Only clips of this model; None takes all.
@@ -83,6 +83,7 @@ class Table(Sequence[Record]):
         """
         records = [r for r in self.records if model is None or r.model == model]
         means = {m: mean_with_interval([r.scores[m] for r in records if m in r.scores]) for m in self.metrics}
+        means["motion_index"] = mean_with_interval([i for r in records if (i := r.motion_index) is not None])
         return {metric: mean for metric, mean in means.items() if mean is not None}
 
     def by_model(self) -> dict[str, dict[str, Mean]]:
@@ -173,6 +174,7 @@ def _row(record: Record) -> dict[str, Any]:
         "clip": record.clip,
         "model": record.model,
         **record.scores,
+        "motion_index": record.motion_index,
         "average": _average(record),
         "amplitude": record.amplitude,
         "missing": "; ".join(f"{m}: {text}" for m, text in record.missing.items()) or None,

@@ -152,7 +152,8 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
         metric: [None if record.error is not None else record.scores.get(metric) for record in records]
         for metric in asked
     }
-    return {**of_clip, **scores}
+    index = [getattr(record, "motion_index", None) for record in records]
+    return {**of_clip, **scores, **({"motion_index": index} if any(i is not None for i in index) else {})}
 
 
 def _of_table(table: Table, name: str, metrics: Sequence[str], clip_column: str | None) -> Scores:

@@ -1,0 +1,106 @@
+"""What docs/alignment.md says of people: our metrics, the index and the baselines held against fetv-dev's ratings.
+
+    python -m benchmarks.human_alignment [--half open] [--runs RUNS]
+    python -m benchmarks.human_alignment --half sealed --why "..."     # or all; logs what it finds (benchmarks/seal.py)
+
+Scores the clips (needs ../shared) into run directories below ``--runs``, which it resumes, and prints for the generated
+clips of the chosen prompts: pooled ρ, mean ρ within a model, pooled ρ without each model at worst, their 95 % intervals
+over prompts, what a person and the name of the model reach, and the index less each other score.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import vmmetrics
+from benchmarks.first_look import LONG_CLIP_FPS, RATINGS, SHORT_CLIP_FPS, SHORT_CLIP_FRAMES
+from benchmarks.seal import halves, log
+from vmmetrics.alignment import StudyReport, align, read_study
+from vmmetrics.alignment.results import Estimate
+from vmmetrics.baselines.api import measure
+
+REAL = "real"
+DIMENSION = "temporal_quality"
+
+
+def rated(folder: Path) -> list[dict[str, str]]:
+    with (folder / "ratings.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def clips(folder: Path, rows: list[dict[str, str]]) -> list[vmmetrics.Clip]:
+    read = []
+    for row in rows:
+        path = folder / "clips" / row["clip"]
+        clip = vmmetrics.read_clip(path, assume_fps=LONG_CLIP_FPS, prompt=row["prompt"])
+        if len(clip) == SHORT_CLIP_FRAMES:
+            clip = vmmetrics.read_clip(path, assume_fps=SHORT_CLIP_FPS, prompt=row["prompt"])
+        read.append(clip)
+    return read
+
+
+def score_all(folder: Path, rows: list[dict[str, str]], runs: Path, jobs: int) -> list[Path]:
+    """Score every clip by our metrics and by the baselines; what is done already is not done again."""
+    ours, theirs = runs / "ours", runs / "baselines"
+    read = clips(folder, rows)
+    vmmetrics.score(read, out=ours, jobs=jobs)
+    measure(read, out=theirs, jobs=jobs)
+    return [ours, theirs]
+
+
+def study_of(rows: list[dict[str, str]], sources: list[Path]) -> StudyReport:
+    study = read_study([str(source) for source in sources], rows, dimensions=[DIMENSION])
+    return align(study, exclude_models=(REAL,), against="motion_index")
+
+
+def figures(report: StudyReport) -> dict[str, Any]:
+    """Per metric: clips, pooled, within model, lowest without a model."""
+    found = {}
+    for a in report.alignments:
+        without = [e.value for e in a.without_model.values() if e.value is not None]
+        found[a.metric] = {
+            "n": a.spearman.n,
+            "pooled": _listed(a.spearman),
+            "within model": _listed(a.within_model.mean),
+            "least without a model": round(min(without), 3) if without else None,
+        }
+    return found
+
+
+def _listed(estimate: Estimate) -> list[float | None]:
+    return [None if v is None else round(v, 3) for v in (estimate.value, estimate.low, estimate.high)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ratings", type=Path, default=RATINGS)
+    parser.add_argument("--runs", type=Path, default=Path("alignment-runs"))
+    parser.add_argument("--half", choices=("open", "sealed", "all"), default="open")
+    parser.add_argument("--why", help="why sealed prompts are looked at; goes into the log")
+    parser.add_argument("--jobs", type=int, default=0)
+    options = parser.parse_args()
+    if not (options.ratings / "ratings.csv").is_file():
+        raise SystemExit(f"{options.ratings} has no ratings.csv; name the folder with --ratings")
+    if options.half != "open" and not options.why:
+        raise SystemExit("say with --why what sealed prompts are looked at for: it is logged")
+    rows = rated(options.ratings)
+    opened, sealed = halves(row["prompt_id"] for row in rows)
+    sources = score_all(options.ratings, rows, options.runs, options.jobs)
+    wanted = {"open": opened, "sealed": sealed, "all": [*opened, *sealed]}[options.half]
+    report = study_of([row for row in rows if row["prompt_id"] in wanted], sources)
+    if options.half != "open":
+        code = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607
+        log(f"{options.half}: {options.why}", code.stdout.strip() or "no checkout", figures(report))
+    from vmmetrics.report.alignment_text import print_report
+
+    print_report(report, Console(width=120))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The overall index: by hand, and monotone in each score."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmmetrics.functional import motion_index
+from vmmetrics.types import METRICS
+
+SHARE = st.floats(0, 1)
+SCORES = st.fixed_dictionaries({"cas": SHARE, "mss": SHARE}, optional={"ois": SHARE, "pas": SHARE, "tcs": SHARE})
+
+
+def test_by_hand():
+    scores = {"cas": 0.36, "mss": 0.85, "ois": 0.9, "pas": 0.05, "tcs": 0.5}
+    by_hand = math.sqrt(0.36 * 0.5) * (1 - 0.2 * 0.1) * (1 - 0.05 * 0.5) * (1 - 0.2 * 0.5)
+    assert motion_index(scores).score == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_the_best_and_the_worst_clip():
+    assert motion_index(dict.fromkeys(METRICS, 1.0)).score == 1.0
+    assert motion_index(dict.fromkeys(METRICS, 0.0)).score == 0.0
+
+
+@given(SCORES, st.sampled_from(METRICS), SHARE)
+def test_never_falls_when_a_score_rises(scores, key, other):
+    if key not in scores:
+        return
+    low, high = sorted((scores[key], other))
+    assert motion_index({**scores, key: low}).score <= motion_index({**scores, key: high}).score + 1e-12
+
+
+@given(SCORES)
+def test_lies_between_0_and_1_and_what_is_missing_takes_nothing_off(scores):
+    index = motion_index(scores).score
+    assert 0 <= index <= motion_index({key: scores[key] for key in ("cas", "mss")}).score <= 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "missing"), [({"cas": 0.5}, "mss"), ({}, "cas, mss"), ({"mss": 1, "tcs": 1}, "cas")]
+)
+def test_says_what_is_missing(scores, missing):
+    assert motion_index(scores).missing == f"no score for {missing}"
+
+
+@pytest.mark.parametrize(
+    "scores", [{"cas": 1.5, "mss": 1}, {"cas": math.nan, "mss": 1}, {"cas": 1, "mss": 1, "fvd": 0.1}]
+)
+def test_refuses_what_is_no_score(scores):
+    with pytest.raises(ValueError, match="Expected"):
+        motion_index(scores)
