@@ -75,7 +75,9 @@ def test_tcs_asks_what_the_script_asks():
 def test_pas_equals_the_script(seed: int, boxes: int, size: tuple[int, int]):
     clip = noise_clip(7, 8.0, size, seed=seed % 97)
     result = pas.measure(scene_of(clip, FakeModels(seed, boxes)), "vmbench")
-    assert result.score == pytest.approx(scripts.amplitude(FakeModels(seed, boxes), clip.frames, "Horse"), rel=1e-5)
+    expected = scripts.amplitude(FakeModels(seed, boxes), clip.frames, "Horse")
+    # A difference of two amplitudes of about one diagonal, each of which the script rounds to float32.
+    assert result.score == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert result.amplitude == result.score
 
 
