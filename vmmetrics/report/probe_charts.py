@@ -177,7 +177,10 @@ def minfps(report: ProbeReport) -> Figure:
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(
-        "minFPS, frames a second: a dot per clip, the bar their median\n"
-        "open: no lower rate could be tried; red: the score leaves the tolerance at the first lower rate"
+        "minFPS, frames a second: a dot per clip, the bar their median\nopen: no lower rate could be tried; "
+        "red: the first lower rate already leaves the tolerance",
+        fontsize=8,
+        color=FAINT,
+        loc="left",
     )
     return figure
