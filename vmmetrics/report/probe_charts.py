@@ -98,7 +98,7 @@ def heatmap(report: ProbeReport) -> Figure:
 
 def _cell(axes: Axes, x: int, y: int, value: float, owner: bool) -> None:
     if owner:
-        axes.add_patch(Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, edgecolor=INK, linewidth=1.4))
+        axes.add_patch(Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, edgecolor=INK, linewidth=1.4, zorder=3))
     if np.isfinite(value):
         text = f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
         colour = "white" if abs(value) > 0.7 * FULL_COLOUR else "black"
