@@ -85,8 +85,9 @@ class Look:
 
     Attributes:
         frame: Index of the frame.
-        gain: Rows of a grid over the frame: by how much the logarithm of the odds of a worse verdict falls with that
-            part left out; what lies above 0 speaks against the motion. A part the model did not see has 0.
+        gain: Rows of a grid over the frame: this moment's share of how much the logarithm of the odds of a worse
+            verdict falls with that part left out of the view; what lies above 0 speaks against the motion. A part the
+            model did not see has 0.
         reason: What kind of evidence counts most in this view, in words.
     """
 

@@ -17,7 +17,7 @@ SCORES = st.fixed_dictionaries({"cas": SHARE, "mss": SHARE}, optional={"ois": SH
 
 def test_by_hand():
     scores = {"cas": 0.36, "mss": 0.85, "ois": 0.9, "pas": 0.05, "tcs": 0.5}
-    by_hand = math.sqrt(0.36 * 0.5) * (1 - 0.2 * 0.1) * (1 - 0.05 * 0.5) * (1 - 0.2 * 0.5)
+    by_hand = (0.36**2 * 0.5) ** (1 / 3) * (1 - 0.2 * 0.1) * (1 - 0.05 * 0.5) * (1 - 0.2 * 0.5)
     assert motion_index(scores).score == pytest.approx(by_hand, abs=1e-12)
 
 

@@ -95,9 +95,9 @@ def test_refuses(args, kwargs):
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30), st.floats(0.01, 0.5))
 def test_each_frame_costs_the_larger_of_drop_and_unsteadiness(frames, threshold):
     quality, unsteady = (list(values) for values in zip(*frames, strict=True))
-    cost = [unsteady[0] ** 2 / 2]
+    cost = [unsteady[0] ** 2]
     for (before, _), (now, unsteadiness) in itertools.pairwise(frames):
-        cost.append(1.0 if before - now > threshold else unsteadiness**2 / 2)
+        cost.append(1.0 if before - now > threshold else unsteadiness**2)
     result = motion_smoothness_score(quality, threshold=threshold, unsteadiness=unsteady)
     assert result.score == pytest.approx(1 - sum(cost) / len(cost), abs=1e-12)
 

@@ -65,7 +65,7 @@ def test_what_is_unsteady_throughout_is_not_smooth():
     steady = mss.measure(scene_of(STEADY, [0.0] * 10), "vmmetrics", None)
     unsteady = mss.measure(scene_of(STEADY, [0.4] * 10), "vmmetrics", None)
     assert steady.score == 1.0
-    assert unsteady.score == pytest.approx(1 - 0.4**2 / 2)
+    assert unsteady.score == pytest.approx(1 - 0.4**2)
     assert unsteady.events == ()
     assert unsteady.series["unsteadiness"].tolist() == [0.4] * 10
 

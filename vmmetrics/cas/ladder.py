@@ -8,7 +8,7 @@ to the motion tells them apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -121,7 +121,14 @@ def cut_window(frames: Frames, fps: float, look: Look, start: float) -> Frames:
 
 
 def members(
-    group: int, source: str, clean: Frames, look: Look, beside: Beside, seed: int, drawn: int | None = None
+    group: int,
+    source: str,
+    clean: Frames,
+    look: Look,
+    beside: Beside,
+    seed: int,
+    drawn: int | None = None,
+    defects: Sequence[str] = DEFECTS,
 ) -> Iterator[Member]:
     """Yield the members of a group.
 
@@ -133,6 +140,7 @@ def members(
         beside: Other footage in the same look, for harmless changes.
         seed: Everything random.
         drawn: How many rungs to draw from all defects; None yields every rung of every defect.
+        defects: Those that are defects in this source.
     """
     motion = float(np.abs(np.diff(clean.astype(np.int16), axis=0)).mean()) if len(clean) > 1 else 0.0
 
@@ -142,7 +150,7 @@ def members(
     yield member(CLEAN, 0, clean)
     for number, (name, change) in enumerate(HARMLESS.items()):
         yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
-    visible = [n for n in DEFECTS if n not in TIMINGS or motion >= LEAST_MOTION]
+    visible = [n for n in defects if n not in TIMINGS or motion >= LEAST_MOTION]
     rungs = [(name, rung) for name in visible for rung in range(1, RUNGS + 1)]
     if drawn is not None:
         rungs = [rungs[i] for i in np.random.default_rng([seed, 2000]).permutation(len(rungs))[:drawn]]

@@ -21,6 +21,7 @@ from vmmetrics.cas.sources import listed_sources
 from vmmetrics.weights import weights_folder
 
 RENDERS = 6
+FLUIDS = 24
 SAMPLES = 2
 FOOTAGE = Path(__file__).resolve().parents[3] / "shared" / "real-clips"
 KEPT = Path("cas-ladder")
@@ -28,7 +29,7 @@ KEPT = Path("cas-ladder")
 
 def measured_ladder(footage: Path, kept: Path, processes: int) -> Table:
     """Return the whole ladder, measured; what lies in ``kept`` is not measured again."""
-    return measure_groups(plan(listed_sources(footage, RENDERS), SAMPLES), None, kept, processes)
+    return measure_groups(plan(listed_sources(footage, RENDERS, FLUIDS), SAMPLES), None, kept, processes)
 
 
 def main() -> None:

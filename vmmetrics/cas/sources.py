@@ -11,6 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from vmmetrics.cas.fluids import render_fluid
 from vmmetrics.cas.renders import render
 from vmmetrics.errors import SetupError
 from vmmetrics.perturbations.warps import Frames
@@ -28,14 +29,16 @@ class Source:
     Attributes:
         name: What folds are held out by.
         load: Returns its frames (T, H, W, 3) uint8 and their number per second.
+        fluid: Whether it shows what keeps no shape: there melting and the like are no defect.
     """
 
     name: str
     load: Callable[[], tuple[Frames, float]]
+    fluid: bool = False
 
 
-def listed_sources(footage: Path, renders: int) -> list[Source]:
-    """Return the listed footage in ``footage`` and that many renders.
+def listed_sources(footage: Path, renders: int, fluids: int = 0) -> list[Source]:
+    """Return the listed footage in ``footage``, that many renders, and that many renders of fluids.
 
     Raises:
         SetupError: A file is missing or is not the one that was listed.
@@ -48,7 +51,9 @@ def listed_sources(footage: Path, renders: int) -> list[Source]:
         if hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"]:
             raise SetupError(f"{path} is not the file that {LIST.name} lists")
     real = [Source(entry["name"], _Footage(footage / entry["file"])) for entry in entries]
-    return real + [Source(f"render-{seed:02d}", _Render(seed)) for seed in range(renders)]
+    rendered = [Source(f"render-{seed:02d}", _Render(seed)) for seed in range(renders)]
+    flowing = [Source(f"fluid-{seed:02d}", _Fluid(seed), fluid=True) for seed in range(fluids)]
+    return real + rendered + flowing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +75,11 @@ class _Render:
 
     def __call__(self) -> tuple[Frames, float]:
         return render(self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fluid:
+    seed: int
+
+    def __call__(self) -> tuple[Frames, float]:
+        return render_fluid(self.seed)

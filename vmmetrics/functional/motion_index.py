@@ -9,8 +9,8 @@ from vmmetrics.types import METRICS, MetricResult
 
 VERSION = "1"
 """Of the formula and its constants; goes with every index that is stored."""
-SMOOTHNESS_SHARE = 0.5
-"""Weight of MSS beside CAS in the geometric mean: none is known to be worth more."""
+SMOOTHNESS_SHARE = 1 / 3
+"""Weight of MSS beside CAS in the geometric mean: CAS weighs many kinds of evidence, MSS two."""
 LEAST_SMOOTHNESS = 0.7
 """MSS of the least smooth clips (the 5 % quantile of generated clips): the scale that CAS uses in full starts here."""
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
@@ -23,7 +23,7 @@ PLAIN_MOTION = 0.1
 def motion_index(scores: Mapping[str, float]) -> MetricResult:
     """Overall index of motion quality, version 1.
 
-    index = CAS^(1/2) · m^(1/2) · Π_k (1 − d_k (1 − s_k)), with m = (MSS − 0.7) / 0.3 held within 0..1 and a floor, over
+    index = CAS^(2/3) · m^(1/3) · Π_k (1 − d_k (1 − s_k)), with m = (MSS − 0.7) / 0.3 held within 0..1 and a floor, over
     the k of OIS, TCS and min(PAS / 0.1, 1) that have a score: what cannot be judged takes nothing off. It never falls
     when any score rises. Weights are round numbers; docs/alignment.md has what the index is worth.
 
@@ -37,10 +37,10 @@ def motion_index(scores: Mapping[str, float]) -> MetricResult:
         ValueError: If a key is no metric or a score is not in 0..1.
 
     Example:
-        >>> motion_index({"cas": 0.64, "mss": 1.0}).score
-        0.8
-        >>> round(motion_index({"cas": 0.64, "mss": 1.0, "tcs": 0.5}).score, 4)
-        0.72
+        >>> round(motion_index({"cas": 0.512, "mss": 1.0}).score, 4)
+        0.64
+        >>> round(motion_index({"cas": 0.512, "mss": 1.0, "tcs": 0.5}).score, 4)
+        0.576
         >>> motion_index({"mss": 1.0}).missing
         'no score for cas'
     """

@@ -62,11 +62,6 @@ SMOOTHNESS_THRESHOLDS: Mapping[str, SmoothnessThresholds] = MappingProxyType(
 """The table used per protocol where no ``threshold`` is given; both are for Q-Align's video quality."""
 
 
-UNSTEADY_COST = 0.5
-"""Of a frame, where all it shows is something else in both neighbours: half of what a frame that breaks off costs. The
-square, so that real footage, at 0.1 to 0.26, loses 0.005 to 0.03 and no bound lies between steady and not."""
-
-
 def motion_smoothness_score(
     quality: ArrayLike,
     amplitude: float | None = None,
@@ -78,8 +73,9 @@ def motion_smoothness_score(
     """Motion smoothness score: one minus the share of frames whose quality breaks off.
 
     ``vmmetrics`` (the paper): MSS = 1 − (1/T) Σ_{t≥1} 1(Q(t−1) − Q(t) > τ). A drop flags the frame it leads to.
-    With ``unsteadiness`` u, which the paper has not: MSS = 1 − (1/T) Σ_t max(1(drop at t), u(t)² / 2). A clip that is
-    unsteady throughout never drops, and would be called smooth.
+    With ``unsteadiness`` u, which the paper has not: MSS = 1 − (1/T) Σ_t max(1(drop at t), u(t)²). A clip that is
+    unsteady throughout never drops, and would be called smooth; the square keeps cheap what footage has too (0.1 to
+    0.3).
     ``vmbench`` (the released code): a change in either direction flags both frames of the pair.
 
     Args:
@@ -135,7 +131,7 @@ def motion_smoothness_score(
     cost = flagged.astype(np.float64)
     if unsteadiness is not None:
         series["unsteadiness"] = _checked_unsteadiness(unsteadiness, len(values), protocol)
-        cost = np.maximum(cost, UNSTEADY_COST * series["unsteadiness"] ** 2)
+        cost = np.maximum(cost, series["unsteadiness"] ** 2)
     return MetricResult(
         score=1 - float(cost.sum()) / len(values),
         events=_events(flagged, change, allowed),

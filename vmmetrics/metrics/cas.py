@@ -66,11 +66,13 @@ def worst_part(looks: Sequence[Look], size: tuple[int, int]) -> Event | None:
         looks: Where the model looked.
         size: Width and height of the clip in pixels.
     """
-    best = max(looks, key=lambda look: float(np.max(look.gain)), default=None)
-    if best is None or np.max(best.gain) < LEAST_GAIN:
+    if not looks:
         return None
-    gain = np.array(best.gain)
+    gain = np.sum([look.gain for look in looks], axis=0)
+    if np.max(gain) < LEAST_GAIN:
+        return None
     row, column = (int(i) for i in np.unravel_index(int(np.argmax(gain)), gain.shape))
+    best = max(looks, key=lambda look: look.gain[row][column])
     width, height = size[0] / gain.shape[1], size[1] / gain.shape[0]
     box: Box = (column * width, row * height, (column + 1) * width, (row + 1) * height)
     return Event("cas", (best.frame,), best.reason, box=box, magnitude=float(gain[row, column]), threshold=LEAST_GAIN)

@@ -35,8 +35,8 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
 
     Returns:
         Score in 0..1, 1 best; missing for a single frame. The score counts the frames that quality drops in (the
-        formula) and, under ``"vmmetrics"``, half of the square of each frame's unsteadiness where the preset knows
-        it; an event there also names the frames after the drop until the quality is back.
+        formula) and, under ``"vmmetrics"``, the square of each frame's unsteadiness where the preset knows it;
+        an event there also names the frames after the drop until the quality is back.
     """
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")

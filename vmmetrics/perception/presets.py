@@ -59,10 +59,13 @@ def _embedded(wanted: Wanted) -> Preset:
     from vmmetrics.perception.embedded.segmenter import MotionSegmenter
     from vmmetrics.perception.embedded.tracker import GridTracker
 
-    cas = ("efficientnet-lite0-stages", "cas-ladder")
-    names = ("blazepose-detector", "blazepose-landmarks-full", *cas)
+    names = (
+        "blazepose-detector", "blazepose-landmarks-full", "efficientnet-lite0-stages", "efficientnet-lite0-head",
+        "cas-ladder",
+    )  # fmt: skip
     for name in names:
         weight_path(name)  # verified now, before the first clip
+    ladder = LadderPlausibility(threads=wanted.threads)
     models = Models(
         flow=DISFlow(),
         camera=GlobalMotion(),
@@ -70,7 +73,8 @@ def _embedded(wanted: Wanted) -> Preset:
         tracker=GridTracker(),
         pose=BlazePose(threads=wanted.threads),
         quality=TemporalQuality(),
-        plausibility=LadderPlausibility(threads=wanted.threads),
+        plausibility=ladder,
+        steadiness=ladder,
     )
     description = {
         "flow": "DIS optical flow (OpenCV)",
@@ -80,9 +84,10 @@ def _embedded(wanted: Wanted) -> Preset:
         "pose": "BlazePose full",
         "quality": "motion-compensated frame quality",
         "plausibility": "deep features and flow, weighed by a ladder of made-up defects",
+        "steadiness": "ImageNet classes followed along flow",
     }
     hashes = {name: load_manifest()[name].sha256 for name in names}
-    return Preset(models, description, hashes, published_models=False, side_by_side=True, cas_weights=cas)
+    return Preset(models, description, hashes, published_models=False, side_by_side=True, cas_weights=("cas-ladder",))
 
 
 def _vmbench(wanted: Wanted) -> Preset:

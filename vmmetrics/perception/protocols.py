@@ -213,6 +213,14 @@ class QualityModel(Protocol):
         ...
 
 
+class SteadinessModel(Protocol):
+    """How much of each frame is something else in both of its neighbours."""
+
+    def unsteadiness(self, scene: Scene) -> FloatArray:
+        """Return (T,) float64 in 0..1, 0 where everything goes on."""
+        ...
+
+
 class PlausibilityModel(Protocol):
     """Probabilities of the five commonsense levels."""
 

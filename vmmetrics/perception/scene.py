@@ -24,6 +24,7 @@ from vmmetrics.perception.protocols import (
     QualityModel,
     ReleasedFlow,
     Segmenter,
+    SteadinessModel,
     Tracker,
 )
 from vmmetrics.types import FloatArray
@@ -48,6 +49,7 @@ class Models:
     pose: PoseEstimator
     quality: QualityModel
     plausibility: PlausibilityModel | None = None
+    steadiness: SteadinessModel | None = None
     released: ReleasedFlow | None = None
     notes: Sequence[str] = ()
 
@@ -117,6 +119,12 @@ class Scene:
     def quality(self) -> FloatArray:
         """(T,) per-frame quality."""
         return self.once("quality", lambda: self.models.quality.assess(self))
+
+    @property
+    def unsteadiness(self) -> FloatArray | None:
+        """(T,) share of each frame that is something else in both neighbours; None where the preset cannot tell."""
+        model = self.models.steadiness
+        return None if model is None else self.once("unsteadiness", lambda: model.unsteadiness(self))
 
     @property
     def probabilities(self) -> FloatArray:

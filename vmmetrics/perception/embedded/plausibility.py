@@ -25,12 +25,15 @@ PARTS = 4
 """Parts along each side of the picture that are hidden in turn to see what the model looked at."""
 MOMENTS = 4
 """Stretches of a view that they are hidden in."""
+_NO_GAIN = 1e-6  # shares the whole out evenly where no moment alone changes anything
 MAPS_HIDDEN = 12
 """Maps that matter most to the view; the rest hardly change when they are hidden."""
 
 REASONS = {
     "drift": "content changes on its way",
     "foreign": "content that neither neighbouring frame has",
+    "foreign kind": "something becomes something else for a moment",
+    "other kind": "something becomes something else",
     "rough": "appearance goes to and fro",
     "not returning": "motion that cannot be followed",
     "misfit": "content is not where its motion takes it",
@@ -80,6 +83,23 @@ class LadderPlausibility:
         """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
         return [view.frames for view in self._views(scene)]
 
+    def unsteadiness(self, scene: Scene) -> FloatArray:
+        """Return (T,) in 0..1: how far what each place shows is of another kind in both neighbouring frames.
+
+        The mean over the picture of the smaller of two Jensen-Shannon divergences of ImageNet's classes, in bits, at
+        the pace of the views; between their frames it is interpolated. 0 for clips too short to tell.
+        """
+        found: dict[int, float] = {}
+        for view in self._views(scene):
+            maps = view.evidence.maps["foreign kind"][view.first : view.first + len(view.frames)]
+            found |= {
+                f: float(m.mean() / np.log(2)) for f, m in zip(view.frames, maps, strict=True) if m[0, 0] == m[0, 0]
+            }
+        if not found:
+            return np.zeros(len(scene.clip))
+        frames = sorted(found)
+        return np.interp(np.arange(len(scene.clip)), frames, [found[f] for f in frames])
+
     def looked(self, scene: Scene) -> tuple[Look, ...]:
         """Return where the worst view's score comes from: how its badness falls with parts of the evidence hidden.
 
@@ -111,26 +131,33 @@ class LadderPlausibility:
         names = [list(view.evidence.maps)[i] for i in np.argsort(-by_map, kind="stable")[:MAPS_HIDDEN]]
         before = _badness(self.model, view.numbers)
         edges = np.linspace(0, CELLS, PARTS + 1).astype(int)
-        looks = []
-        for moment in range(MOMENTS):
-            gain = np.zeros((PARTS, PARTS))
+
+        def gain(first: int, stop: int) -> FloatArray:
+            found = np.zeros((PARTS, PARTS))
             for row, column in np.ndindex(PARTS, PARTS):
                 rows, columns = slice(*edges[row : row + 2]), slice(*edges[column : column + 2])
-                gain[row, column] = before - _badness(self.model, _hidden(view, names, moment, rows, columns))
+                found[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
+            return np.maximum(found, 0.0)
+
+        # What is wrong in one place throughout hardly shows when a quarter of the time is hidden: share out the whole.
+        whole = gain(0, MOMENTS)
+        alone = np.stack([gain(moment, moment + 1) for moment in range(MOMENTS)]) + _NO_GAIN
+        looks = []
+        for moment, gains in enumerate(whole * alone / alone.sum(0)):
             place = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
-            looks.append(Look(view.frames[place], tuple(map(tuple, gain.tolist())), _reason(names[0])))
+            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), _reason(names[0])))
         return tuple(looks)
 
 
-def _hidden(view: _View, names: list[str], moment: int, rows: slice, columns: slice) -> FloatArray:
-    """Return the numbers of ``view`` with a part of the ``names`` maps hidden."""
+def _hidden(view: _View, names: list[str], moments: tuple[int, int], rows: slice, columns: slice) -> FloatArray:
+    """Return the numbers of ``view`` with a part of the ``names`` maps hidden from one moment up to another."""
     numbers = view.numbers.copy()
     for name in names:
         values = view_of(view.evidence, name, view.first, view.stop)
         if len(values) == 0:
             continue
         values = values.copy()
-        start, stop = (round(len(values) * m / MOMENTS) for m in (moment, moment + 1))
+        start, stop = (round(len(values) * m / MOMENTS) for m in moments)
         if stop > start:
             good = np.quantile(values[start:stop].reshape(stop - start, -1), 0.25, axis=1)[:, None, None]
             values[start:stop, rows, columns] = np.minimum(values[start:stop, rows, columns], good)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.flow import look_up, pixel_grid
+from vmmetrics.perception.embedded.plausibility_classes import divergence, load_head
 from vmmetrics.perception.embedded.plausibility_views import SIDE
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -46,6 +47,7 @@ class Evidence:
         cuts: (n - 1,) bool, a cut to another shot between one frame and the next.
         content: (n, n) distance between the content of any two frames, cell by cell, in the content's own variety.
         gist: (n, n) distance between any two frames as wholes.
+        kinds: (n, 1000) probabilities of what each frame shows, by ImageNet's classes.
     """
 
     maps: dict[str, FloatArray]
@@ -54,12 +56,15 @@ class Evidence:
     cuts: BoolArray
     content: FloatArray
     gist: FloatArray
+    kinds: FloatArray
 
 
 MAPS: dict[str, tuple[int, int]] = {
     **{f"drift {depth} {lag}": (lag, 0) for depth in ("fine", "middle") for lag in LAGS},
     "drift coarse 1": (1, 0),
     **{f"{kind} {depth}": (1, 1) for depth in ("fine", "middle") for kind in ("foreign", "rough")},
+    "other kind": (1, 0),
+    "foreign kind": (1, 1),
     "not returning": (1, 0),
     "misfit": (1, 0),
     "bent": (1, 0),
@@ -89,11 +94,13 @@ def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evide
     maps = {name: np.full((count, CELLS, CELLS), np.nan, np.float32) for name in MAPS}
     travel = _follow_content(maps, depths, onward, back)
     flow = np.stack([to_cells(field) for field in onward])
+    _compare_kinds(maps, features[2], onward, back)
     _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
     _leave_out_cuts(maps, travel, cuts)
     pooled = features[2].mean((1, 2))
-    return Evidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled))
+    kinds = load_head().frames(features[2])
+    return Evidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
@@ -110,14 +117,13 @@ class _Depth:
         apart = [np.linalg.norm(features - np.roll(features, shift, (1, 2)), axis=-1).mean() for shift in shifts]
         self.features = features / max(float(np.mean(apart)), 1e-6)
         self.cells = features.shape[1]
-        self._places = np.stack(np.meshgrid(*[np.arange(self.cells, dtype=np.float32)] * 2), -1)
 
     def change(self, t: int, other: int, path: FloatArray) -> FloatArray:
         """Return (cells, cells): by how much content of frame ``t`` changes along ``path`` to frame ``other``.
 
         What leaves the picture is given the median of the rest: nothing is known of it.
         """
-        target = self._places + to_cells(path, self.cells) * (self.cells / SIDE)
+        target = _along(path, self.cells)
         change = np.linalg.norm(bilinear(self.features[other], target) - self.features[t], axis=-1)
         inside = ((target > -0.5) & (target < self.cells - 0.5)).all(-1)
         typical = float(np.median(change[inside])) if inside.any() else 0.0
@@ -126,6 +132,12 @@ class _Depth:
     def distances(self) -> FloatArray:
         """Return (n, n): mean distance of two frames' content, in place."""
         return np.asarray(_distances(self.features.reshape(len(self.features), -1)) / self.cells)
+
+
+def _along(path: FloatArray, cells: int) -> FloatArray:
+    """Return (cells, cells, 2): where the content of each cell gets to along ``path`` (SIDE, SIDE, 2), in cells."""
+    places = np.stack(np.meshgrid(*[np.arange(cells, dtype=np.float32)] * 2), -1)
+    return np.asarray(places + to_cells(path, cells) * (cells / SIDE))
 
 
 def _distances(rows: FloatArray) -> FloatArray:
@@ -192,6 +204,26 @@ def _enlarged(plane: FloatArray) -> FloatArray:
     if len(plane) == CELLS:
         return np.asarray(plane, np.float32)
     return np.asarray(cv2.resize(plane.astype(np.float32), (CELLS, CELLS), interpolation=cv2.INTER_LINEAR))
+
+
+def _compare_kinds(
+    maps: dict[str, FloatArray], features: FloatArray, onward: list[FloatArray], back: list[FloatArray]
+) -> None:
+    """Fill in where something is of another kind in the next frame, along its motion, and where in both neighbours."""
+    head, cells = load_head(), features.shape[1]
+    here = head.cells(features)
+
+    def changed(frames: NDArray[np.intp], others: NDArray[np.intp], paths: list[FloatArray]) -> FloatArray:
+        moved = [bilinear(features[other], _along(path, cells)) for other, path in zip(others, paths, strict=True)]
+        return divergence(here[frames], head.cells(np.stack(moved)))
+
+    count = len(features)
+    later = changed(np.arange(count - 1), np.arange(1, count), onward)
+    earlier = changed(np.arange(1, count), np.arange(count - 1), back)
+    for t in range(1, count):
+        maps["other kind"][t] = _enlarged(later[t - 1])
+    for t in range(1, count - 1):
+        maps["foreign kind"][t] = _enlarged(np.minimum(later[t], earlier[t - 1]))
 
 
 def _compare_pictures(

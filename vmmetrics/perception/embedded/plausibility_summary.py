@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vmmetrics.perception.embedded.plausibility_classes import entropy
 from vmmetrics.perception.embedded.plausibility_evidence import LAGS, MAPS, STILL, Evidence
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -34,6 +35,7 @@ _WHOLE = (
     "crooked content 4",
     "crooked gist 2",
     "crooked gist 4",
+    "kinds that change",
 )
 
 TRAVEL = "travel"
@@ -79,7 +81,10 @@ def _whole(evidence: Evidence, first: int, stop: int) -> FloatArray:
     flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
     content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
     shot = np.concatenate([[0], np.cumsum(cuts)])
-    return np.array([*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot)])
+    kinds = _kinds(evidence.kinds[first:stop], shot)
+    return np.array(
+        [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot), kinds]
+    )
 
 
 def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:
@@ -131,3 +136,12 @@ def _ways(content: FloatArray, gist: FloatArray, shot: FloatArray) -> list[float
             along = sum(float(steps[t : t + lag].sum()) for t in starts)
             ways.append(float(np.log((along + 1e-6) / (straight + 1e-6))) if starts else np.nan)
     return ways
+
+
+def _kinds(kinds: FloatArray, shot: FloatArray) -> float:
+    """Return by how much what the frames show, as wholes, changes within a shot."""
+    spread = 0.0
+    for number in np.unique(shot):
+        frames = kinds[shot == number]
+        spread += len(frames) * float(entropy(frames.mean(0)) - entropy(frames).mean())
+    return float(np.log(max(spread, 0.0) / len(kinds) + _FLOOR))
