@@ -2,8 +2,9 @@
 
     python -m benchmarks.cas_pictures [--ratings ../shared/fetv-dev] [--output docs/pictures/cas-failures.jpg]
 
-Generated clips only. Each row is a clip: four moments of its worst view, in red what counted most against it, with the
-score, its rank among the clips of the same generator, and the rank of its rating (1 is the best).
+Generated clips of the open prompts only (benchmarks/seal.py). Each row is a clip: four moments of its worst view, in red
+what counted most against it, with the score, its rank among the clips of the same generator, and the rank of its rating
+(1 is the best).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 import vmmetrics
-from benchmarks.first_look import LONG_CLIP_FPS, RATINGS, SHORT_CLIP_FPS, SHORT_CLIP_FRAMES, mean_rating, rated_clips
+from benchmarks.fetv_dev import RATINGS, mean_rating, rated_clips, read
+from benchmarks.seal import halves
 from vmmetrics.clip import Clip
 from vmmetrics.types import Look, PlausibilityResult
 
@@ -39,13 +41,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("docs/pictures/cas-failures.jpg"))
     options = parser.parse_args()
     suite = vmmetrics.Suite(metrics=("cas",))
-    rows = [row for row in rated_clips(options.ratings) if row["source"] != "real"]
+    rated = rated_clips(options.ratings)
+    opened, _ = halves(row["prompt_id"] for row in rated)
+    rows = [row for row in rated if row["source"] != "real" and row["prompt_id"] in opened]
     clips, results = [], []
     for row in rows:
-        path = options.ratings / "clips" / row["clip"]
-        clip = vmmetrics.read_clip(path, assume_fps=LONG_CLIP_FPS)
-        if len(clip) == SHORT_CLIP_FRAMES:
-            clip = vmmetrics.read_clip(path, assume_fps=SHORT_CLIP_FPS)
+        clip = read(options.ratings, row)
         clips.append(clip)
         result = suite.score_clip(clip).results["cas"]
         assert isinstance(result, PlausibilityResult)

@@ -11,7 +11,6 @@ over prompts, what a person and the name of the model reach, and the index less 
 from __future__ import annotations
 
 import argparse
-import csv
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,38 +18,21 @@ from typing import Any
 from rich.console import Console
 
 import vmmetrics
-from benchmarks.first_look import LONG_CLIP_FPS, RATINGS, SHORT_CLIP_FPS, SHORT_CLIP_FRAMES
+from benchmarks.fetv_dev import RATINGS, REAL, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.alignment import StudyReport, align, read_study
 from vmmetrics.alignment.results import Estimate
 from vmmetrics.baselines.api import measure
 
-REAL = "real"
 DIMENSION = "temporal_quality"
-
-
-def rated(folder: Path) -> list[dict[str, str]]:
-    with (folder / "ratings.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def clips(folder: Path, rows: list[dict[str, str]]) -> list[vmmetrics.Clip]:
-    read = []
-    for row in rows:
-        path = folder / "clips" / row["clip"]
-        clip = vmmetrics.read_clip(path, assume_fps=LONG_CLIP_FPS, prompt=row["prompt"])
-        if len(clip) == SHORT_CLIP_FRAMES:
-            clip = vmmetrics.read_clip(path, assume_fps=SHORT_CLIP_FPS, prompt=row["prompt"])
-        read.append(clip)
-    return read
 
 
 def score_all(folder: Path, rows: list[dict[str, str]], runs: Path, jobs: int) -> list[Path]:
     """Score every clip by our metrics and by the baselines; what is done already is not done again."""
     ours, theirs = runs / "ours", runs / "baselines"
-    read = clips(folder, rows)
-    vmmetrics.score(read, out=ours, jobs=jobs)
-    measure(read, out=theirs, jobs=jobs)
+    clips = [read(folder, row) for row in rows]
+    vmmetrics.score(clips, out=ours, jobs=jobs)
+    measure(clips, out=theirs, jobs=jobs)
     return [ours, theirs]
 
 
@@ -85,11 +67,9 @@ def main() -> None:
     parser.add_argument("--why", help="why sealed prompts are looked at; goes into the log")
     parser.add_argument("--jobs", type=int, default=0)
     options = parser.parse_args()
-    if not (options.ratings / "ratings.csv").is_file():
-        raise SystemExit(f"{options.ratings} has no ratings.csv; name the folder with --ratings")
     if options.half != "open" and not options.why:
         raise SystemExit("say with --why what sealed prompts are looked at for: it is logged")
-    rows = rated(options.ratings)
+    rows = rated_clips(options.ratings)
     opened, sealed = halves(row["prompt_id"] for row in rows)
     sources = score_all(options.ratings, rows, options.runs, options.jobs)
     wanted = {"open": opened, "sealed": sealed, "all": [*opened, *sealed]}[options.half]

@@ -40,12 +40,9 @@ def log(why: str, code: str, figures: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    import csv
+    from benchmarks.fetv_dev import RATINGS, rated_clips
 
-    from benchmarks.first_look import RATINGS
-
-    with (RATINGS / "ratings.csv").open(newline="", encoding="utf-8") as file:
-        opened, sealed = halves(row["prompt_id"] for row in csv.DictReader(file))
+    opened, sealed = halves(row["prompt_id"] for row in rated_clips(RATINGS))
     print("open:  ", " ".join(opened))
     print("sealed:", " ".join(sealed))
 
