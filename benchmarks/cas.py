@@ -39,19 +39,8 @@ from vmmetrics.types import FloatArray
 from vmmetrics.weights import weight_path
 
 ROUNDS = 2000
-DEEP = (
-    "drift",
-    "foreign fine",
-    "foreign middle",
-    "foreign kind",
-    "other kind",
-    "kinds that change",
-    "rough",
-    "crooked",
-    "uneven change",
-    "worst change",
-    "repeating",
-)
+KINDS = ("other kind", "foreign kind", "kinds that change")
+DEEP = ("drift", "foreign", "rough", "crooked", "uneven change", "worst change", "repeating", *KINDS)
 ABSOLUTE = ("jerk in pixels", "strain")
 WORST = ("worst tenth", "worst place")
 BEST = ("best quarter", "calm moment")
