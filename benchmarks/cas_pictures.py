@@ -3,8 +3,8 @@
     python -m benchmarks.cas_pictures [--ratings ../shared/fetv-dev] [--output docs/pictures/cas-failures.jpg]
 
 Generated clips of the open prompts only (benchmarks/seal.py). Each row is a clip: four moments of its worst view, in
-red what counted most against it, with the score, its rank among the clips of the same generator, and the rank of its rating
-(1 is the best).
+red what counted most against it, with the score, its rank among the clips of the same generator, and the rank of its
+rating (1 is the best).
 """
 
 from __future__ import annotations
