@@ -111,3 +111,15 @@ def test_matrix_of_a_constant_has_gaps() -> None:
     found = correlation_matrix(flat, ["m", "n"], ["motion"])
     assert np.isnan(found.values[0]).all() and np.isnan(found.values[1]).all()
     assert found.values[2, 2] == 1
+
+
+def test_baselines_beside_the_five_metrics_leave_the_average_alone() -> None:
+    scores = {"cas": np.array([0.2, 0.4]), "mss": np.array([0.6, 1.0]), "ssim": np.array([9.0, -3.0])}
+    ratings = {"motion": np.array([[1.0], [2.0]])}
+    made = study(
+        clips=("a", "b"), prompts=("p", "q"), models=("", ""), scores=scores, ratings=ratings, raters={},
+        facing=dict.fromkeys(scores, ("motion",)),
+    )  # fmt: skip
+    found, notes = with_averages(made)
+    assert found.scores["average"] == pytest.approx([0.4, 0.7])
+    assert notes == ("average metric: mean of the scores of cas, mss, on clips that have all",)

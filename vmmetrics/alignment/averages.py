@@ -9,7 +9,7 @@ import numpy as np
 
 from vmmetrics.alignment.sample import snapped
 from vmmetrics.alignment.study import Study
-from vmmetrics.types import FloatArray
+from vmmetrics.types import METRICS, FloatArray
 
 AVERAGE = "average"
 """Name of the average metric and of the average dimension."""
@@ -20,7 +20,8 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
 
     - The average judgement of a clip is the mean over dimensions of its mean ratings, of clips that have all. Where the
       same people rated the same clips on every dimension, each one's average is kept, so that they too can be compared.
-    - The average score is the mean over metrics, of clips that have all: of the scores themselves where all lie in 0 to
+    - The average score is the mean over metrics (over VMBench's five, where any of them is there, so that baselines
+      beside them change nothing), of clips that have all: of the scores themselves where all lie in 0 to
       1, else of the scores less their mean and over their standard deviation. It faces the average judgement, or the
       only one.
 
@@ -39,6 +40,8 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
         study = replace(study, ratings={**study.ratings, AVERAGE: ratings}, raters={**study.raters, AVERAGE: raters})
         facing |= {metric: (*facing[metric], AVERAGE) for metric in metrics}
         notes.append(f"average judgement: mean of {_listed(dimensions)}, on clips that have all")
+    ours = [metric for metric in metrics if metric in METRICS]
+    metrics = ours or metrics
     if len(metrics) > 1 and AVERAGE not in study.scores and (target == AVERAGE or len(dimensions) == 1):
         average, how = _average_score(study.scores, metrics)
         study = replace(study, scores={**study.scores, AVERAGE: average})
