@@ -88,7 +88,9 @@ def heatmap(report: ProbeReport) -> Figure:
     bar.outline.set_visible(False)
     at = max(report.strengths)
     axes.set_xlabel(f"{len(report.clips)} clips, strength {at:g}. Framed: the metric that ought to notice. "
-                    "Bold: noticed,\nat this or a lower strength. Grey: no score. In brackets: clips scored.", color=FAINT, loc="left")  # fmt: skip
+                    "Bold: noticed,\n"
+                    "at this or a lower strength. Grey: no score. In brackets: clips scored.",
+                    color=FAINT, loc="left")  # fmt: skip
     noticed = {(c.metric, c.defect) for c in report.curves if c.noticed is not None}
     for text in axes.texts:
         x, y = (round(v) for v in text.get_position())
