@@ -94,10 +94,18 @@ def main_table(report: StudyReport, dimension: str) -> Table:
 
 
 def ranked(report: StudyReport, dimension: str) -> list[PairAlignment]:
-    """The metrics that face a dimension: best within model first, then best over all clips, those without last."""
+    """The metrics that face a dimension: best within model first, then best over all clips, those without last.
+
+    Metrics that score under half of the clips come after the others: the best of a handful is no best.
+    """
     return sorted(
         (pair for pair in report.alignments if pair.dimension == dimension),
-        key=lambda pair: (_descending(pair.within_model.mean), _descending(pair.spearman), pair.metric),
+        key=lambda pair: (
+            pair.missing > pair.spearman.n,
+            _descending(pair.within_model.mean),
+            _descending(pair.spearman),
+            pair.metric,
+        ),
     )
 
 
