@@ -25,6 +25,7 @@ PARTS = 4
 """Parts along each side of the picture that are hidden in turn to see what the model looked at."""
 MOMENTS = 4
 """Stretches of a view that they are hidden in."""
+_LITTLE = 0.2  # of the best part's gain; what has less is shared out evenly over the moments, which nobody will see
 _NO_GAIN = 1e-6  # shares the whole out evenly where no moment alone changes anything
 MAPS_HIDDEN = 12
 """Maps that matter most to the view; the rest hardly change when they are hidden."""
@@ -132,16 +133,17 @@ class LadderPlausibility:
         before = _badness(self.model, view.numbers)
         edges = np.linspace(0, CELLS, PARTS + 1).astype(int)
 
-        def gain(first: int, stop: int) -> FloatArray:
+        def gain(first: int, stop: int, asked: FloatArray) -> FloatArray:
             found = np.zeros((PARTS, PARTS))
-            for row, column in np.ndindex(PARTS, PARTS):
+            for row, column in np.argwhere(asked).tolist():
                 rows, columns = slice(*edges[row : row + 2]), slice(*edges[column : column + 2])
                 found[row, column] = before - _badness(self.model, _hidden(view, names, (first, stop), rows, columns))
             return np.maximum(found, 0.0)
 
         # What is wrong in one place throughout hardly shows when a quarter of the time is hidden: share out the whole.
-        whole = gain(0, MOMENTS)
-        alone = np.stack([gain(moment, moment + 1) for moment in range(MOMENTS)]) + _NO_GAIN
+        whole = gain(0, MOMENTS, np.ones((PARTS, PARTS)))
+        matters = whole > _LITTLE * whole.max()
+        alone = np.stack([gain(moment, moment + 1, matters) for moment in range(MOMENTS)]) + _NO_GAIN
         looks = []
         for moment, gains in enumerate(whole * alone / alone.sum(0)):
             place = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
