@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.plain import plain
+
 SALT = "vmmetrics, human alignment, first seal"
 OPEN_PROMPTS = 9
 LOG = Path(__file__).with_name("sealed_log.jsonl")
@@ -34,7 +36,7 @@ def halves(prompt_ids: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def log(why: str, code: str, figures: Mapping[str, Any]) -> None:
     """Append what an evaluation on sealed prompts found, before anybody reads it."""
-    line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "why": why, "code": code, "figures": dict(figures)}
+    line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "why": why, "code": code, "figures": plain(figures)}
     with LOG.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from vmmetrics.plain import plain
 from vmmetrics.types import FloatArray
 
 
@@ -346,17 +347,5 @@ class StudyReport:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; NaN as None."""
-        plain: dict[str, Any] = _plain(self)
-        return plain
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and value != value else value
+        values: dict[str, Any] = plain(self)
+        return values

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +11,6 @@ from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, parse_names, 
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, TaskID
 
     from vmmetrics.probe.plan import Plan
     from vmmetrics.probe.results import ProbeReport
@@ -69,7 +66,7 @@ def probe(
         defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
         seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
     )  # fmt: skip
-    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.cli.progress import CaseProgress, open_consoles
     from vmmetrics.probe.api import probe as run_probe
     from vmmetrics.probe.results import Tolerance
 
@@ -77,7 +74,7 @@ def probe(
     wanted = [*(_names(metrics) or ()), *(function or ())]
     if not wanted:
         raise typer.BadParameter("no metric is wanted")
-    with stoppable(), Progressing(messages) as progress:
+    with stoppable(), CaseProgress(messages) as progress:
         try:
             report = run_probe(
                 list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
@@ -157,59 +154,3 @@ def _write(report: ProbeReport, out: Path, charts: bool) -> None:
         from vmmetrics.report.probe_charts import draw_charts
 
         save_charts(draw_charts(report), out)
-
-
-class Progressing:
-    """Shows cases done and the time that is left: a bar on a terminal, a line for every tenth elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._total = self._done = self._new = 0
-        self._start = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Take the bar off the screen."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def begin(self, total: int, settled: int) -> None:
-        """Start; ``settled`` cases were done before."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._total, self._done, self._start = total, settled, time.monotonic()
-        before = f", {settled} of them done before" if settled else ""
-        self._console.print(f"{total} cases{before}", markup=False, highlight=False)
-        if self._console.is_terminal:
-            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._task = self._bar.add_task("", total=total, completed=settled)
-            self._bar.start()
-
-    def advance(self, line: dict[str, Any]) -> None:
-        """Count a case, and say what went wrong with it."""
-        from rich.text import Text
-
-        from vmmetrics.cli.progress import printable
-
-        self._done += 1
-        self._new += 1
-        wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
-        for why in wrong:
-            text = f"failed: {printable(line['clip'])}, {line['kind']} {line['strength']:.3g}: {printable(why)}"
-            self._console.print(Text(text, "red"), soft_wrap=True)
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
-        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            left = (time.monotonic() - self._start) / self._new * (self._total - self._done)
-            self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left", markup=False, highlight=False)

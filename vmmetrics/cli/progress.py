@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from vmmetrics.run.record import Record
@@ -42,22 +42,17 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
-class LiveProgress:
-    """Shows clips done, failures so far and the time that is left.
+class Bar:
+    """A progress bar that is taken off the screen at the end, however that comes.
 
     Args:
         console: Where.
-        metrics: The metrics of the run.
-        jobs: Worker processes.
     """
 
-    def __init__(self, console: Console, metrics: Sequence[str], jobs: int) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._metrics = metrics
-        self._jobs = jobs
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._total = self._done = self._failed = self._scored = 0
         self._start = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -73,6 +68,22 @@ class LiveProgress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+class LiveProgress(Bar):
+    """Shows clips done, failures so far and the time that is left.
+
+    Args:
+        console: Where.
+        metrics: The metrics of the run.
+        jobs: Worker processes.
+    """
+
+    def __init__(self, console: Console, metrics: Sequence[str], jobs: int) -> None:
+        super().__init__(console)
+        self._metrics = metrics
+        self._jobs = jobs
+        self._total = self._done = self._failed = self._scored = 0
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Say what was found damaged."""
@@ -128,3 +139,36 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class CaseProgress(Bar):
+    """Shows cases done and the time that is left: a bar on a terminal, a line for every tenth elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._total = self._done = self._new = 0
+
+    def begin(self, total: int, settled: int) -> None:
+        """Start; ``settled`` cases were done before."""
+        self._total, self._done, self._start = total, settled, time.monotonic()
+        before = f", {settled} of them done before" if settled else ""
+        self._console.print(f"{total} cases{before}", markup=False, highlight=False)
+        if self._console.is_terminal:
+            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=total, completed=settled)
+            self._bar.start()
+
+    def advance(self, line: dict[str, Any]) -> None:
+        """Count a case, and say what went wrong with it."""
+        self._done += 1
+        self._new += 1
+        wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
+        for why in wrong:
+            text = f"failed: {printable(line['clip'])}, {line['kind']} {line['strength']:.3g}: {printable(why)}"
+            self._console.print(Text(text, "red"), soft_wrap=True)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            left = (time.monotonic() - self._start) / self._new * (self._total - self._done)
+            self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left", markup=False, highlight=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from vmmetrics.plain import plain
 from vmmetrics.run.statistics import Mean
 
 
@@ -200,15 +201,5 @@ class ProbeReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        plain: dict[str, Any] = _plain(self)
-        return plain
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mean):
-        return value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+        values: dict[str, Any] = plain(self)
+        return values
