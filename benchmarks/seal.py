@@ -36,7 +36,8 @@ def halves(prompt_ids: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def log(why: str, code: str, figures: Mapping[str, Any]) -> None:
     """Append what an evaluation on sealed prompts found, before anybody reads it."""
-    line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "why": why, "code": code, "figures": plain(figures)}
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    line = {"time": now, "why": why, "code": code, "figures": plain(figures)}
     with LOG.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 
