@@ -90,7 +90,7 @@ def test_a_table_of_metrics_and_baselines_has_both():
     mixed = Record("a", None, None, None, "embedded", "vmmetrics", {"tcs": 0.5, "ssim": 0.9}, {"niqe": "flat"})
     table = Table([mixed])
     assert table.metrics == ("tcs", "niqe", "ssim")
-    assert table.columns[:11] == ("clip", "model", *METRICS, "average", "amplitude", "niqe", "ssim")
+    assert table.columns[:12] == ("clip", "model", *METRICS, "motion_index", "average", "amplitude", "niqe", "ssim")
     assert (table.rows()[0]["ssim"], table.rows()[0]["niqe"], table.rows()[0]["cas"]) == (0.9, None, None)
     assert Table([]).columns == COLUMNS
     assert table.mean()["ssim"].mean == 0.9
