@@ -39,7 +39,7 @@ _MEASURES: dict[str, Measure] = {
 
 
 # What these metrics look at needs little of the others' perception and can run beside it.
-_INDEPENDENT = {"ois": "poses", "mss": "quality"}
+_INDEPENDENT = {"ois": ("poses",), "mss": ("unsteadiness", "quality")}
 
 
 def _ask(scene: Scene, names: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ class Suite:
         errors: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
-                ahead = [name for key, name in _INDEPENDENT.items() if key in self.metrics]
+                ahead = [name for key, names in _INDEPENDENT.items() if key in self.metrics for name in names]
                 pool.submit(_ask, scene, ahead)
             for key in self._order():
                 try:

@@ -52,6 +52,26 @@ def _died(work: Work) -> Line:
     return {**head(work), "error": "the worker process died on this case, most likely for using too much memory"}
 
 
+_todo: Sequence[Work] = ()
+_sources: Sequence[Source] = ()
+_plan = Plan()
+
+
+def _begin(todo: Sequence[Work], sources: Sequence[Source], plan: Plan) -> None:
+    """Take over, in a worker, all there is to do.
+
+    Only numbers go through the executor's pipe afterwards: a clip of arrays fills it, and where a worker dies meanwhile
+    the executor of Python 3.11.2 waits for ever (cpython issue 94777).
+    """
+    global _todo, _sources, _plan
+    _todo, _sources, _plan = todo, sources, plan
+    _leave_with_parent()
+
+
+def _answer(number: int) -> Line:
+    return answer(_todo[number], _sources, _plan)
+
+
 def _leave_with_parent() -> None:
     """Have this worker end when its parent is killed; it would wait for work for ever."""
     parent = multiprocessing.parent_process()
@@ -67,13 +87,13 @@ def _leave_with_parent() -> None:
 def _in_pool(todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int) -> Iterator[Line | Work]:
     """Yield lines; where a process dies, the cases that were in hand, and end."""
     context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
-    coming = iter(todo)
-    with ProcessPoolExecutor(jobs, context, _leave_with_parent) as pool:
+    coming = iter(enumerate(todo))
+    with ProcessPoolExecutor(jobs, context, _begin, (todo, sources, plan)) as pool:
         running: dict[Future[Line], Work] = {}
         try:
             while True:
-                for work in islice(coming, 2 * jobs - len(running)):
-                    running[pool.submit(answer, work, sources, plan)] = work
+                for number, work in islice(coming, 2 * jobs - len(running)):
+                    running[pool.submit(_answer, number)] = work
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
