@@ -154,3 +154,15 @@ def test_words() -> None:
     assert len(lines) == 2
     assert all(text_width(line, 14) <= 90 for line in lines)
     assert wrapped("short", 14, 90, 2) == ["short"]
+
+
+def test_what_unsteadiness_took_off_is_told():
+    from vmmetrics.functional import motion_smoothness_score
+    from vmmetrics.report.findings import Findings
+
+    quality, unsteady = [0.9, 0.9, 0.5, 0.9], [0.5, 0.3, 0.4, 0.1]
+    result = motion_smoothness_score(quality, threshold=0.1, unsteadiness=unsteady)
+    told = [event for event in Findings("clip", "", {"mss": result}).events if not event.frames]
+    assert [event.magnitude for event in told] == [pytest.approx((0.25 + 0.09 + 0.01) / 4)]
+    steady = motion_smoothness_score(quality, threshold=0.1)
+    assert all(event.frames for event in Findings("clip", "", {"mss": steady}).events)

@@ -11,6 +11,9 @@ from vmmetrics.perception.protocols import Objects, PointTracks, Poses
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import Event, MetricResult
 
+LEAST_CHARGE = 0.01
+"""Of the score: what unsteadiness takes off is told from here on."""
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -34,12 +37,25 @@ class Findings:
     def events(self) -> list[Event]:
         """All events in order of time, those that cost points before those that were excused."""
         events = [event for result in self.results.values() for event in result.events]
+        events += _unsteadiness(self.results)
         return sorted(events, key=lambda e: (e.excuse is not None, e.frames[:1], e.metric))
 
     @property
     def faults(self) -> list[Event]:
         """The events that cost points and belong to frames."""
         return [event for event in self.events if event.excuse is None and event.frames]
+
+
+def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
+    """What MSS lost to unsteadiness in all: spread over the whole clip, it has no event of its own."""
+    smoothness = results.get("mss")
+    if smoothness is None or smoothness.score is None or "unsteadiness" not in smoothness.series:
+        return []
+    dropped = len(smoothness.events) / len(smoothness.series["unsteadiness"])
+    charged = 1 - smoothness.score - dropped
+    if charged < LEAST_CHARGE:
+        return []
+    return [Event("mss", (), "things become others from frame to frame", magnitude=charged)]
 
 
 @dataclass(frozen=True)
