@@ -1,7 +1,7 @@
 """What frames show, by name: the probabilities of ImageNet's classes, place by place, and whether they keep.
 
 A thing stays what it is. Where a place is a dog in one frame and a rug in the next, along its motion, something melts
-or is drawn anew; flames and water, which keep no shape, stay flames and water.
+or is drawn anew; flames and water, which keep no shape, mostly stay flames and water (glitter on water less so).
 """
 
 from __future__ import annotations
