@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -40,6 +41,18 @@ _MEASURES: dict[str, Measure] = {
 
 # What these metrics look at needs little of the others' perception and can run beside it.
 _INDEPENDENT = {"ois": ("poses",), "mss": ("unsteadiness", "quality")}
+
+
+def attempt(
+    key: str, measure: Callable[[], MetricResult], results: dict[str, MetricResult], errors: dict[str, str]
+) -> None:
+    """Put what ``measure`` gives under ``key``; its fault, whatever it is, must not cost the clip its other scores."""
+    try:
+        results[key] = measure()
+    except (ClipError, SetupError) as error:
+        errors[key] = str(error)
+    except Exception as error:
+        errors[key] = f"{type(error).__name__}: {error}"
 
 
 def _ask(scene: Scene, names: Sequence[str]) -> None:
@@ -197,15 +210,9 @@ class Suite:
         errors: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
-                ahead = [name for key, names in _INDEPENDENT.items() if key in self.metrics for name in names]
-                pool.submit(_ask, scene, ahead)
+                pool.submit(_ask, scene, self._independent())
             for key in self._order():
-                try:
-                    results[key] = _MEASURES[key](scene, self.protocol, results)
-                except (ClipError, SetupError) as error:
-                    errors[key] = str(error)
-                except Exception as error:  # one metric's fault must not cost the clip its other scores
-                    errors[key] = f"{type(error).__name__}: {error}"
+                attempt(key, partial(_MEASURES[key], scene, self.protocol, results), results, errors)
         return ClipScores(
             name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},
@@ -213,6 +220,10 @@ class Suite:
             seconds=time.perf_counter() - start,
             notes=(*scene.clip.notes, *scene.models.notes),
         )
+
+    def _independent(self) -> list[str]:
+        names = [name for key, names in _INDEPENDENT.items() if key in self.metrics for name in names]
+        return [name for name in names if name != "unsteadiness" or self.protocol == "vmmetrics"]
 
     def _order(self) -> list[str]:
         wanted = set(self.metrics)

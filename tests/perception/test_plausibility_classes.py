@@ -35,7 +35,7 @@ def test_divergence_at_its_ends():
 def test_the_head_gives_probabilities_one_cell_at_a_time():
     head = load_head()
     features = np.random.default_rng(0).normal(0, 1, (2, 3, 4, 320)).astype(np.float32)
-    cells = head.cells(features)
+    cells = head.cells(head.widened(features))
     assert cells.shape == (2, 3, 4, 1000)
     np.testing.assert_allclose(cells.sum(-1), 1)
     wide = np.clip(features[1, 2, 3].astype(float) @ head.widen + head.widen_bias, 0, 6)
@@ -43,7 +43,8 @@ def test_the_head_gives_probabilities_one_cell_at_a_time():
     powers = np.exp(logits)
     np.testing.assert_allclose(cells[1, 2, 3], powers / powers.sum(), rtol=1e-9)
     alike = np.broadcast_to(features[:, :1, :1], features.shape)
-    np.testing.assert_allclose(head.frames(alike), head.cells(alike)[:, 0, 0], rtol=1e-9)
+    wide_alike = head.widened(alike)
+    np.testing.assert_allclose(head.frames(wide_alike), head.cells(wide_alike)[:, 0, 0], rtol=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from vmmetrics.baselines.catalogue import BASELINES, FAMILIES, Loaded, Measure, chosen
 from vmmetrics.clip import Clip
-from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.embedded.pose import BlazePose
@@ -18,7 +18,7 @@ from vmmetrics.perception.embedded.quality import TemporalQuality
 from vmmetrics.perception.embedded.segmenter import MotionSegmenter
 from vmmetrics.perception.embedded.tracker import GridTracker
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.suite import ClipScores
+from vmmetrics.suite import ClipScores, attempt
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.video import read_clip
 from vmmetrics.weights import load_manifest, weight_path
@@ -127,12 +127,7 @@ class BaselineSuite:
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
         for name in self.metrics:
-            try:
-                results[name] = self._measures[name](scene)
-            except (ClipError, SetupError) as error:
-                errors[name] = str(error)
-            except Exception as error:  # one baseline's fault must not cost the clip its other values
-                errors[name] = f"{type(error).__name__}: {error}"
+            attempt(name, partial(self._measures[name], scene), results, errors)
         return ClipScores(scene.clip.name, results, errors, time.perf_counter() - start, scene.clip.notes)
 
 

@@ -87,9 +87,8 @@ class Group:
 def plan(sources: Sequence[Source], samples: int) -> list[Group]:
     """Return the groups of each source: a whole ladder first, then ``samples`` groups with some rungs of it.
 
-    A fluid has one group, with a few rungs.
-
-    The whole ones show how well the order is kept; the others show the classifier more places, looks and speeds.
+    The whole ones show how well the order is kept; the others show the classifier more places, looks and speeds. A
+    fluid has one group, with a few rungs.
     """
     groups = []
     for window in range(samples + 1):

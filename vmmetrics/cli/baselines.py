@@ -148,14 +148,14 @@ def _print(table: Table, directory: Path, output: Console, messages: Console) ->
     from rich.text import Text
 
     from vmmetrics.baselines.catalogue import BASELINES
-    from vmmetrics.cli.progress import printable
     from vmmetrics.cli.results import print_missing
+    from vmmetrics.report.markup import clean
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
     grid = Grid(box=SIMPLE_HEAD)
     for title in ("baseline", "unit", "better"):
         grid.add_column(title)
-    for title in ("clips", "mean", "95 % interval", *(printable(model) for model in models)):
+    for title in ("clips", "mean", "95 % interval", *(clean(model) for model in models)):
         grid.add_column(Text(title), justify="right")
     means = table.mean()
     for name in (name for name in BASELINES if name in table.metrics):

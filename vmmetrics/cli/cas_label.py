@@ -154,7 +154,8 @@ def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     """Clips, raters, fit, and what to mind."""
     from rich.text import Text
 
-    from vmmetrics.cli.progress import count, printable
+    from vmmetrics.cli.progress import count
+    from vmmetrics.report.markup import clean
 
     output.print(_clips(labelling))
     if len(labelling.clips) > SHOWN_CLIPS:
@@ -162,7 +163,7 @@ def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     if labelling.raters:
         output.print(_raters(labelling))
     for line in _summary(labelling, read):
-        output.print(Text(printable(line)), soft_wrap=True)
+        output.print(Text(clean(line)), soft_wrap=True)
 
 
 def _clips(labelling: Labelling) -> Table:
@@ -170,7 +171,7 @@ def _clips(labelling: Labelling) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.cli.progress import printable
+    from vmmetrics.report.markup import clean
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("clip", overflow="fold")
@@ -181,7 +182,7 @@ def _clips(labelling: Labelling) -> Table:
         if row["level"] is not None:
             likely = f"{row['level_probs'][row['level']]:.2f}"
             cells = [row["level_name"], likely, f"{row['strength']:+.2f}", f"[{row['low']:+.2f}, {row['high']:+.2f}]"]
-        table.add_row(Text(printable(row["clip"])), *cells, f"{row['comparisons']:g}")
+        table.add_row(Text(clean(row["clip"])), *cells, f"{row['comparisons']:g}")
     return table
 
 
@@ -190,7 +191,7 @@ def _raters(labelling: Labelling) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.cli.progress import printable
+    from vmmetrics.report.markup import clean
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("rater", overflow="fold")
@@ -199,7 +200,7 @@ def _raters(labelling: Labelling) -> Table:
     for rater in labelling.raters:
         shares = [rater.agreed, rater.steady, rater.with_fit]
         shown = ["-" if share is None else f"{share:.0%}" for share in shares]
-        table.add_row(Text(printable(rater.rater)), str(rater.comparisons), *shown)
+        table.add_row(Text(clean(rater.rater)), str(rater.comparisons), *shown)
     return table
 
 

@@ -54,7 +54,8 @@ def reward(
     from vmmetrics.cas.reward_pairs import compare_rewards
     from vmmetrics.cas.reward_run import Step, reward_clips, rewarded
     from vmmetrics.cas.videoreward import VideoReward
-    from vmmetrics.cli.progress import count, open_consoles, printable
+    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.report.markup import clean
     from vmmetrics.run.journal import encode
     from vmmetrics.video import discover
     from vmmetrics.video.prompts import Prompts
@@ -71,7 +72,7 @@ def reward(
         steps.append(step)
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
-        messages.print(Text(printable(line), "red" if step.error else ""), soft_wrap=True)
+        messages.print(Text(clean(line), "red" if step.error else ""), soft_wrap=True)
     lines = compare_rewards(rewarded(steps), sampled=sampled, seed=seed, across_prompts=across_prompts)
     save(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)

@@ -155,9 +155,9 @@ class TrainingProgress:
         """Print a line."""
         from rich.text import Text
 
-        from vmmetrics.cli.progress import printable
+        from vmmetrics.report.markup import clean
 
-        self._console.print(Text(printable(text)), soft_wrap=True)
+        self._console.print(Text(clean(text)), soft_wrap=True)
 
     def reading(self, done: int, total: int) -> None:
         """Show how many clips were tried."""

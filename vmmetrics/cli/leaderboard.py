@@ -65,7 +65,7 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.cli.progress import printable
+    from vmmetrics.report.markup import clean
     from vmmetrics.run import leaderboard_text as text
     from vmmetrics.run.board import COLUMNS
 
@@ -78,7 +78,7 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     for row in board.rows:
         cells = [text.cell_lines(row.cells[column], row.prompts) for column in COLUMNS]
         shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
-        grid.add_row(str(row.rank or text.NONE), Text(printable(row.model)), *shown)
+        grid.add_row(str(row.rank or text.NONE), Text(clean(row.model)), *shown)
     if published:
         grid.add_section()
         grid.add_row("", Text(text.published_title(board), "italic"))
@@ -88,7 +88,7 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     output.print(grid)
     output.print(Text(board.label, "bold"), soft_wrap=True)
     for remark in text.remarks(board, published):
-        output.print(Text(f"- {printable(remark)}"), soft_wrap=True)
+        output.print(Text(f"- {clean(remark)}"), soft_wrap=True)
 
 
 def _write(path: Path, content: str) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from vmmetrics.report.markup import clean
 from vmmetrics.run.record import Record
 from vmmetrics.run.table import cell
 
@@ -34,12 +35,6 @@ def count(number: int, thing: str) -> str:
     ('1 clip', '2 clips')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def printable(name: str) -> str:
-    """A file name that cannot break a terminal: control characters and stray bytes escaped."""
-    shown = name.encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
 class Bar:
@@ -88,7 +83,7 @@ class LiveProgress(Bar):
     def warn(self, warnings: Sequence[str]) -> None:
         """Say what was found damaged."""
         for warning in warnings:
-            self._console.print(Text(f"warning: {printable(warning)}", "yellow"))
+            self._console.print(Text(f"warning: {clean(warning)}", "yellow"))
 
     def begin(self, total: int, settled: int) -> None:
         """Start the bar; ``settled`` clips were done before."""
@@ -107,13 +102,13 @@ class LiveProgress(Bar):
         self._scored += 1
         self._failed += record.failed
         if record.failed:
-            text = f"failed: {printable(record.clip)}: {printable(reasons(record))}"
+            text = f"failed: {clean(record.clip)}: {clean(reasons(record))}"
             self._console.print(Text(text, "red"), soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done, status=self._status())
         elif not record.failed:
             scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics)
-            line = f"[{self._done}/{self._total}] {printable(record.clip)}  {scores}  {self._status()}"
+            line = f"[{self._done}/{self._total}] {clean(record.clip)}  {scores}  {self._status()}"
             self._console.print(Text(line), soft_wrap=True)
 
     def _status(self) -> str:
@@ -165,7 +160,7 @@ class CaseProgress(Bar):
         self._new += 1
         wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
         for why in wrong:
-            text = f"failed: {printable(line['clip'])}, {line['kind']} {line['strength']:.3g}: {printable(why)}"
+            text = f"failed: {clean(line['clip'])}, {line['kind']} {line['strength']:.3g}: {clean(why)}"
             self._console.print(Text(text, "red"), soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done)

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from vmmetrics.cli.progress import printable, reasons
+from vmmetrics.cli.progress import reasons
+from vmmetrics.report.markup import clean
 from vmmetrics.run.statistics import Mean
 from vmmetrics.run.table import Table, cell
 from vmmetrics.types import METRICS
@@ -38,7 +39,7 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
     print_missing(table, output)
     output.print(Text(table.label, "bold"), soft_wrap=True)
     for record in table.failed if name_failures else []:
-        messages.print(Text(f"failed: {printable(record.clip)}: {printable(reasons(record))}", "red"), soft_wrap=True)
+        messages.print(Text(f"failed: {clean(record.clip)}: {clean(reasons(record))}", "red"), soft_wrap=True)
     if table.failed:
         messages.print(Text(f"{len(table.failed)} of {len(table)} clips failed", "bold red"))
     if table.path is not None:
@@ -57,7 +58,7 @@ def _clips(table: Table) -> Grid:
         cells = [cell(record, metric) for metric in table.metrics]
         if indexed:
             cells.append("-" if record.motion_index is None else f"{record.motion_index:.4f}")
-        grid.add_row(Text(printable(record.clip)), *(Text(c, _STYLES.get(c, "")) for c in cells))
+        grid.add_row(Text(clean(record.clip)), *(Text(c, _STYLES.get(c, "")) for c in cells))
     return grid
 
 
@@ -71,7 +72,7 @@ def _means(table: Table) -> Grid:
         grid.add_column(metric.upper().removeprefix("MOTION_"), justify="right", no_wrap=True)
     clips = Counter(record.model for record in table)
     models = table.by_model()
-    rows = [(Text(printable(model)), clips[model], means) for model, means in models.items() if len(models) > 1]
+    rows = [(Text(clean(model)), clips[model], means) for model, means in models.items() if len(models) > 1]
     for name, count, means in [*rows, (Text("all", "bold"), len(table), table.mean())]:
         grid.add_row(name, str(count), *(_mean(means.get(metric)) for metric in columns))
     return grid
@@ -92,7 +93,7 @@ def print_missing(table: Table, output: Console) -> None:
         why = Counter(record.missing[metric] for record in table if metric in record.missing)
         for reason, clips in why.most_common(3):
             share = "every clip" if clips == len(table) else f"{clips} of {len(table)} clips"
-            output.print(Text(f"- {metric.upper()} missing in {share}: {printable(reason)}", "dim"), soft_wrap=True)
+            output.print(Text(f"- {metric.upper()} missing in {share}: {clean(reason)}", "dim"), soft_wrap=True)
 
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
@@ -100,5 +101,5 @@ def _print_directions(table: Table, path: Path, messages: Console) -> None:
     drawable = [r for r in table if r.path and not r.error and any(metric in METRICS for metric in r.scores)]
     if drawable:  # the one with the lowest score has most to show; a low PAS alone is no fault
         scored = min(drawable, key=lambda record: min((s for m, s in record.scores.items() if m != "pas"), default=1))
-        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(printable(scored.clip))} --out show.png"
+        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(clean(scored.clip))} --out show.png"
         messages.print(Text(f"what cost points: {command}"), soft_wrap=True)

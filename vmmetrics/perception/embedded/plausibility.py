@@ -93,9 +93,8 @@ class LadderPlausibility:
         found: dict[int, float] = {}
         for view in self._views(scene):
             maps = view.evidence.maps["foreign kind"][view.first : view.first + len(view.frames)]
-            found |= {
-                f: float(m.mean() / np.log(2)) for f, m in zip(view.frames, maps, strict=True) if m[0, 0] == m[0, 0]
-            }
+            known = ~np.isnan(maps[:, 0, 0])  # not at the ends and beside cuts, where a neighbour is missing
+            found |= {view.frames[i]: float(maps[i].mean() / np.log(2)) for i in np.flatnonzero(known)}
         if not found:
             return np.zeros(len(scene.clip))
         frames = sorted(found)

@@ -35,17 +35,17 @@ class ClassHead:
     classes: NDArray[np.float64]
     classes_bias: NDArray[np.float64]
 
-    def cells(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return probabilities (..., 1000) of features (..., 320), each cell by itself."""
-        wide = self._wide(features)
+    def cells(self, wide: FloatArray) -> NDArray[np.float64]:
+        """Return probabilities (..., 1000) of widened features (..., 1280), each cell by itself."""
         logits = wide.reshape(-1, wide.shape[-1]) @ self.classes + self.classes_bias
         return _softmax(logits.reshape(*wide.shape[:-1], -1))
 
-    def frames(self, features: FloatArray) -> NDArray[np.float64]:
-        """Return probabilities (n, 1000) of whole frames from their maps (n, rows, columns, 320), as in training."""
-        return _softmax(self._wide(features).mean((1, 2)) @ self.classes + self.classes_bias)
+    def frames(self, wide: FloatArray) -> NDArray[np.float64]:
+        """Return probabilities (n, 1000) of whole frames from (n, rows, columns, 1280), as in training."""
+        return _softmax(wide.mean((1, 2)) @ self.classes + self.classes_bias)
 
-    def _wide(self, features: FloatArray) -> NDArray[np.float64]:
+    def widened(self, features: FloatArray) -> NDArray[np.float64]:
+        """Return (..., 1280) of features (..., 320), what both of the others start from."""
         rows = features.reshape(-1, features.shape[-1]).astype(np.float64)  # one product is faster than many small ones
         wide = np.clip(rows @ self.widen + self.widen_bias, 0, 6)
         return np.asarray(wide.reshape(*features.shape[:-1], -1))

@@ -94,12 +94,11 @@ def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evide
     maps = {name: np.full((count, CELLS, CELLS), np.nan, np.float32) for name in MAPS}
     travel = _follow_content(maps, depths, onward, back)
     flow = np.stack([to_cells(field) for field in onward])
-    _compare_kinds(maps, features[2], onward, back)
+    kinds = _compare_kinds(maps, features[2], onward, back)
     _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
     _leave_out_cuts(maps, travel, cuts)
     pooled = features[2].mean((1, 2))
-    kinds = load_head().frames(features[2])
     return Evidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
 
 
@@ -208,14 +207,19 @@ def _enlarged(plane: FloatArray) -> FloatArray:
 
 def _compare_kinds(
     maps: dict[str, FloatArray], features: FloatArray, onward: list[FloatArray], back: list[FloatArray]
-) -> None:
-    """Fill in where something is of another kind in the next frame, along its motion, and where in both neighbours."""
+) -> FloatArray:
+    """Fill in where something is of another kind in the next frame, along its motion, and where in both neighbours.
+
+    Returns:
+        (n, 1000) probabilities of what each frame shows as a whole.
+    """
     head, cells = load_head(), features.shape[1]
-    here = head.cells(features)
+    wide = head.widened(features)
+    here = head.cells(wide)
 
     def changed(frames: NDArray[np.intp], others: NDArray[np.intp], paths: list[FloatArray]) -> FloatArray:
         moved = [bilinear(features[other], _along(path, cells)) for other, path in zip(others, paths, strict=True)]
-        return divergence(here[frames], head.cells(np.stack(moved)))
+        return divergence(here[frames], head.cells(head.widened(np.stack(moved))))
 
     count = len(features)
     later = changed(np.arange(count - 1), np.arange(1, count), onward)
@@ -224,6 +228,7 @@ def _compare_kinds(
         maps["other kind"][t] = _enlarged(later[t - 1])
     for t in range(1, count - 1):
         maps["foreign kind"][t] = _enlarged(np.minimum(later[t], earlier[t - 1]))
+    return head.frames(wide)
 
 
 def _compare_pictures(
