@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli import align, baselines, cas, doctor, leaderboard, merge, plan, probe, score, show, weights
+from vmmetrics.cli import align, baselines, cas, doctor, leaderboard, merge, plan, probe, prompts, score, show, weights
 from vmmetrics.errors import VMMetricsError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("baselines")(baselines.baselines)
 app.command("probe")(probe.probe)
 app.command("doctor")(doctor.doctor)
 app.add_typer(cas.app, name="cas")
+app.add_typer(prompts.app, name="prompts")
 app.add_typer(weights.app, name="weights")
 
 

@@ -1,0 +1,7 @@
+"""``vmmetrics prompts``: metadata from corpora, prompts from metadata, and what is worth keeping of them."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(help="Motion prompts: extract, generate, filter, review, select, measure.", no_args_is_help=True)

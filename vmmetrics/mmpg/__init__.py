@@ -1,0 +1,3 @@
+"""Prompts that make models move: metadata, generation, validation, review and choice of motion prompts."""
+
+from __future__ import annotations

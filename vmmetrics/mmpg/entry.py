@@ -1,0 +1,123 @@
+"""A motion prompt with what is known about it: the fields of VMBench's list, a motion pattern, tags and provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+PATTERNS = (
+    "fluid dynamics",
+    "biological motion",
+    "mechanical motion",
+    "weather phenomena",
+    "collective behaviour",
+    "energy transfer",
+)
+"""The six motion patterns (VMBench, section 3.2)."""
+
+SUBJECTS = ("one", "several")
+INTERACTIONS = ("none", "object", "subjects")
+"""Whether what moves touches nothing else, acts on an object or surface, or on another subject."""
+CAMERAS = ("unspecified", "static", "pan", "tilt", "track", "zoom", "orbit", "handheld")
+SPEEDS = ("slow", "moderate", "fast")
+AMPLITUDES = ("small", "medium", "large")
+"""How far the motion is expected to carry the subject: in place, part of the frame, or through much of it."""
+SKELETONS = ("none", "person", "animal")
+"""Whose joints are plainly to be seen; the metrics that judge bodies do not apply where it is none."""
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "subjects": SUBJECTS,
+    "interaction": INTERACTIONS,
+    "camera": CAMERAS,
+    "speed": SPEEDS,
+    "amplitude": AMPLITUDES,
+    "skeleton": SKELETONS,
+}
+LONGEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What kind of motion a prompt asks for.
+
+    Attributes:
+        subjects: One of :data:`SUBJECTS`.
+        interaction: One of :data:`INTERACTIONS`.
+        camera: One of :data:`CAMERAS`: the camera motion that the words ask for.
+        speed: One of :data:`SPEEDS`.
+        amplitude: One of :data:`AMPLITUDES`.
+        skeleton: One of :data:`SKELETONS`.
+        seconds: Shortest clip, in seconds, in which the motion can be seen to succeed, in (0, 60].
+
+    Raises:
+        ValueError: A value is none of those.
+    """
+
+    subjects: str = "one"
+    interaction: str = "none"
+    camera: str = "unspecified"
+    speed: str = "moderate"
+    amplitude: str = "medium"
+    skeleton: str = "none"
+    seconds: float = 4.0
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"Expected {name} to be one of {', '.join(choices)} but got {getattr(self, name)!r}")
+        if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float):
+            raise ValueError(f"Expected seconds to be a number but got {self.seconds!r}")
+        if not 0 < self.seconds <= LONGEST_SECONDS:
+            raise ValueError(f"Expected seconds in (0, {LONGEST_SECONDS:g}] but got {self.seconds!r}")
+
+
+class Category(NamedTuple):
+    """A motion category: what is done, by what kind of subject, in which pattern."""
+
+    action_lemma: str
+    subject_class: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEntry:
+    """One prompt of a library.
+
+    Attributes:
+        index: VMBench's key of a prompt, and the stem of its clips: a number of four digits or more, as text.
+        prompt: The text for the model.
+        subject: Noun phrase of what moves, with its article ("a black horse").
+        subject_noun: Its head in the singular ("horse").
+        place: Name of the place ("frozen lake").
+        action: What it does, as a phrase that begins with the -ing form ("galloping through shallow water").
+        pattern: One of :data:`PATTERNS`; empty where it is not known (VMBench's list has none).
+        action_lemma: Base form of the verb ("gallop"); empty where it is not known.
+        subject_class: Name of a class in the metadata ("horse"); empty where it is not known.
+        tags: What kind of motion, or None where it is not known.
+        provenance: Where the entry comes from: who wrote it and how, from which metadata, what was changed since.
+    """
+
+    index: str
+    prompt: str
+    subject: str
+    subject_noun: str
+    place: str
+    action: str
+    pattern: str = ""
+    action_lemma: str = ""
+    subject_class: str = ""
+    tags: Tags | None = None
+    provenance: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if not self.prompt.strip():
+            raise ValueError("Expected a prompt but got an empty text")
+        if self.pattern and self.pattern not in PATTERNS:
+            raise ValueError(f"Expected a pattern of {', '.join(PATTERNS)} but got {self.pattern!r}")
+
+    @property
+    def category(self) -> Category:
+        """The motion category the entry belongs to."""
+        return Category(self.action_lemma, self.subject_class, self.pattern)
