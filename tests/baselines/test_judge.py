@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from vmmetrics.baselines.api import measure
-from vmmetrics.baselines.judge import endpoint
 from vmmetrics.baselines.judge.answers import REFUSED, read_answer
-from vmmetrics.baselines.judge.asking import JudgeSettings, Pace, Panel, Reply, Turn
+from vmmetrics.baselines.judge.asking import JudgeSettings, Panel
+from vmmetrics.baselines.judge.endpoint import Endpoint
 from vmmetrics.baselines.judge.frames import show
 from vmmetrics.baselines.judge.questions import DIMENSIONS, schema
 from vmmetrics.clip import Clip
+from vmmetrics.endpoint import Pace, Reply, Turn, wire
 from vmmetrics.errors import SetupError
 from vmmetrics.run.directory import read_records
 from vmmetrics.types import METRICS
@@ -35,7 +36,7 @@ NAMES = {f"judge_{key}" for key in METRICS}
 def pauses(monkeypatch) -> list[float]:
     """What was slept between tries."""
     slept: list[float] = []
-    monkeypatch.setattr(endpoint.time, "sleep", slept.append)
+    monkeypatch.setattr(wire.time, "sleep", slept.append)
     return slept
 
 
@@ -98,14 +99,14 @@ def test_what_may_pass_is_tried_again(judged, pauses, trouble):
 
 def test_an_endpoint_may_ask_for_patience(judged, pauses):
     judged((429, {"Retry-After": "7"}, b""), (429, {"Retry-After": "86400"}, b""), server.good())
-    assert pauses == [7.0, endpoint.LONGEST_PAUSE]
+    assert pauses == [7.0, wire.LONGEST_PAUSE]
 
 
 def test_no_answer_is_a_failure_and_is_tried_again_next_time(judged, tmp_path):
     record, requests = judged((500, {}, b"down"), out=tmp_path / "run")
     assert set(record.errors) == NAMES
     assert "6 tries: status 500: down" in record.errors["judge_cas"]
-    assert len(requests) == endpoint.TRIES  # once for the clip, not once per dimension
+    assert len(requests) == wire.TRIES  # once for the clip, not once per dimension
     url = json.loads((tmp_path / "run" / "run.json").read_text())["parts"]["judge_cas"]["url"]
     assert url.startswith("http://127.0.0.1")
 
@@ -199,7 +200,7 @@ def test_nobody_there(judged):
 
 def test_replies_are_kept_by_all_they_depend_on():
     kept = JudgeSettings("some-model", "http://127.0.0.1:9/v1")
-    judge = endpoint.Endpoint(kept)
+    judge = Endpoint(kept)
     turns = [Turn("user", "x", (b"picture",))]
     others = (replace(kept, frames=11), replace(kept, side=500), replace(kept, tokens=9), replace(kept, model="other"))
     keys = {Panel(judge, settings).key(turns) for settings in (kept, *others)}
@@ -270,7 +271,7 @@ def test_addresses_that_are_refused(url, said):
 
 def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch):
     monkeypatch.setenv("VMMETRICS_JUDGE_KEY", "se\ncret")
-    judge = endpoint.Endpoint(JudgeSettings("m", url="http://127.0.0.1:9/v1"))
+    judge = Endpoint(JudgeSettings("m", url="http://127.0.0.1:9/v1"))
     with pytest.raises(SetupError) as caught:
         judge.reply([Turn("user", "x")])
     assert "cret" not in str(caught.value)
@@ -278,8 +279,8 @@ def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch):
 
 def test_requests_keep_their_distance(monkeypatch):
     now, slept = [100.0], []
-    monkeypatch.setattr("vmmetrics.baselines.judge.asking.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("vmmetrics.baselines.judge.asking.time.sleep", lambda s: (slept.append(s), now.append(0)))
+    monkeypatch.setattr("vmmetrics.endpoint.pace.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("vmmetrics.endpoint.pace.time.sleep", lambda s: (slept.append(s), now.append(0)))
     pace = Pace(per_minute=30)
     for _ in range(3):
         pace.wait()

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vmmetrics.baselines.judge.questions import DIMENSIONS, LEVELS
-
-_REFUSING = re.compile(
-    r"\b(i'?m sorry|i am sorry|i can(?:'|no)?t (?:help|assist|comply|provide|analy|rate|judge)|i cannot|i am unable"
-    r"|i'm unable|as an ai)\b",
-    re.IGNORECASE,
-)
+from vmmetrics.endpoint import objects_in, refuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +33,9 @@ def read_answer(text: str) -> Answer:
     >>> read_answer('{"cas": 4}').missing
     "the judge's answer was unusable: a dimension is missing"
     """
-    found = _first_object(text)
+    found = next(objects_in(text), None)
     if found is None:
-        refused = _REFUSING.search(text.replace("’", "'"))
-        return REFUSED if refused else _unusable("no JSON object" if text.strip() else "it was empty")
+        return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
     levels: dict[str, int | None] = {}
     for key in DIMENSIONS:
         if key not in found:
@@ -57,19 +49,6 @@ def read_answer(text: str) -> Answer:
             return _unusable("a level is outside of 1..5")
         levels[key] = level
     return Answer(levels)
-
-
-def _first_object(text: str) -> dict[str, object] | None:
-    """The first JSON object that begins anywhere in ``text``."""
-    decoder = json.JSONDecoder()
-    for match in re.finditer(r"\{", text):
-        try:
-            value, _ = decoder.raw_decode(text, match.start())
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            return value
-    return None
 
 
 def _unusable(why: str) -> Answer:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmmetrics.baselines.adapters.files import find, hashes, model_from_folder, prepare_device, require, versions
-from vmmetrics.baselines.judge.asking import JudgeSettings, Reply, Turn
+from vmmetrics.baselines.judge.asking import JudgeSettings
+from vmmetrics.endpoint import Reply, Turn
 from vmmetrics.errors import SetupError
 
 

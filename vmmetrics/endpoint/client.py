@@ -1,0 +1,173 @@
+"""The client: asks, keeps, counts, checks, and works on several questions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from vmmetrics.endpoint.asking import Answer, converse, read_answer
+from vmmetrics.endpoint.cache import ReplyCache, default_folder, key_of
+from vmmetrics.endpoint.cost import Estimate, Ledger, estimate
+from vmmetrics.endpoint.messages import NoAnswerError, Reply, Turn
+from vmmetrics.endpoint.settings import EndpointSettings
+from vmmetrics.endpoint.wire import FIRST_PAUSE, Endpoint
+
+THREADS = 4
+"""Questions in the air at once: hosted endpoints allow at least this, and a local one batches them."""
+GIVE_UP = 8
+"""Questions in a row without any reply after which the endpoint counts as gone: each was tried half a minute."""
+
+Check = Callable[[dict[str, Any]], str | None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """Something to ask.
+
+    Attributes:
+        about: Whatever tells the caller which question this is; it is handed back beside the answer.
+        turns: What is said.
+        shape: JSON schema of the answer, an object at its root. Name it in the words too
+            (:func:`vmmetrics.endpoint.in_words`): not every endpoint takes a schema.
+        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+        seed: Instead of the settings' seed: another seed is another question.
+    """
+
+    about: T
+    turns: tuple[Turn, ...]
+    shape: Mapping[str, Any]
+    check: Check | None = None
+    seed: int | None = None
+
+
+class Client:
+    """Asks a model behind an endpoint for JSON objects; nothing is asked, or paid for, twice. Safe for several threads.
+
+    Args:
+        settings: Which model, and how it is asked.
+        folder: Where replies are kept; None takes ``replies`` beside the folder of weights.
+        max_cost: Most that may be spent, in the currency of the prices; None for no bound.
+        first_pause: Seconds before the second try of a request that failed.
+
+    Attributes:
+        ledger: Tokens and money so far; replies from the disk cost nothing.
+
+    Raises:
+        SetupError: There is a bound on the cost but no prices.
+    """
+
+    def __init__(
+        self,
+        settings: EndpointSettings,
+        folder: Path | None = None,
+        max_cost: float | None = None,
+        first_pause: float = FIRST_PAUSE,
+    ) -> None:
+        self.settings = settings
+        self.ledger = Ledger(settings, max_cost)
+        self._endpoint = Endpoint(settings, first_pause)
+        self._cache = ReplyCache(default_folder() if folder is None else folder)
+
+    def ask(self, question: Question[Any]) -> Answer:
+        """Ask one question, again where the answer cannot be used.
+
+        Returns:
+            The answer, or why there is none; an endpoint that cannot be reached is such a reason.
+
+        Raises:
+            SetupError: The endpoint does not take such requests, or not from us.
+            CostLimitError: The next request could go over the bound.
+        """
+
+        def fault(reply: Reply) -> str | None:
+            answer = read_answer(reply, question.shape, question.check)
+            return answer.why if answer.kind == "unusable" else None
+
+        try:
+            reply = converse(lambda turns: self._reply(turns, question), question.turns, fault)
+        except NoAnswerError as error:
+            return Answer(None, "unreachable", str(error))
+        return read_answer(reply, question.shape, question.check)
+
+    def ask_all(self, questions: Iterable[Question[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
+        """Ask many questions, several at once.
+
+        Args:
+            questions: Taken one by one as there is room.
+            threads: How many at once.
+
+        Yields:
+            ``question.about`` and the answer, in the order in which answers come.
+
+        Raises:
+            NoAnswerError: :data:`GIVE_UP` in a row could not be reached.
+            SetupError: As :meth:`ask`.
+            CostLimitError: As :meth:`ask`; answers that were on their way are yielded before.
+        """
+        remaining = iter(questions)
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="endpoint")
+        flying: dict[Future[Answer], T] = {}
+        failures: list[BaseException] = []
+        silent = 0
+        try:
+            while True:
+                room = 0 if failures else threads - len(flying)
+                flying |= {pool.submit(self.ask, question): question.about for question in islice(remaining, room)}
+                if not flying:
+                    break
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    about = flying.pop(future)
+                    error = future.exception()
+                    if error is not None:
+                        failures.append(error)
+                        continue
+                    answer = future.result()
+                    silent = silent + 1 if answer.kind == "unreachable" else 0
+                    yield about, answer
+                    if silent >= GIVE_UP:
+                        raise NoAnswerError(f"{self.settings.address} is gone: {answer.why}")
+        finally:  # also where the caller stops: replies on their way are still kept, nothing new is begun
+            self._endpoint.stopped.set()
+            pool.shutdown(cancel_futures=True)
+            self._endpoint.stopped.clear()
+        if failures:
+            raise failures[0]
+
+    def unanswered(self, questions: Iterable[Question[T]]) -> Iterator[Question[T]]:
+        """The questions whose first reply is not kept yet."""
+        return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
+
+    def estimate(self, questions: Iterable[Question[Any]], expected: int) -> Estimate:
+        """What questions would take; those whose reply is kept take nothing.
+
+        Args:
+            questions: All of them.
+            expected: Tokens of a usual answer.
+        """
+        return estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
+
+    def _reply(self, turns: Sequence[Turn], question: Question[Any]) -> Reply:
+        """The reply to a conversation, the one that was kept if there is one."""
+        key = self._key(turns, question)
+        kept = self._cache.get(key)
+        if kept is not None:
+            return kept
+        promised = self.ledger.promise(turns)
+        reply = None
+        try:
+            reply = self._endpoint.reply(turns, question.shape, question.seed)
+        finally:
+            self.ledger.settle(promised, turns, reply)
+        self._cache.put(key, reply)
+        return reply
+
+    def _key(self, turns: Sequence[Turn], question: Question[Any]) -> str:
+        part = self.settings.part()
+        if question.seed is not None:
+            part["seed"] = question.seed
+        return key_of(part, dict(question.shape), turns=turns)

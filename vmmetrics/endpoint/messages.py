@@ -1,0 +1,49 @@
+"""What is said to a model, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vmmetrics.errors import VMMetricsError
+
+
+class NoAnswerError(VMMetricsError):
+    """No answer could be had; another time it might."""
+
+
+class CostLimitError(VMMetricsError):
+    """The next request could cost more than is left; what was answered before is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing said: by us, with pictures or without, or by the model.
+
+    Attributes:
+        role: ``"system"``, ``"user"`` or ``"assistant"``.
+        text: The words.
+        pictures: JPEG files that go before them.
+    """
+
+    role: str
+    text: str
+    pictures: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back.
+
+    Attributes:
+        text: The words; empty where the model refused by other means.
+        refused: Whether the model, or a filter before it, refused.
+        cut: Whether the answer was cut off for its length.
+        input_tokens: Tokens that were sent, as the endpoint counts them; None where it does not say.
+        output_tokens: Tokens of the answer, thinking included; None where it does not say.
+    """
+
+    text: str
+    refused: bool = False
+    cut: bool = False
+    input_tokens: int | None = None
+    output_tokens: int | None = None

@@ -1,0 +1,197 @@
+"""One conversation to an OpenAI-compatible endpoint and its reply: nothing but the standard library."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from threading import Event
+from typing import Any, NoReturn
+
+from vmmetrics.endpoint.messages import NoAnswerError, Reply, Turn
+from vmmetrics.endpoint.pace import Pace
+from vmmetrics.endpoint.settings import EndpointSettings
+from vmmetrics.errors import SetupError
+
+TRIES = 6
+"""Requests for one reply before it is given up: with doubling pauses, half a minute of outage is sat out."""
+FIRST_PAUSE = 1.0
+"""Seconds before the second try; doubled after each."""
+LONGEST_PAUSE = 60.0
+"""Seconds that an endpoint may ask us to wait; beyond that the request fails and is tried again in the next run."""
+PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""Statuses that may pass: too many requests, timeouts, servers that are down or overloaded."""
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "response_format": ("response_format", "json_schema", "structured output"),
+    "max_tokens": ("max_tokens",),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+}
+"""What not every endpoint knows, and the words by which one complains of it. It is then asked without schema (the words
+of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
+LARGEST = 4_000_000
+"""Bytes of a reply that are read; an answer has hundreds or thousands."""
+
+
+class _PassingError(Exception):
+    """Worth another try."""
+
+    def __init__(self, why: str, pause: float | None = None) -> None:
+        super().__init__(why)
+        self.pause = pause
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the key to another server."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Endpoint:
+    """Sends conversations to an endpoint; safe for several threads.
+
+    Most callers want :class:`vmmetrics.endpoint.Client`, which also keeps, counts and checks the replies.
+
+    Args:
+        settings: Which, and how it is asked.
+        first_pause: Seconds before the second try.
+
+    Attributes:
+        stopped: Set it, and what is waiting for another try gives up.
+    """
+
+    def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
+        self.settings = settings
+        self.stopped = Event()
+        self._pace = Pace(settings.per_minute)
+        self._first_pause = first_pause
+        self._unknown: set[str] = set()
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def reply(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None = None, seed: int | None = None) -> Reply:
+        """Have a conversation answered; what may pass is tried again.
+
+        Args:
+            turns: What was said so far.
+            shape: JSON schema of the answer, an object at its root; None for free text.
+            seed: Instead of the settings' seed.
+
+        Raises:
+            NoAnswerError: No answer after :data:`TRIES` requests.
+            SetupError: The endpoint does not take such requests, or not from us.
+        """
+        pause = self._first_pause
+        why = ""
+        for attempt in range(TRIES):
+            if attempt:
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            if self.stopped.is_set():
+                raise NoAnswerError("stopped")
+            try:
+                return self._request(turns, shape, self.settings.seed if seed is None else seed)
+            except _PassingError as error:
+                why = str(error)
+                if error.pause is not None:
+                    pause = max(pause, error.pause)
+        raise NoAnswerError(f"no answer in {TRIES} tries: {why}")
+
+    def _request(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None, seed: int | None) -> Reply:
+        body = self._body(turns, shape, seed)
+        headers = {"Content-Type": "application/json"}
+        key = self.settings.key()
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        # the address is the user's own, and begins with http
+        request = urllib.request.Request(self.settings.address, json.dumps(body).encode(), headers)  # noqa: S310
+        self._pace.wait()
+        try:
+            with self._opener.open(request, timeout=self.settings.timeout) as response:
+                data = response.read(LARGEST)
+        except urllib.error.HTTPError as error:
+            self._refused(error)
+        except (OSError, http.client.HTTPException) as error:  # no connection, cut off, too slow
+            raise _PassingError(f"{type(error).__name__}: {error}") from error
+        return _reply(data)
+
+    def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None, seed: int | None) -> dict[str, Any]:
+        unknown = frozenset(self._unknown)
+        body: dict[str, Any] = {
+            "model": self.settings.model,
+            "messages": [_message(turn) for turn in turns],
+            "max_completion_tokens" if "max_tokens" in unknown else "max_tokens": self.settings.tokens,
+        }
+        if self.settings.temperature is not None and "temperature" not in unknown:
+            body["temperature"] = self.settings.temperature
+        if seed is not None and "seed" not in unknown:
+            body["seed"] = seed
+        if shape is not None and "response_format" not in unknown:
+            named = {"name": "answer", "strict": True, "schema": shape}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        return body
+
+    def _refused(self, error: urllib.error.HTTPError) -> NoReturn:
+        """Say what an error status means."""
+        with error:
+            try:
+                said = error.read(2000).decode("utf-8", "replace")
+            except (OSError, http.client.HTTPException):
+                said = ""
+        key = self.settings.key()
+        said = " ".join((said.replace(key, "***") if key else said).split())[:300]
+        if error.code in PASSING:
+            raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
+        named = {option for option, words in OPTIONAL.items() if any(word in said.lower() for word in words)}
+        if error.code in (400, 422) and named - self._unknown:
+            self._unknown |= named
+            raise _PassingError(f"status {error.code}: {said}")
+        hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
+        raise SetupError(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    if not turn.pictures:
+        return {"role": turn.role, "content": turn.text}
+    urls = (f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}" for picture in turn.pictures)
+    pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return {"role": turn.role, "content": [*pictures, {"type": "text", "text": turn.text}]}
+
+
+def _reply(data: bytes) -> Reply:
+    """Read a completion; one that is not whole is worth another try."""
+    try:
+        body = json.loads(data)
+        choice = body["choices"][0]
+        message = choice["message"]
+        content, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise _PassingError(f"no completion came back ({type(error).__name__})") from error
+    if isinstance(content, list):  # some endpoints answer in parts
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    text = content if isinstance(content, str) else ""
+    usage = body.get("usage")
+    return Reply(
+        text,
+        refused=bool(refusal) or reason == "content_filter",
+        cut=reason == "length",
+        input_tokens=_tokens(usage, "prompt_tokens"),
+        output_tokens=_tokens(usage, "completion_tokens"),
+    )
+
+
+def _tokens(usage: Any, name: str) -> int | None:
+    number = usage.get(name) if isinstance(usage, Mapping) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
+
+
+def _seconds(header: str | None) -> float | None:
+    """Seconds of a ``Retry-After``, no more than we are willing to wait; None where it names none."""
+    try:
+        return None if header is None else min(max(float(header), 0.0), LONGEST_PAUSE)
+    except ValueError:  # a date
+        return None
