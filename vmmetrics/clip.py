@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +39,7 @@ class Clip:
         subject: Who or what it is about, or None.
         size: (width, height) of the clip as stored, before any downscaling for memory.
         notes: What the reader had to assume or change, in words (assumed frame rate, downscaling, ...).
+        tags: What the prompt list says of the motion asked for; ``{"skeleton": "none"}`` says that no body is expected.
     """
 
     frames: NDArray[np.uint8]
@@ -48,6 +50,7 @@ class Clip:
     subject: Subject | None = None
     size: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = field(default=())
+    tags: Mapping[str, str | float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         frames = self.frames

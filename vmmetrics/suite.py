@@ -18,7 +18,7 @@ from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
 from vmmetrics.metrics import cas, mss, ois, pas, tcs
 from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import METRICS, AmplitudeResult, MetricResult, Protocol
+from vmmetrics.types import METRICS, AmplitudeResult, MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
 
 Measure = Callable[[Scene, Protocol, Mapping[str, MetricResult]], MetricResult]
@@ -62,6 +62,14 @@ def _ask(scene: Scene, names: Sequence[str]) -> None:
             getattr(scene, name)
 
 
+def _too_short(clip: Clip) -> list[str]:
+    """What to note where a clip ends before its motion can have been seen to succeed."""
+    needed, lasts = clip.tags.get("seconds"), float(clip.timestamps[-1]) + 1 / clip.fps
+    if not isinstance(needed, int | float) or lasts >= needed - 0.5 / clip.fps:
+        return []
+    return [f"the clip lasts {lasts:.1f} s, and its prompt's motion is expected to take {needed:g} s"]
+
+
 @dataclass(frozen=True, slots=True)
 class ClipScores:
     """What one clip got.
@@ -87,7 +95,7 @@ class ClipScores:
 
     @property
     def missing(self) -> dict[str, str]:
-        """Why there is no score, by metric; a missing score is no failure."""
+        """Why there is no score, by metric; a missing score is no failure, and :attr:`results` tells what applies."""
         return {k: r.missing for k, r in self.results.items() if r.missing is not None}
 
     @property
@@ -178,6 +186,7 @@ class Suite:
         fps: float | None = None,
         prompt: str | None = None,
         subject: Subject | str | None = None,
+        tags: Tags | None = None,
         layout: str | None = None,
         name: str | None = None,
     ) -> ClipScores:
@@ -188,6 +197,7 @@ class Suite:
             fps: Frames per second of an array.
             prompt: Text the clip was generated from.
             subject: Who or what it is about.
+            tags: What is known of the motion asked for (``{"skeleton": "none"}``: no body, so OIS does not apply).
             layout: Axes of an array, ``"THWC"``, ``"TCHW"``, ``"CTHW"``; None guesses where that is safe.
             name: What to call it.
 
@@ -199,7 +209,7 @@ class Suite:
         """
         start = time.perf_counter()
         if not isinstance(clip, Clip):
-            clip = read_clip(clip, fps=fps, layout=layout, name=name, prompt=prompt, subject=subject)
+            clip = read_clip(clip, fps=fps, layout=layout, name=name, prompt=prompt, subject=subject, tags=tags)
         scores = self.score_scene(self.scene(clip))
         return replace(scores, seconds=time.perf_counter() - start)
 
@@ -210,7 +220,7 @@ class Suite:
         errors: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
-                pool.submit(_ask, scene, self._independent())
+                pool.submit(_ask, scene, self._independent(scene.clip))
             for key in self._order():
                 attempt(key, partial(_MEASURES[key], scene, self.protocol, results), results, errors)
         return ClipScores(
@@ -218,12 +228,14 @@ class Suite:
             results={k: results[k] for k in self.metrics if k in results},
             errors={k: errors[k] for k in self.metrics if k in errors},
             seconds=time.perf_counter() - start,
-            notes=(*scene.clip.notes, *scene.models.notes),
+            notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip)),
         )
 
-    def _independent(self) -> list[str]:
+    def _independent(self, clip: Clip) -> list[str]:
         names = [name for key, names in _INDEPENDENT.items() if key in self.metrics for name in names]
-        return [name for name in names if name != "unsteadiness" or self.protocol == "vmmetrics"]
+        if self.protocol == "vmmetrics":
+            return [name for name in names if name != "poses" or ois.expects_body(clip)]
+        return [name for name in names if name != "unsteadiness"]
 
     def _order(self) -> list[str]:
         wanted = set(self.metrics)

@@ -15,6 +15,9 @@ BoolArray = NDArray[np.bool_]
 Protocol = Literal["vmmetrics", "vmbench"]
 Box = tuple[float, float, float, float]
 
+Tags = Mapping[str, str | float]
+"""What a prompt list says of the kind of motion asked for, by name (``"pattern"``, ``"skeleton"``, ``"seconds"``)."""
+
 METRICS = ("cas", "mss", "ois", "pas", "tcs")
 """The five metrics, by the key they have in every record and table."""
 
@@ -53,18 +56,22 @@ class MetricResult:
         missing: Why there is no score, or None.
         events: What cost points, and what was excused.
         series: Per-frame values by name, each of length T (NaN where a frame has no value).
+        applicable: False where the score is missing because the metric does not apply to what was asked for.
     """
 
     score: float | None
     missing: str | None = None
     events: tuple[Event, ...] = ()
     series: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
+    applicable: bool = True
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.missing is None):
             raise ValueError("Expected either a score or a reason why it is missing, and not both")
         if self.score is not None and not np.isfinite(self.score):
             raise ValueError(f"Expected a finite score but got {self.score}")
+        if self.score is not None and not self.applicable:
+            raise ValueError("Expected no score from a metric that does not apply")
 
 
 @dataclass(frozen=True, slots=True)

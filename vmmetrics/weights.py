@@ -12,9 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
+from vmmetrics.shipped import shipped_folder
 
-_PACKAGED = Path(__file__).parent / "_data" / "weights"
-_CHECKOUT = Path(__file__).parent.parent / "weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class WeightFile:
 
 def weights_folder() -> Path:
     """Return the folder with the shipped weights: inside an installed package, else in the checkout."""
-    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+    return shipped_folder("weights")
 
 
 @cache

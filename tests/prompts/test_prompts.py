@@ -31,10 +31,10 @@ def test_vmbench_layout(tmp_path: Path) -> None:
     (tmp_path / "prompts.json").write_text(json.dumps(entries))
     for prompts in (Prompts.load(None, tmp_path), Prompts.load(tmp_path / "prompts.json", tmp_path)):
         found = prompts.lookup(source(tmp_path, "0001.mp4"))
-        assert found == ("A black horse gallops over a meadow.", Subject("horse", "a black horse", "list"), "list")
+        assert found[:3] == ("A black horse gallops over a meadow.", Subject("horse", "a black horse", "list"), "list")
         assert prompts.lookup(source(tmp_path, "0012.mp4")).prompt == "Two cats play."
         assert prompts.lookup(source(tmp_path, "model/0012.mp4")).prompt == "Two cats play."
-        assert prompts.lookup(source(tmp_path, "0003.mp4")) == (None, None, "none")
+        assert prompts.lookup(source(tmp_path, "0003.mp4")) == (None, None, "none", {})
     assert len(prompts) == 2
     assert prompts.unmatched([source(tmp_path, "0001.mp4")]) == ["0012"]
 
@@ -56,7 +56,7 @@ def test_forms_of_lists(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, "utf-8")
     prompts = Prompts.load(tmp_path / name, tmp_path)
     first = prompts.lookup(source(tmp_path, "a.mp4"))
-    assert first == ("a dog, wet, runs", Subject("dog", "a dog", "rule"), "list")
+    assert first[:3] == ("a dog, wet, runs", Subject("dog", "a dog", "rule"), "list")
     assert prompts.lookup(source(tmp_path, "m/b.mp4")).prompt == "a cat"
     assert prompts.unmatched([]) != []
 
@@ -98,7 +98,7 @@ def test_samples_of_the_repository() -> None:
 def test_sidecar(tmp_path: Path) -> None:
     clip = source(tmp_path, "a.mp4")
     (tmp_path / "a.txt").write_text("  a dog\n runs \n", "utf-8")
-    assert Prompts.load(None, tmp_path).lookup(clip) == ("a dog runs", Subject("dog", "a dog", "rule"), "sidecar")
+    assert Prompts.load(None, tmp_path).lookup(clip)[:3] == ("a dog runs", Subject("dog", "a dog", "rule"), "sidecar")
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames.txt").write_text("a cat")
     assert Prompts.load().lookup(Source(tmp_path / "frames", "frames", None, tmp_path)).prompt == "a cat"
@@ -142,7 +142,7 @@ def test_subject_given_holds_for_all(tmp_path: Path) -> None:
 def test_subject_alone(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("clip,subject\na.mp4,two grey seals\n")
     found = Prompts.load(tmp_path / "p.csv", tmp_path).lookup(source(tmp_path, "a.mp4"))
-    assert found == (None, Subject("seals", "two grey seals", "list"), "list")
+    assert found[:3] == (None, Subject("seals", "two grey seals", "list"), "list")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -17,7 +18,7 @@ from vmmetrics.run.statistics import Mean
 from vmmetrics.run.table import Table, cell
 from vmmetrics.types import METRICS
 
-_STYLES = {"failed": "red", "-": "dim"}
+_STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
 SHOWN_CLIPS = 100
 """Rows per clip on the screen; all of them are in scores.csv."""
 
@@ -36,6 +37,8 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
         output.print(Text(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv"))
     if len(table) > 1:
         output.print(_means(table))
+    if len(table.by_tag("pattern")) > 1:
+        output.print(_patterns(table))
     print_missing(table, output)
     output.print(Text(table.label, "bold"), soft_wrap=True)
     for record in table.failed if name_failures else []:
@@ -64,17 +67,30 @@ def _clips(table: Table) -> Grid:
 
 def _means(table: Table) -> Grid:
     """A row per model where there are several, and one for all clips."""
-    grid = Grid(title="mean [95 % bootstrap interval]", title_justify="left", box=SIMPLE_HEAD)
-    grid.add_column("model" if table.by_model() else "", overflow="fold")
+    models = sorted({record.model for record in table if record.model is not None})
+    rows = [(Text(clean(m)), Table([r for r in table if r.model == m])) for m in models if len(models) > 1]
+    rows.append((Text("all", "bold"), table))
+    return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, rows)
+
+
+def _patterns(table: Table) -> Grid:
+    """A row per motion pattern."""
+    rows = [(Text(clean(str(name))), part) for name, part in table.by_tag("pattern").items()]
+    return _grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, rows)
+
+
+def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[Text, Table]]) -> Grid:
+    grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD)
+    grid.add_column(head, overflow="fold")
     grid.add_column("clips", justify="right")
     columns = [*table.metrics, *(["motion_index"] if "motion_index" in table.mean() else [])]
     for metric in columns:
         grid.add_column(metric.upper().removeprefix("MOTION_"), justify="right", no_wrap=True)
-    clips = Counter(record.model for record in table)
-    models = table.by_model()
-    rows = [(Text(clean(model)), clips[model], means) for model, means in models.items() if len(models) > 1]
-    for name, count, means in [*rows, (Text("all", "bold"), len(table), table.mean())]:
-        grid.add_row(name, str(count), *(_mean(means.get(metric)) for metric in columns))
+    for name, part in rows:
+        means = part.mean()
+        foreign = {metric for metric in columns if all(metric in record.not_applicable for record in part)}
+        cells = [Text("n/a", "dim") if metric in foreign else _mean(means.get(metric)) for metric in columns]
+        grid.add_row(name, str(len(part)), *cells)
     return grid
 
 
@@ -90,10 +106,12 @@ def _mean(mean: Mean | None) -> Text:
 def print_missing(table: Table, output: Console) -> None:
     """Print how many clips have no score in a metric, by reason."""
     for metric in table.metrics:
-        why = Counter(record.missing[metric] for record in table if metric in record.missing)
-        for reason, clips in why.most_common(3):
+        without = [record for record in table if metric in record.missing]
+        why = Counter((metric in record.not_applicable, record.missing[metric]) for record in without)
+        for (foreign, reason), clips in why.most_common(3):
             share = "every clip" if clips == len(table) else f"{clips} of {len(table)} clips"
-            output.print(Text(f"- {metric.upper()} missing in {share}: {clean(reason)}", "dim"), soft_wrap=True)
+            how = "does not apply to" if foreign else "missing in"
+            output.print(Text(f"- {metric.upper()} {how} {share}: {clean(reason)}", "dim"), soft_wrap=True)
 
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vmmetrics.clip import Clip
 from vmmetrics.functional import object_integrity_score
 from vmmetrics.functional.limb_silhouettes import REASONS, silhouette_deviations
 from vmmetrics.perception.protocols import Poses
@@ -11,6 +12,8 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, MetricResult, Protocol
 
 SHOULDERS, HIPS = (5, 6), (11, 12)
+SKELETON = "skeleton"
+"""The tag that says whose joints the prompt lets one expect: ``"person"``, ``"animal"`` or ``"none"``."""
 SMALLEST_TORSO = 45.0
 """Pixels. Below, the landmarks of the embedded model err by more than 0.1 torso lengths in every fifth joint
 (benchmarks/pose_truth.py), and its errors cannot be told from the clip's."""
@@ -19,11 +22,16 @@ SMALLEST_TORSO = 45.0
 def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     """Score the integrity of the people in a clip.
 
+    Where the prompt's tags expect no body it does not apply: what a pose model finds there is no one, and a 1 would say
+    that bodies are whole. The released code has no such case.
+
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"``, or ``"vmbench"``: the first person only, by landmarks only, as the released code;
             with the published models the first instance of each frame, whoever that is.
     """
+    if protocol == "vmmetrics" and not expects_body(scene.clip):
+        return MetricResult(None, "the prompt's tags expect no body", applicable=False)
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of shape to judge")
     released = scene.models.released
@@ -41,6 +49,11 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     evidence = limb_evidence(poses)
     kept = {reason: deviations[:, large] for reason, deviations in evidence.items()}
     return object_integrity_score(poses.keypoints[:, large], poses.scores[:, large], evidence=kept)
+
+
+def expects_body(clip: Clip) -> bool:
+    """Whether a body may be expected: always, but where the clip's tags say that there is none."""
+    return clip.tags.get(SKELETON) != "none"
 
 
 def large_enough(keypoints: FloatArray) -> BoolArray:

@@ -14,12 +14,7 @@ from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
 from vmmetrics.plain import plain
 from vmmetrics.run.directory import write_atomically
-
-_PACKAGED = Path(__file__).parent.parent / "_data" / "prompts"
-_CHECKOUT = Path(__file__).parent.parent.parent / "prompts"
-
-SHIPPED: Mapping[str, str] = {"library": "library.json", "mini": "mini.json"}
-"""Lists that come with the package, by the name that commands take for them."""
+from vmmetrics.shipped import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
 """Bytes of a list or table; a hundred thousand entries take about this."""
@@ -29,21 +24,9 @@ _FILES: Final = {"classes": SubjectClass, "subjects": Subject, "places": Place, 
 T = TypeVar("T", SubjectClass, Subject, Place, Action)
 
 
-def prompts_folder() -> Path:
-    """Folder of the shipped prompts: inside an installed package, else in the checkout."""
-    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
-
-
 def metadata_folder() -> Path:
     """Folder of the shipped metadata."""
-    return prompts_folder() / "metadata"
-
-
-def resolve_list(name: str | os.PathLike[str]) -> Path:
-    """Path of a list: of a shipped one for ``"library"`` and ``"mini"``, else the path itself."""
-    if isinstance(name, str) and name in SHIPPED and not Path(name).exists():
-        return prompts_folder() / SHIPPED[name]
-    return Path(name)
+    return shipped_folder("prompts") / "metadata"
 
 
 def read_entries(name: str | os.PathLike[str]) -> list[PromptEntry]:
@@ -55,7 +38,7 @@ def read_entries(name: str | os.PathLike[str]) -> list[PromptEntry]:
     Raises:
         SetupError: The file cannot be read, or an entry has no prompt or a field that cannot be.
     """
-    path = resolve_list(name)
+    path = shipped_list(name)
     rows = read_rows(path)
     return [_entry(row, number, path) for number, row in enumerate(rows, start=1)]
 

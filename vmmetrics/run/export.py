@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Collection
 from importlib.util import find_spec
@@ -12,7 +13,7 @@ from vmmetrics.run.table import COUNTS, NUMBERS, Table
 
 
 def export(path: Path) -> Table:
-    """Write ``scores.csv``, and ``scores.parquet`` where pyarrow is installed (extra ``parquet``).
+    """Write ``scores.csv``, ``breakdown.csv`` where clips have tags, ``scores.parquet`` where pyarrow is installed.
 
     Args:
         path: Run directory.
@@ -22,9 +23,30 @@ def export(path: Path) -> Table:
     """
     table = Table(read_records(path), path=path)
     write_atomically(path / "scores.csv", table.to_csv().encode("utf-8", "backslashreplace"))
+    if table.tags:
+        write_atomically(path / "breakdown.csv", breakdown(table).encode("utf-8", "backslashreplace"))
     if find_spec("pyarrow") is not None:
         write_atomically(path / "scores.parquet", _parquet(table))
     return table
+
+
+def breakdown(table: Table) -> str:
+    """Means by every value of every tag as CSV: tag, value, clips, metric, scored, not_applicable, mean, low, high.
+
+    ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high"))
+    for tag in table.tags:
+        for value, part in table.by_tag(tag).items():
+            means = part.mean()
+            for metric in (*table.metrics, "motion_index"):
+                mean = means.get(metric)
+                found = ("", "", "") if mean is None else (mean.mean, mean.low, mean.high)
+                foreign = sum(metric in record.not_applicable for record in part)
+                writer.writerow((tag, value, len(part), metric, 0 if mean is None else mean.clips, foreign, *found))
+    return text.getvalue()
 
 
 def _parquet(table: Table) -> bytes:

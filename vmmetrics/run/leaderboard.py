@@ -188,7 +188,8 @@ def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
 def _reason(record: Record, metric: str) -> str:
     if record.error is not None or metric in record.errors:
         return "failed"
-    return record.missing.get(metric, "not scored")
+    why = record.missing.get(metric, "not scored")
+    return f"does not apply ({why})" if metric in record.not_applicable else why
 
 
 def _steps(names: list[str], scores: FloatArray, by: By) -> tuple[Step, ...]:

@@ -64,7 +64,7 @@ def recall(run: Path, name: str) -> Recalled:
     settings = Settings(configuration["preset"], configuration["protocol"], reading=tuple(reading.items()))
     suite = settings.build()
     subject = None if record.subject is None else Subject(**record.subject)
-    clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, **reading)
+    clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     different = provenance.differences(settings.configuration(suite), configuration)
     warnings = [f"{line}; masks and tracks may differ from those that were scored" for line in different]
     events = read_events(run, record)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult
+from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
 
 _OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
 
@@ -30,6 +30,7 @@ class Record:
         protocol: Which definition they were scored by.
         scores: Score by metric; only finite numbers.
         missing: Why there is no score, by metric. Missing is not failed.
+        not_applicable: The metrics among the missing that do not apply to what the prompt asks for.
         errors: Why a metric failed, by metric.
         error: Why the clip as a whole failed, or None.
         amplitude: Mean subject displacement found by PAS, or None.
@@ -39,6 +40,7 @@ class Record:
         prompt: Text the clip was generated from, or None.
         prompt_source: Where the prompt was found, or None.
         subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
+        tags: What the prompt list says of the motion asked for, its pattern first.
         notes: What had to be assumed or changed.
         seconds: Time spent on the clip.
     """
@@ -51,6 +53,7 @@ class Record:
     protocol: str
     scores: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    not_applicable: tuple[str, ...] = ()
     errors: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
     amplitude: float | None = None
@@ -60,6 +63,7 @@ class Record:
     prompt: str | None = None
     prompt_source: str | None = None
     subject: Mapping[str, str] | None = None
+    tags: Tags = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -87,13 +91,14 @@ class Record:
         return set() if self.error is not None else {*self.scores, *self.missing}
 
     def same_input(self, other: Record) -> bool:
-        """Whether both were scored from the same pixels, prompt and subject."""
-        return (self.sha256, self.prompt, self.subject) == (other.sha256, other.prompt, other.subject)
+        """Whether both were scored from the same pixels, prompt, subject and tags."""
+        ours, theirs = (self.sha256, self.prompt, self.subject), (other.sha256, other.prompt, other.subject)
+        return ours == theirs and self.tags == other.tags
 
     def over(self, older: Record | None) -> Record:
         """This record with what ``older`` knows about metrics that this one says nothing about.
 
-        An older record of another input (changed file, prompt or subject) adds nothing.
+        An older record of another input (changed file, prompt, subject or tags) adds nothing.
         """
         if older is None or self.error is not None or older.error is not None or not self.same_input(older):
             return self
@@ -102,6 +107,7 @@ class Record:
             self,
             scores={**_without(older.scores, ours), **self.scores},
             missing={**_without(older.missing, ours), **self.missing},
+            not_applicable=(*(m for m in older.not_applicable if m not in ours), *self.not_applicable),
             errors={**_without(older.errors, ours), **self.errors},
             amplitude=self.amplitude if "pas" in ours else older.amplitude,
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
@@ -122,7 +128,8 @@ class Record:
         known = {name: line[name] for name in (f.name for f in fields(cls)) if name in line}
         if known.get("size") is not None:
             known["size"] = tuple(known["size"])
-        known["notes"] = tuple(known.get("notes", ()))
+        for name in ("notes", "not_applicable"):
+            known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
 

@@ -77,9 +77,9 @@ class MemoryStore:
 class Session:
     """Works through tasks with an engine and keeps every outcome.
 
-    A clip is settled when each metric wanted is scored or missing for its present content, prompt and subject. What
-    failed before this session began is tried once more; what fails during it, here or in a process that shares the
-    store, is not.
+    A clip is settled when each metric wanted is scored or missing for its present content, prompt, subject and
+    tags. What failed before this session began is tried once more; what fails during it, here or in a process that
+    shares the store, is not.
 
     Args:
         tasks: The clips, each with every metric wanted.
@@ -151,10 +151,10 @@ class Session:
 
 
 def _describes(record: Record, task: Task) -> bool:
-    """Whether a record is of the clip as it is now: content, prompt and subject."""
+    """Whether a record is of the clip as it is now: content, prompt, subject and tags."""
     subject = None if task.subject is None else (task.subject.noun, task.subject.phrase)
     theirs = None if record.subject is None else (record.subject.get("noun"), record.subject.get("phrase"))
-    if (record.prompt, theirs) != (task.prompt, subject):
+    if (record.prompt, theirs) != (task.prompt, subject) or record.tags != task.tags:
         return False
     try:
         return record.sha256 == identify(task)

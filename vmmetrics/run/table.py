@@ -22,6 +22,8 @@ COLUMNS = (
     "height", "seconds", "preset", "protocol", "prompt", "subject", "notes", "path", "sha256",
 )  # fmt: skip
 """Columns of ``scores.csv``."""
+TAG = "tag_"
+"""What columns of tags begin with in ``scores.csv``; the pattern has a column of its own. Only where there are any."""
 NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
@@ -61,11 +63,18 @@ class Table(Sequence[Record]):
     def columns(self) -> tuple[str, ...]:
         """Columns of ``scores.csv``: :data:`COLUMNS`, other scores beside the five metrics or in their place."""
         others = [metric for metric in self.metrics if metric not in METRICS]
-        if not others:
-            return COLUMNS
-        place = COLUMNS.index("missing")
-        before = COLUMNS[:place] if len(others) < len(self.metrics) else COLUMNS[: COLUMNS.index(METRICS[0])]
-        return (*before, *others, *COLUMNS[place:])
+        place, end = COLUMNS.index("missing"), COLUMNS.index("notes")
+        before = (
+            COLUMNS[: COLUMNS.index(METRICS[0])] if others and len(others) == len(self.metrics) else COLUMNS[:place]
+        )
+        return (*before, *others, *COLUMNS[place:end], *map(_tag_column, self.tags), *COLUMNS[end:])
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Names of the tags that any record has, its pattern first."""
+        return tuple(
+            sorted({name for r in self.records for name in r.tags}, key=lambda name: (name != "pattern", name))
+        )
 
     @property
     def failed(self) -> list[Record]:
@@ -89,6 +98,14 @@ class Table(Sequence[Record]):
     def by_model(self) -> dict[str, dict[str, Mean]]:
         """:meth:`mean` of every model, where clips lie in one folder per model."""
         return {model: self.mean(model) for model in sorted({r.model for r in self.records if r.model is not None})}
+
+    def by_tag(self, name: str) -> dict[str | float, Table]:
+        """The records by their value of a tag (``"pattern"``, ``"skeleton"``); those without it are in none."""
+        values = {r.tags[name] for r in self.records if name in r.tags}
+        return {
+            value: Table([r for r in self.records if r.tags.get(name) == value], self.label)
+            for value in sorted(values, key=lambda value: (isinstance(value, str), value))
+        }
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per clip, as in ``scores.csv``; None where there is no value."""
@@ -148,11 +165,13 @@ class Table(Sequence[Record]):
 
 
 def cell(record: Record, metric: str) -> str:
-    """A score as shown to people: four digits, ``-`` where missing, ``failed``, or empty where not asked for."""
+    """A score as shown to people: four digits, ``-`` where missing, ``n/a``, ``failed``, or empty where not asked."""
     if record.error is not None or metric in record.errors:
         return "failed"
     if metric in record.scores:
         return f"{record.scores[metric]:.4f}"
+    if metric in record.not_applicable:
+        return "n/a"
     return "-" if metric in record.missing else ""
 
 
@@ -161,10 +180,18 @@ def why(record: Record, metric: str) -> str:
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 
 
+def _missing(record: Record, metric: str) -> str:
+    return ("not applicable, " if metric in record.not_applicable else "") + record.missing[metric]
+
+
 def _interval(mean: Mean | None) -> str:
     if mean is None:
         return "-"
     return f"{mean.mean:.4f}" + (f" [{mean.low:.4f}, {mean.high:.4f}]" if mean.low is not None else "")
+
+
+def _tag_column(name: str) -> str:
+    return name if name == "pattern" else TAG + name
 
 
 def _row(record: Record) -> dict[str, Any]:
@@ -177,7 +204,7 @@ def _row(record: Record) -> dict[str, Any]:
         "motion_index": record.motion_index,
         "average": _average(record),
         "amplitude": record.amplitude,
-        "missing": "; ".join(f"{m}: {text}" for m, text in record.missing.items()) or None,
+        "missing": "; ".join(f"{m}: {_missing(record, m)}" for m in record.missing) or None,
         "error": "; ".join(errors) or None,
         "frames": record.frames,
         "fps": record.fps,
@@ -188,6 +215,7 @@ def _row(record: Record) -> dict[str, Any]:
         "protocol": record.protocol,
         "prompt": record.prompt,
         "subject": record.subject["phrase"] if record.subject else None,
+        **{_tag_column(name): value for name, value in record.tags.items()},
         "notes": "; ".join(record.notes) or None,
         "path": record.path,
         "sha256": record.sha256,

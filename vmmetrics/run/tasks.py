@@ -56,10 +56,10 @@ def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts) -> Task:
     path = Path(os.path.abspath(source.path))  # noqa: PTH100  (links are kept: the name is the user's)
     task = Task(source.name, source.model, path, metrics, root=source.root)
     try:
-        prompt, subject, prompt_source = prompts.lookup(source)
+        prompt, subject, prompt_source, tags = prompts.lookup(source)
     except ClipError as error:
         return replace(task, broken=str(error))
-    return replace(task, prompt=prompt, subject=subject, prompt_source=prompt_source)
+    return replace(task, prompt=prompt, subject=subject, prompt_source=prompt_source, tags=dict(tags))
 
 
 def tasks_of_arrays(
@@ -80,7 +80,16 @@ def tasks_of_arrays(
     for number, array in enumerate(arrays, 1):
         clips += [array] if isinstance(array, Clip) else _read(array, f"clip-{number:04d}", reading)
     return [
-        Task(clip.name, None, None, metrics, prompt=clip.prompt, subject=_subject(subject, clip), frames=clip)
+        Task(
+            clip.name,
+            None,
+            None,
+            metrics,
+            prompt=clip.prompt,
+            subject=_subject(subject, clip),
+            tags=dict(clip.tags),
+            frames=clip,
+        )
         for clip in _distinct(clips)
     ]
 

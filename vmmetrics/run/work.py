@@ -17,7 +17,7 @@ from vmmetrics.errors import ClipError, VMMetricsError
 from vmmetrics.run.fingerprint import array_fingerprint, fingerprint, state
 from vmmetrics.run.record import Record, result_to_json
 from vmmetrics.run.settings import Scoring, Settings
-from vmmetrics.types import AmplitudeResult
+from vmmetrics.types import AmplitudeResult, Tags
 from vmmetrics.video import read_clip
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Task:
         prompt: Text it was generated from, or None.
         prompt_source: Where the prompt was found, or None.
         subject: Who or what it is about, or None.
+        tags: What the prompt list says of the motion asked for.
         frames: The clip itself where it was handed in as an array.
         root: Folder that the file must lie in, links followed, or None.
         broken: Why it cannot be scored, where that is known before it is read.
@@ -48,6 +49,7 @@ class Task:
     prompt: str | None = None
     prompt_source: str | None = None
     subject: Subject | None = None
+    tags: Tags = field(default_factory=dict)
     frames: Clip | None = None
     root: Path | None = None
     broken: str | None = None
@@ -72,6 +74,7 @@ class Task:
             prompt=self.prompt,
             prompt_source=self.prompt_source,
             subject=None if self.subject is None else asdict(self.subject),
+            tags=dict(self.tags),
             **{"sha256": None, **found},
         )
 
@@ -182,7 +185,15 @@ class Scorer:
         if task.frames is not None:
             return task.frames
         options = dict(self._settings.reading)
-        return read_clip(task.path, name=task.clip, prompt=task.prompt, subject=task.subject, root=task.root, **options)
+        return read_clip(
+            task.path,
+            name=task.clip,
+            prompt=task.prompt,
+            subject=task.subject,
+            tags=task.tags,
+            root=task.root,
+            **options,
+        )
 
 
 def _found(scores: ClipScores) -> dict[str, Any]:
@@ -191,6 +202,7 @@ def _found(scores: ClipScores) -> dict[str, Any]:
     return {
         "scores": {m: float(r.score) for m, r in results.items() if r.score is not None},
         "missing": {m: r.missing for m, r in results.items() if r.missing is not None},
+        "not_applicable": tuple(m for m, r in results.items() if not r.applicable),
         "errors": dict(scores.errors),
         "amplitude": float(amplitude.amplitude)
         if isinstance(amplitude, AmplitudeResult) and amplitude.amplitude is not None

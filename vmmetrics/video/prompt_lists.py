@@ -6,12 +6,13 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError
+from vmmetrics.types import Tags
 from vmmetrics.video.subject import subject_of_phrase
 
 LIST_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv"})
@@ -36,6 +37,8 @@ _INDEX_COLUMNS = ("index", "id", "clip_id", "video_id", "prompt_id")
 _PROMPT_COLUMNS = ("prompt", "caption", "text", "prompt_en", "text_prompt", "description")
 _SUBJECT_COLUMNS = ("subject", "subject_phrase")
 _NOUN_COLUMNS = ("subject_noun", "noun")
+_PATTERN_COLUMNS = ("pattern", "motion_pattern")
+_TAG_COLUMN = "tag_"  # what the names of a table's columns of tags begin with; JSON has them in an object "tags"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,14 @@ class Entry:
         prompt: The prompt, or None where the entry gives a subject alone.
         subject: The subject the list states, or None.
         where: Where it stands, for messages (``"prompts.csv, entry 3"``).
+        tags: What it says of the motion asked for: its pattern, and any tags.
     """
 
     clip: str
     prompt: str | None
     subject: Subject | None
     where: str
+    tags: Tags = field(default_factory=dict)
 
 
 def read_list(path: Path) -> list[Entry]:
@@ -117,7 +122,30 @@ def _entry(row: Mapping[str, Any], where: str) -> Entry:
         subject = Subject(noun, phrase or noun, "list")
     elif phrase is not None:
         subject = subject_of_phrase(phrase, "list") or Subject(phrase, phrase, "list")
-    return Entry(clip, prompt, subject, where)
+    return Entry(clip, prompt, subject, where, _tags(named, where))
+
+
+def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
+    """Pattern and tags of an entry; tags that are no object of texts and numbers are someone else's, and left alone."""
+    pattern = _first(row, _PATTERN_COLUMNS, where)
+    given = {key.removeprefix(_TAG_COLUMN): _cell(value) for key, value in row.items() if key.startswith(_TAG_COLUMN)}
+    listed = row.get("tags")
+    if isinstance(listed, Mapping):
+        given |= {str(key): value for key, value in listed.items()}
+    tags = {
+        key: value
+        for key, value in given.items()
+        if isinstance(value, str | float | int) and not isinstance(value, bool) and value != ""
+    }
+    return ({} if pattern is None else {"pattern": pattern}) | tags
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table, which has no types: a number where it reads as one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
 
 
 def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str | None:

@@ -6,10 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import NamedTuple
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.shipped import shipped_list
+from vmmetrics.types import Tags
 from vmmetrics.video.discover import Source
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, Entry, read_list
 from vmmetrics.video.subject import find_subject, subject_of_phrase
@@ -28,11 +31,13 @@ class PromptOf(NamedTuple):
         prompt: The prompt, or None.
         subject: Who or what it is about, or None.
         source: ``"list"``, ``"sidecar"``, ``"name"`` or ``"none"``.
+        tags: What the list says of the motion asked for.
     """
 
     prompt: str | None
     subject: Subject | None
     source: str
+    tags: Tags = MappingProxyType({})
 
 
 _NOTHING = PromptOf(None, None, "none")
@@ -53,7 +58,7 @@ class _Listed:
         if present is None or present == number:
             return
         first, second = self.entries[present], self.entries[number]
-        if (first.prompt, first.subject) == (second.prompt, second.subject):
+        if (first.prompt, first.subject, first.tags) == (second.prompt, second.subject, second.tags):
             return
         if key[0] == "path":
             raise SetupError(f"{second.where}: {second.clip} has another prompt in {first.where}")
@@ -108,7 +113,7 @@ class Prompts:
         """Read a prompt list, or get ready to look for prompts beside the clips.
 
         Args:
-            path: The list (JSON, JSON Lines, CSV or TSV), or None.
+            path: The list (JSON, JSON Lines, CSV or TSV), ``"library"`` or ``"mini"`` for one that is shipped, or None.
             root: Folder against which a relative ``path`` that does not exist is tried too.
             subject: What every clip is about (``--subject``), whatever lists and prompts say.
 
@@ -118,7 +123,7 @@ class Prompts:
         whole = None if subject is None else subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
         if path is None:
             return cls(None, whole)
-        file = Path(path)
+        file = shipped_list(path)
         if not file.exists() and root is not None and (Path(root) / file).exists():
             file = Path(root) / file
         return cls(read_list(file), whole)
@@ -202,7 +207,7 @@ def _from_list(listed: _Listed, source: Source, folder: Path | None = None) -> P
     if number is None:
         return None
     entry = listed.entries[number]
-    return PromptOf(entry.prompt, entry.subject, "list")
+    return PromptOf(entry.prompt, entry.subject, "list", entry.tags)
 
 
 def _from_name(source: Source) -> PromptOf:

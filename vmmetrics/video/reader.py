@@ -8,6 +8,7 @@ from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError
+from vmmetrics.types import Tags
 from vmmetrics.video.animations import read_animation, sniff
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
@@ -31,6 +32,7 @@ def read_clip(
     name: str | None = None,
     prompt: str | None = None,
     subject: Subject | str | None = None,
+    tags: Tags | None = None,
     root: str | os.PathLike[str] | None = None,
 ) -> Clip:
     """Read one clip.
@@ -46,6 +48,7 @@ def read_clip(
         name: What to call it. Default: the file name, or ``"clip"``.
         prompt: Text it was generated from.
         subject: Who or what it is about. Default: found in the prompt by rule.
+        tags: What is known of the motion asked for.
         root: Folder that the file must lie in, links followed.
 
     Returns:
@@ -62,7 +65,7 @@ def read_clip(
         name = name or path.name
     else:
         decoded = _single(read_arrays(source, layout, limits))
-    return _clip(decoded, name or "clip", prompt, subject)
+    return _clip(decoded, name or "clip", prompt, subject, tags)
 
 
 def read_batch(
@@ -131,7 +134,9 @@ def _read_file(path: Path, layout: str | None, limits: Limits) -> Decoded:
     return read_video(path, limits)
 
 
-def _clip(decoded: Decoded, name: str, prompt: str | None, subject: Subject | str | None) -> Clip:
+def _clip(
+    decoded: Decoded, name: str, prompt: str | None, subject: Subject | str | None, tags: Tags | None = None
+) -> Clip:
     if isinstance(subject, str):
         subject = subject_of_phrase(subject, "option")
     if subject is None and prompt:
@@ -145,4 +150,5 @@ def _clip(decoded: Decoded, name: str, prompt: str | None, subject: Subject | st
         subject=subject,
         size=decoded.size,
         notes=(*decoded.timing.notes, *decoded.notes),
+        tags=tags or {},
     )
