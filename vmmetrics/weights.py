@@ -15,7 +15,6 @@ from vmmetrics.errors import SetupError
 from vmmetrics.shipped import shipped_folder
 
 
-
 @dataclass(frozen=True, slots=True)
 class WeightFile:
     """One entry of the manifest.
