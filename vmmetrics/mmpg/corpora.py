@@ -1,0 +1,306 @@
+"""Captions from files of every usual kind, one at a time, however large the file."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from vmmetrics.errors import SetupError
+
+SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+"""Kinds of files that are read."""
+
+COLUMNS = (
+    "prompt", "caption", "captions", "text", "sentence", "sentences", "description", "descriptions", "encap",
+    "raw", "raw_caption", "en", "title",
+)  # fmt: skip
+"""Usual names of the column with the captions, the likeliest first; capitals do not matter."""
+
+LARGEST_OBJECT = 512 * 2**20
+"""Bytes of a .json file that is one object; such a file has to be read whole, into several times its size."""
+
+_CHUNK = 2**20
+_LARGEST_FIELD = 2**27
+"""Characters of one field of a table; the csv module's own bound (131,072) is below some dense captions."""
+_ROWS_AT_ONCE = 4096
+"""Of a Parquet file; its row groups may hold millions."""
+_WORDS_OF_A_NAME = 3
+"""A lone column whose heading is longer has no heading: its first line is a caption."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of a corpus.
+
+    Attributes:
+        path: The file.
+        size: Its length in bytes.
+    """
+
+    path: Path
+    size: int
+
+    def sha256(self) -> str:
+        """Checksum of the file."""
+        digest = hashlib.sha256()
+        with _open(self.path) as stream:
+            while block := stream.read(_CHUNK):
+                digest.update(block)
+        return digest.hexdigest()
+
+
+class Corpus:
+    """The captions of files and folders, in the order of the files' names.
+
+    Args:
+        paths: Files of a kind in :data:`SUFFIXES`, and folders that hold such files at any depth.
+        column: Name of the column or key that has the captions; None finds it by its usual names.
+
+    Attributes:
+        sources: The files.
+        done: Share of the corpus read so far, in [0, 1].
+
+    Raises:
+        SetupError: A path is not there, or no file is of a kind that is read.
+    """
+
+    def __init__(self, paths: Sequence[Path], column: str | None = None) -> None:
+        self.sources = tuple(Source(path, path.stat().st_size) for path in _files(paths))
+        self.done = 0.0
+        self._column = column
+
+    def __iter__(self) -> Iterator[str]:
+        total, before = max(1, sum(source.size for source in self.sources)), 0
+        self.done = 0.0
+        for source in self.sources:
+            for text, share in read_captions(source.path, self._column):
+                self.done = (before + share * source.size) / total
+                yield text
+            before += source.size
+        self.done = 1.0
+
+
+def sample(captions: Iterable[str], number: int, seed: int) -> list[str]:
+    """Draw captions at random, each with the same chance, in one pass; they keep their order.
+
+    Args:
+        captions: Any number of them.
+        number: How many to draw, N; all where there are no more.
+        seed: The same seed draws the same captions of the same corpus.
+    """
+    chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    kept: list[tuple[int, str]] = []
+    for place, caption in enumerate(captions):
+        if place < number:
+            kept.append((place, caption))
+        elif (spot := chance.randrange(place + 1)) < number:  # reservoir sampling: kept with chance N / (place + 1)
+            kept[spot] = (place, caption)
+    return [caption for _, caption in sorted(kept)]
+
+
+def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, float]]:
+    """Read the captions of a file one after another.
+
+    Args:
+        path: A file of a kind in :data:`SUFFIXES`.
+        column: As for :class:`Corpus`.
+
+    Yields:
+        A caption as it stands there (empty where the row has none), and the share of the file read so far.
+
+    Raises:
+        SetupError: The file cannot be read as what its name says, or has no such column.
+    """
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        yield from _of_parquet(path, column)
+        return
+    size = max(1, path.stat().st_size)
+    with _open(path) as raw:
+        text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="" if kind in (".csv", ".tsv") else None)
+        if kind in (".csv", ".tsv"):
+            captions = _of_table(text, path, column, "\t" if kind == ".tsv" else None)
+        elif kind == ".json":
+            captions = _of_json(text, path, column, size)
+        elif kind in (".jsonl", ".ndjson"):
+            captions = _of_lines(text, path, column)
+        else:
+            captions = (line.strip() for line in text)
+        for caption in captions:
+            yield caption, min(1.0, raw.tell() / size)
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in SUFFIXES and p.is_file()]
+            found.update(dict.fromkeys(p for p in inside if not p.name.startswith(".")))
+        elif path.is_file():
+            if path.suffix.lower() not in SUFFIXES:
+                raise SetupError(f"{path}: expected a file of a kind in {', '.join(SUFFIXES)}")
+            found[path] = None
+        else:
+            raise SetupError(f"{path} is not there")
+    if not found:
+        raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
+    return list(found)
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+
+
+def _find(names: Sequence[str], column: str | None, path: Path) -> str | None:
+    """The column with captions; None where there is none of a usual name."""
+    by_name = {name.strip().casefold(): name for name in reversed(names)}
+    if column is not None:
+        if column.strip().casefold() not in by_name:
+            raise SetupError(f"{path} has no column {column!r} but {_shown(names)}")
+        return by_name[column.strip().casefold()]
+    return next((by_name[name] for name in COLUMNS if name in by_name), None)
+
+
+def _need(names: Sequence[str], column: str | None, path: Path) -> str:
+    found = _find(names, column, path)
+    if found is None:
+        raise SetupError(f"{path}: which column has the captions? Name it with --column; there are {_shown(names)}")
+    return found
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:20]) + (" ..." if len(names) > 20 else "") or "none"
+
+
+def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | None) -> Iterator[str]:
+    csv.field_size_limit(_LARGEST_FIELD)
+    first = text.readline()
+    mark = delimiter or max(",;\t|", key=first.count)
+    try:
+        heading = next(csv.reader([first], delimiter=mark), [])
+        if not heading:
+            return
+        names = [name.strip() for name in heading]
+        rows = csv.reader(text, delimiter=mark)
+        lone = len(names) == 1 and column is None and _find(names, None, path) is None
+        if lone and len(names[0].split()) > _WORDS_OF_A_NAME:
+            yield names[0]
+        place = 0 if lone else names.index(_need(names, column, path).strip())
+        for row in rows:
+            if row:
+                yield row[place].strip() if place < len(row) else ""
+    except csv.Error as error:
+        raise SetupError(f"{path}: not readable as a table: {error}") from error
+
+
+def _of_lines(text: IO[str], path: Path, column: str | None) -> Iterator[str]:
+    for number, line in enumerate(text, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
+        yield from _of_value(value, column, path)
+
+
+def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterator[str]:
+    """Captions of an array, value by value, or of an object such as COCO's, read whole."""
+    head = text.read(_CHUNK)
+    try:
+        if head.lstrip().startswith("["):
+            for value in _array(head, text):
+                yield from _of_value(value, column, path)
+            return
+        if size > LARGEST_OBJECT:
+            raise SetupError(f"{path}: one JSON object of more than {LARGEST_OBJECT // 2**20} MiB; make it JSON Lines")
+        yield from _of_value(json.loads(head + text.read()), column, path)
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}") from error
+
+
+def _array(head: str, text: IO[str]) -> Iterator[Any]:
+    """Values of a JSON array, read in pieces; only the piece that holds the current value is kept."""
+    decoder, buffer, start = json.JSONDecoder(), head, head.index("[") + 1
+    ended = first = False
+    while True:
+        while start < len(buffer) and buffer[start] in " \t\r\n":
+            start += 1
+        if start < len(buffer) and buffer[start] == "]":
+            return
+        separated = not first or (start < len(buffer) and buffer[start] == ",")
+        try:
+            if not separated and start < len(buffer):
+                raise json.JSONDecodeError("expected a comma", buffer, start)
+            begin = start + first
+            while begin < len(buffer) and buffer[begin] in " \t\r\n":
+                begin += 1
+            value, end = decoder.raw_decode(buffer, begin)
+            if end == len(buffer) and not ended:  # a number may go on in the next piece
+                raise json.JSONDecodeError("cut", buffer, end)
+        except json.JSONDecodeError:
+            piece = text.read(max(_CHUNK, len(buffer) - start))  # doubling: one long value is not decoded over and over
+            if not piece:
+                if ended:
+                    raise
+                ended = True
+            buffer, start = buffer[start:] + piece, 0
+            continue
+        yield value
+        first, start = True, end
+
+
+def _of_value(value: Any, column: str | None, path: Path) -> Iterator[str]:
+    """Captions of one JSON value: a text, a list, a row, or an object that holds the rows under some key."""
+    if isinstance(value, str):
+        yield value.strip()
+    elif isinstance(value, list):
+        for part in value:
+            yield from _of_value(part, column, path)
+    elif isinstance(value, Mapping):
+        yield from _of_mapping(value, column, path)
+    else:
+        yield ""
+
+
+def _of_mapping(row: Mapping[str, Any], column: str | None, path: Path) -> Iterator[str]:
+    named = {key for key in row if column is not None and key.strip().casefold() == column.strip().casefold()}
+    inner = next((row[key] for key in ("annotations", "data", "items", "rows") if isinstance(row.get(key), list)), None)
+    if inner is not None and not named:
+        yield from _of_value(inner, column, path)
+        return
+    if row and not named and all(isinstance(part, Mapping) for part in row.values()):  # clip → its captions
+        for part in row.values():
+            yield from _of_value(part, column, path)
+        return
+    found = row[_need(list(row), column, path)]
+    yield from _of_value(found, column if isinstance(found, Mapping | list) else None, path)
+
+
+def _of_parquet(path: Path, column: str | None) -> Iterator[tuple[str, float]]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
+    try:
+        table = pq.ParquetFile(path)
+        name = _need(table.schema_arrow.names, column, path)
+        total, done = max(1, table.metadata.num_rows), 0
+        for batch in table.iter_batches(_ROWS_AT_ONCE, columns=[name]):
+            for value in batch.column(0).to_pylist():
+                done += 1
+                for caption in _of_value(value, None, path):
+                    yield caption, done / total
+    except (OSError, pa.ArrowException) as error:
+        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
