@@ -4,4 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from vmmetrics.cli import prompts_review
+
 app = typer.Typer(help="Motion prompts: extract, generate, filter, review, select, measure.", no_args_is_help=True)
+app.command("review")(prompts_review.review)

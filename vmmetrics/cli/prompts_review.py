@@ -1,0 +1,222 @@
+"""``vmmetrics prompts review``: prompts read by people, how far they agree, and the list they leave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vmmetrics.cli.running import EXIT_INTERRUPTED
+from vmmetrics.mmpg.review_apply import Rule
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from vmmetrics.alignment.results import Estimate
+    from vmmetrics.mmpg.agreement import Agreed, ReviewAgreement
+    from vmmetrics.mmpg.review_decisions import Decision
+
+SHOWN_DIFFERENCES = 20
+"""On the screen; ``--conflicts`` writes all of them."""
+
+
+def review(
+    prompts: Annotated[
+        str | None, typer.Argument(metavar="LIST", help="Prompt list to review: library, mini or a file.")
+    ] = None,
+    reviewer: Annotated[str | None, typer.Option(help="Who decides.", show_default=False)] = None,
+    decisions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="File of decisions (JSONL), appended to; may be one file for all reviewers.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the order.")] = 0,
+    show_others: Annotated[
+        bool, typer.Option("--show-others", help="Show what other reviewers decided. Default: blind to them.")
+    ] = False,
+    agreement: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="D.jsonl", help="Print how far the reviewers of a file agree; repeatable."),
+    ] = None,
+    apply: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Apply the decisions to this list and write it to --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="List to write (.json or .jsonl).", show_default=False)] = None,
+    rule: Annotated[Rule, typer.Option(help="What decides where reviewers differ.")] = Rule.UNANIMOUS,
+    reviewers: Annotated[int, typer.Option(min=1, help="Decisions that an entry must have to be taken over.")] = 1,
+    conflicts: Annotated[
+        Path | None,
+        typer.Option(help="List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),
+    ] = None,
+) -> None:
+    """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
+
+    Every decision is on the disk at once, and the same command goes on where it stopped. Where input or output is no
+    terminal, commands are read as lines (keep, edit TEXT, drop REASON, skip, undo, find WORDS, go INDEX, quit).
+    """
+    files = [*(decisions or ()), *(agreement or ())]
+    if apply is None and not agreement:
+        _review(prompts, reviewer, files, seed, show_others)
+        return
+    if prompts is not None or reviewer is not None:
+        raise typer.BadParameter("--agreement and --apply go without LIST and --reviewer")
+    if (apply is None) != (out is None):
+        raise typer.BadParameter("--apply LIST and --out FILE go together")
+    if not files:
+        raise typer.BadParameter("--apply needs the decisions: --decisions FILE")
+    from vmmetrics.mmpg.review_decisions import read_decisions
+
+    made = read_decisions(dict.fromkeys(files))
+    if agreement:
+        _print_agreement(made)
+    if apply is not None and out is not None:
+        _apply(apply, made, rule, reviewers, out, conflicts, files)
+
+
+def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], seed: int, show_others: bool) -> None:
+    if prompts is None or not (reviewer and reviewer.strip()) or len(files) != 1:
+        raise typer.BadParameter("a review needs LIST, --reviewer NAME and --decisions FILE")
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.mmpg.files import read_entries
+    from vmmetrics.mmpg.review_decisions import DecisionFile
+    from vmmetrics.mmpg.review_keys import Keyboard, usable
+    from vmmetrics.mmpg.review_lines import LineReview
+    from vmmetrics.mmpg.review_terminal import TerminalReview
+    from vmmetrics.mmpg.reviewing import Review
+
+    output, messages = open_consoles()
+    entries = read_entries(prompts)
+    if not entries:
+        raise typer.BadParameter(f"{prompts} holds no prompts")
+    with DecisionFile(files[0]) as file:
+        session = Review(entries, file, reviewer.strip(), seed)
+        try:
+            if usable():
+                with Keyboard() as keyboard:
+                    TerminalReview(session, output, keyboard, show_others).run()
+            else:
+                LineReview(session, output, show_others).run(sys.stdin)
+        except KeyboardInterrupt:
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        finally:
+            progress = session.progress()
+            messages.print(
+                f"{progress.done} of {progress.total} decided: {progress.kept} kept, {progress.edited} edited, "
+                f"{progress.dropped} dropped; the same command goes on",
+                markup=False, highlight=False, soft_wrap=True,
+            )  # fmt: skip
+
+
+def _print_agreement(decisions: Sequence[Decision]) -> None:
+    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.mmpg.agreement import measure_agreement
+
+    output, _ = open_consoles()
+    found = measure_agreement(decisions)
+    output.print(_reviewers_table(found))
+    output.print(f"{count(found.shared, 'prompt')} decided by two or more reviewers", highlight=False)
+    if found.shared:
+        output.print(_agreement_table(found))
+    if found.differing:
+        _print_differences(found, output)
+
+
+def _reviewers_table(found: ReviewAgreement) -> Table:
+    table = _table("reviewer", "decided", "kept", "edited", "dropped", "median s")
+    for one in found.reviewers:
+        numbers = (one.kept + one.edited + one.dropped, one.kept, one.edited, one.dropped)
+        table.add_row(_text(one.name), *map(str, numbers), f"{one.seconds:.1f}")
+    return table
+
+
+def _agreement_table(found: ReviewAgreement) -> Table:
+    table = _table("", "same", "Cohen's κ", "Krippendorff's α", "prompts")
+    rows: list[tuple[str, Agreed]] = [("keep, edit or drop", found.three), ("stays or goes", found.two)]
+    rows += [(f"stays or goes: {first}, {second}", agreed) for (first, second), agreed in found.pairs.items()]
+    for name, agreed in rows:
+        shown = (_percent(agreed.percent), _figure(agreed.cohen), _figure(agreed.alpha))
+        table.add_row(_text(name), *shown, str(agreed.percent.n))
+    return table
+
+
+def _print_differences(found: ReviewAgreement, output: Console) -> None:
+    from rich.text import Text
+
+    from vmmetrics.mmpg.review_screen import decision_text
+    from vmmetrics.report.markup import clean
+
+    output.print(f"{len(found.differing)} differ:", highlight=False)
+    for sides in found.differing[:SHOWN_DIFFERENCES]:
+        first = next(iter(sides.values()))
+        output.print(Text(f"{clean(first.index)}  {clean(first.prompt)}"), soft_wrap=True)
+        for name, decision in sides.items():
+            output.print(Text(f"      {clean(name)}: {decision_text(decision)}", "dim"), soft_wrap=True)
+    if len(found.differing) > SHOWN_DIFFERENCES:
+        output.print(f"and {len(found.differing) - SHOWN_DIFFERENCES} more; --apply writes them to a file")
+
+
+def _apply(
+    name: str, decisions: Sequence[Decision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
+    inputs: Sequence[Path],
+) -> None:  # fmt: skip
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.mmpg.files import read_entries, write_entries
+    from vmmetrics.mmpg.review_apply import apply_decisions
+    from vmmetrics.shipped import shipped_list
+
+    _, messages = open_consoles()
+    aside = {
+        "conflicts": conflicts or out.with_name(f"{out.stem}.conflicts{out.suffix}"),
+        "undecided": out.with_name(f"{out.stem}.undecided{out.suffix}"),
+    }
+    if {p.resolve() for p in (out, *aside.values())} & {p.resolve() for p in (shipped_list(name), *inputs)}:
+        raise typer.BadParameter("an output would overwrite an input")
+    applied = apply_decisions(read_entries(name), decisions, rule, reviewers)
+    parts = {"conflicts": applied.conflicts, "undecided": applied.undecided}
+    try:
+        write_entries(out, applied.kept)
+        for what, path in aside.items():
+            if parts[what] or path.exists():  # one of an earlier run must not outlive what it says
+                write_entries(path, parts[what])
+    except OSError as error:
+        raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}", param_hint="--out") from error
+    said = [f"{len(applied.kept)} kept ({applied.edited} of them edited): {out}", f"{len(applied.dropped)} dropped"]
+    said += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]
+    for line in said:
+        messages.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(first: str, *others: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _text(text: str) -> Text:
+    from rich.text import Text
+
+    from vmmetrics.report.markup import clean
+
+    return Text(clean(text))
+
+
+def _percent(value: Estimate) -> str:
+    return "-" if value.value is None else f"{value.value:.0%}"
+
+
+def _figure(value: Estimate) -> str:
+    if value.value is None:
+        return "-"
+    interval = "" if value.low is None or value.high is None else f" [{value.low:.2f}, {value.high:.2f}]"
+    return f"{value.value:.2f}{interval}"

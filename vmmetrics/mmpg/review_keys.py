@@ -1,0 +1,187 @@
+"""Single keys, lines and an editor from a terminal; its modes are put back however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from vmmetrics.errors import SetupError
+
+RESIZED = "resized"
+"""Returned in place of a key where the window changed, or the program goes on after Ctrl-Z: time to draw anew."""
+END = "end"
+"""Returned where the terminal has gone, or for Ctrl-D."""
+ESCAPE = "escape"
+OTHER = "other"
+"""A key without a meaning here, such as an arrow."""
+
+_ESCAPE_SECONDS = 0.05  # what follows the escape byte of an arrow key comes at once, even over a network
+_NAMES = {"\x1b": ESCAPE, "\x04": END, "\x7f": "backspace", "\x08": "backspace", "\r": "enter", "\n": "enter"}
+
+_UTF8_FOLLOWING = ((0xF0, 3), (0xE0, 2), (0xC0, 1))  # bytes after one of at least this value, RFC 3629 section 3
+
+
+def usable() -> bool:
+    """Whether keys can be read: standard input and output are a terminal, on a system with termios."""
+    try:
+        import termios  # noqa: F401
+    except ImportError:  # Windows
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+class Keyboard:
+    """Keys from standard input. One byte at a time, so that what is typed ahead stays for whoever reads next."""
+
+    def __init__(self) -> None:
+        self._input = sys.stdin.fileno()
+        self._woken, self._wake = os.pipe()
+        for end in (self._woken, self._wake):
+            os.set_blocking(end, False)
+        self._signals: dict[int, Any] = {}
+        self._modes: list[Any] = []
+
+    def __enter__(self) -> Self:
+        import termios
+
+        self._modes = termios.tcgetattr(self._input)
+        for number in (signal.SIGWINCH, signal.SIGCONT):
+            self._signals[number] = signal.signal(number, self._on_signal)
+        self._single_keys()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._as_found()
+        for number, handler in self._signals.items():
+            signal.signal(number, handler)
+        os.close(self._woken)
+        os.close(self._wake)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if number == signal.SIGCONT:
+            self._single_keys()  # the shell has put its own modes back
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake, b"!")
+
+    def _single_keys(self) -> None:
+        import termios
+        import tty
+
+        with contextlib.suppress(termios.error):  # the terminal has gone: reading will say so
+            tty.setcbreak(self._input, termios.TCSADRAIN)
+
+    def _as_found(self) -> None:
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(self._input, termios.TCSADRAIN, self._modes)
+
+    def key(self) -> str:
+        """Wait for a key: a character, or one of the names above, ``"backspace"`` or ``"enter"``."""
+        ready, _, _ = select.select([self._input, self._woken], [], [])
+        if self._woken in ready:
+            os.read(self._woken, 1024)
+            return RESIZED
+        first = self._byte()
+        if first == b"\x1b" and self._more():
+            return self._sequence()
+        if not first:
+            return END
+        more = next((count for least, count in _UTF8_FOLLOWING if first[0] >= least), 0)
+        text = (first + b"".join(self._byte() for _ in range(more))).decode("utf-8", "replace")
+        return _NAMES.get(text, text)
+
+    def _sequence(self) -> str:
+        """Swallow the rest of an arrow or function key."""
+        kind = self._byte()
+        while kind in (b"[", b"O") and self._more():
+            if 0x40 <= (self._byte() or b"~")[0] <= 0x7E:  # the byte that ends a control sequence, ECMA-48 section 5.4
+                break
+        return OTHER
+
+    def _byte(self) -> bytes:
+        try:
+            return os.read(self._input, 1)
+        except OSError:  # the terminal has gone
+            return b""
+
+    def _more(self) -> bool:
+        return bool(select.select([self._input], [], [], _ESCAPE_SECONDS)[0])
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[None]:
+        """The terminal as it was found, for the block."""
+        self._as_found()
+        try:
+            yield
+        finally:
+            self._single_keys()
+
+    def line(self, prompt: str, text: str = "") -> str | None:
+        """Let a line be edited.
+
+        Args:
+            prompt: Shown before it.
+            text: What stands in it at first, where Python has readline.
+
+        Returns:
+            The line; None for Ctrl-C or Ctrl-D.
+        """
+        readline = _readline()
+        if readline is not None:
+            readline.set_startup_hook(lambda: readline.insert_text(text))
+        try:
+            with self._lent():
+                return input(prompt)
+        except (EOFError, KeyboardInterrupt):
+            return None
+        finally:
+            if readline is not None:
+                readline.set_startup_hook(None)
+
+    def in_editor(self, text: str, notes: str) -> str:
+        """Let a text be edited in ``$VISUAL`` or ``$EDITOR``; lines that begin with ``#`` are left out.
+
+        Args:
+            text: The text.
+            notes: Shown below it.
+
+        Raises:
+            SetupError: There is no such program, or it failed.
+        """
+        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        comment = "".join(f"# {line}\n" for line in notes.splitlines())
+        with tempfile.TemporaryDirectory(prefix="vmmetrics-review-") as folder:
+            file = Path(folder) / "prompt.txt"
+            file.write_text(f"{text}\n\n{comment}", encoding="utf-8", errors="backslashreplace")
+            try:
+                with self._lent():
+                    done = subprocess.run([*command, str(file)], check=False)  # noqa: S603 - the user's own editor
+            except OSError as error:
+                raise SetupError(f"{command[0]} cannot be started ({error.strerror}); set EDITOR") from error
+            if done.returncode:
+                raise SetupError(f"{command[0]} ended with code {done.returncode}")
+            lines = file.read_text("utf-8", errors="replace").splitlines()
+        return " ".join(line for line in lines if not line.startswith("#"))
+
+
+def _readline() -> Any:
+    try:
+        import readline
+    except ImportError:  # not offered here
+        return None
+    with contextlib.suppress(AttributeError):
+        readline.set_auto_history(False)
+    return readline
