@@ -36,7 +36,8 @@ _HEAVY: Final = frozenset(
     {"car", "truck or bus", "train or tram", "construction machine", "farm machine", "aircraft", "fleet", "convoy"}
 )
 _HALLS: Final = frozenset({"road", "rails", "street", "track", "ground", "factory", "workshop", "farm", "stage"})
-"""Rooms that a vehicle gets into."""
+"""Rooms that a vehicle gets into; a bare floor will do (a warehouse) where nobody lives or cooks."""
+_ROOMS: Final = frozenset({"home", "kitchen"})
 
 _LARGE_ANIMALS: Final = frozenset(
     {"horse", "grazing animal", "large mammal", "herd", "pack", "big cat", "bear", "wild canine"}
@@ -144,11 +145,8 @@ def _cannot_dive(name: str, attributes: Collection[str]) -> bool:
 
 
 def _indoors(subject: Subject, place: Place, affords: frozenset[str]) -> str | None:
-    for classes, admitted in (
-        (_OUT_OF_DOORS, _WEATHER_INDOORS),
-        (_HEAVY, _HALLS),
-        (_LARGE_ANIMALS, _STABLES),
-    ):
+    halls = _HALLS if affords & _ROOMS else _HALLS | {"floor"}
+    for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
         if subject.subject_class in classes and affords.isdisjoint(admitted):
             return f"{subject.noun} ({subject.subject_class}) does not get into {place.name}, which is indoors"
     return None
