@@ -58,6 +58,10 @@ class Subject:
         patterns: Motion patterns it is used in.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
+        members: Of a collective seen in a corpus, nouns of what it was a body of, the most frequent first ("bird").
+        source: How an extraction came by class, attributes and patterns: "lexicon", "lexicon: " with the noun that
+            stood for this one, or "inferred: " with the nearest nouns and their cosines; empty where we wrote it or
+            nothing is known.
     """
 
     noun: str
@@ -69,6 +73,8 @@ class Subject:
     patterns: tuple[str, ...] = ()
     count: int = 0
     examples: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    source: str = ""
 
     def __post_init__(self) -> None:
         _only((*self.attributes, *self.lacks), ATTRIBUTES, "attributes")
@@ -86,6 +92,7 @@ class Place:
         modifiers: Words that go before the name.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
+        source: How an extraction came by the setting and what it affords; as in :class:`Subject`.
     """
 
     name: str
@@ -95,6 +102,7 @@ class Place:
     modifiers: tuple[str, ...] = ()
     count: int = 0
     examples: tuple[str, ...] = ()
+    source: str = ""
 
     def __post_init__(self) -> None:
         _only(self.affords, AFFORDANCES, "affords")
@@ -119,6 +127,8 @@ class Action:
         modifiers: Adverbs seen with it.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
+        source: How an extraction came by the pattern: from "verb and class", "subject", "class" or "verb" of the
+            lexicon; empty where we wrote it or nothing is known.
     """
 
     lemma: str
@@ -134,6 +144,7 @@ class Action:
     modifiers: tuple[str, ...] = ()
     count: int = 0
     examples: tuple[str, ...] = ()
+    source: str = ""
 
     def __post_init__(self) -> None:
         _only(self.needs, AFFORDANCES, "needs")
