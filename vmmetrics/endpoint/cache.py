@@ -48,7 +48,7 @@ class ReplyCache:
         try:
             kept = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
             return _reply(kept)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def put(self, key: str, reply: Reply) -> None:

@@ -23,6 +23,8 @@ GIVE_UP = 8
 
 Check = Callable[[dict[str, Any]], str | None]
 T = TypeVar("T")
+S = TypeVar("S")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Question(Generic[T]):
             (:func:`vmmetrics.endpoint.in_words`): not every endpoint takes a schema.
         check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
         seed: Instead of the settings' seed: another seed is another question.
+        temperature: Instead of the settings' temperature.
     """
 
     about: T
@@ -43,6 +46,7 @@ class Question(Generic[T]):
     shape: Mapping[str, Any]
     check: Check | None = None
     seed: int | None = None
+    temperature: float | None = None
 
 
 class Client:
@@ -72,6 +76,7 @@ class Client:
         self.ledger = Ledger(settings, max_cost)
         self._endpoint = Endpoint(settings, first_pause)
         self._cache = ReplyCache(default_folder() if folder is None else folder)
+        self._silent = 0  # questions in a row without any reply
 
     def ask(self, question: Question[Any]) -> Answer:
         """Ask one question, again where the answer cannot be used.
@@ -80,6 +85,7 @@ class Client:
             The answer, or why there is none; an endpoint that cannot be reached is such a reason.
 
         Raises:
+            NoAnswerError: It is the :data:`GIVE_UP`-th in a row that could not be reached.
             SetupError: The endpoint does not take such requests, or not from us.
             CostLimitError: The next request could go over the bound.
         """
@@ -91,7 +97,11 @@ class Client:
         try:
             reply = converse(lambda turns: self._reply(turns, question), question.turns, fault)
         except NoAnswerError as error:
+            self._silent += 1
+            if self._silent >= GIVE_UP:
+                raise NoAnswerError(f"{self.settings.address} is gone: {error}") from error
             return Answer(None, "unreachable", str(error))
+        self._silent = 0
         return read_answer(reply, question.shape, question.check)
 
     def ask_all(self, questions: Iterable[Question[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
@@ -105,38 +115,33 @@ class Client:
             ``question.about`` and the answer, in the order in which answers come.
 
         Raises:
-            NoAnswerError: :data:`GIVE_UP` in a row could not be reached.
-            SetupError: As :meth:`ask`.
-            CostLimitError: As :meth:`ask`; answers that were on their way are yielded before.
+            VMMetricsError: As :meth:`ask`; answers that were on their way are yielded before.
         """
-        remaining = iter(questions)
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="endpoint")
-        flying: dict[Future[Answer], T] = {}
-        failures: list[BaseException] = []
-        silent = 0
-        try:
-            while True:
-                room = 0 if failures else threads - len(flying)
-                flying |= {pool.submit(self.ask, question): question.about for question in islice(remaining, room)}
-                if not flying:
-                    break
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                    about = flying.pop(future)
-                    error = future.exception()
-                    if error is not None:
-                        failures.append(error)
-                        continue
-                    answer = future.result()
-                    silent = silent + 1 if answer.kind == "unreachable" else 0
-                    yield about, answer
-                    if silent >= GIVE_UP:
-                        raise NoAnswerError(f"{self.settings.address} is gone: {answer.why}")
-        finally:  # also where the caller stops: replies on their way are still kept, nothing new is begun
-            self._endpoint.stopped.set()
-            pool.shutdown(cancel_futures=True)
-            self._endpoint.stopped.clear()
-        if failures:
-            raise failures[0]
+        for question, answer in self.work_through(self.ask, questions, threads):
+            yield question.about, answer
+
+    def work_through(self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS) -> Iterator[tuple[S, R]]:
+        """Do something with each item, several at once: for work that asks more than one question, one after another.
+
+        Args:
+            work: Asks by :meth:`ask`; called in threads of its own.
+            items: Taken one by one as there is room.
+            threads: How many at once.
+
+        Yields:
+            The item and what ``work`` returned, in the order in which they are done. Where the caller stops early,
+            nothing new is begun, and replies on their way are waited for and kept.
+
+        Raises:
+            VMMetricsError: What ``work`` raised first; what else was on its way is yielded before.
+        """
+        with ThreadPoolExecutor(threads, thread_name_prefix="endpoint") as pool:
+            try:
+                yield from _drained(pool, work, iter(items), threads)
+            finally:
+                self._endpoint.stopped.set()  # nobody waits for another try
+                pool.shutdown(cancel_futures=True)
+                self._endpoint.stopped.clear()
 
     def unanswered(self, questions: Iterable[Question[T]]) -> Iterator[Question[T]]:
         """The questions whose first reply is not kept yet."""
@@ -160,7 +165,7 @@ class Client:
         promised = self.ledger.promise(turns)
         reply = None
         try:
-            reply = self._endpoint.reply(turns, question.shape, question.seed)
+            reply = self._endpoint.reply(turns, question.shape, question.seed, question.temperature)
         finally:
             self.ledger.settle(promised, turns, reply)
         self._cache.put(key, reply)
@@ -168,6 +173,27 @@ class Client:
 
     def _key(self, turns: Sequence[Turn], question: Question[Any]) -> str:
         part = self.settings.part()
-        if question.seed is not None:
-            part["seed"] = question.seed
+        given = {"seed": question.seed, "temperature": question.temperature}
+        part |= {name: value for name, value in given.items() if value is not None}
         return key_of(part, dict(question.shape), turns=turns)
+
+
+def _drained(
+    pool: ThreadPoolExecutor, work: Callable[[S], R], items: Iterator[S], threads: int
+) -> Iterator[tuple[S, R]]:
+    """Keep ``threads`` items in work; after a failure begin no more, hand over what still comes, and raise it."""
+    flying: dict[Future[R], S] = {}
+    failure: BaseException | None = None
+    while True:
+        if failure is None:
+            flying |= {pool.submit(work, item): item for item in islice(items, threads - len(flying))}
+        if not flying:
+            break
+        for future in wait(flying, return_when=FIRST_COMPLETED).done:
+            item = flying.pop(future)
+            error = future.exception()
+            if error is None:
+                yield item, future.result()
+            failure = failure or error
+    if failure is not None:
+        raise failure

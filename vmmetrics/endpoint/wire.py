@@ -70,21 +70,31 @@ class Endpoint:
         self.stopped = Event()
         self._pace = Pace(settings.per_minute)
         self._first_pause = first_pause
-        self._unknown: set[str] = set()
+        self._unknown: frozenset[str] = frozenset()
         self._opener = urllib.request.build_opener(_NoRedirects)
 
-    def reply(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None = None, seed: int | None = None) -> Reply:
+    def reply(
+        self,
+        turns: Sequence[Turn],
+        shape: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        temperature: float | None = None,
+    ) -> Reply:
         """Have a conversation answered; what may pass is tried again.
 
         Args:
             turns: What was said so far.
             shape: JSON schema of the answer, an object at its root; None for free text.
             seed: Instead of the settings' seed.
+            temperature: Instead of the settings' temperature.
 
         Raises:
             NoAnswerError: No answer after :data:`TRIES` requests.
             SetupError: The endpoint does not take such requests, or not from us.
         """
+        body = self._body(turns, shape)
+        given = {"seed": seed, "temperature": temperature}
+        body |= {name: value for name, value in given.items() if value is not None}
         pause = self._first_pause
         why = ""
         for attempt in range(TRIES):
@@ -94,48 +104,53 @@ class Endpoint:
             if self.stopped.is_set():
                 raise NoAnswerError("stopped")
             try:
-                return self._request(turns, shape, self.settings.seed if seed is None else seed)
+                return self._request(body)
             except _PassingError as error:
                 why = str(error)
                 if error.pause is not None:
                     pause = max(pause, error.pause)
         raise NoAnswerError(f"no answer in {TRIES} tries: {why}")
 
-    def _request(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None, seed: int | None) -> Reply:
-        body = self._body(turns, shape, seed)
+    def _request(self, body: Mapping[str, Any]) -> Reply:
+        sent = self._known(body)
         headers = {"Content-Type": "application/json"}
         key = self.settings.key()
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         # the address is the user's own, and begins with http
-        request = urllib.request.Request(self.settings.address, json.dumps(body).encode(), headers)  # noqa: S310
+        request = urllib.request.Request(self.settings.address, json.dumps(sent).encode(), headers)  # noqa: S310
         self._pace.wait()
         try:
             with self._opener.open(request, timeout=self.settings.timeout) as response:
                 data = response.read(LARGEST)
         except urllib.error.HTTPError as error:
-            self._refused(error)
+            self._refused(error, sent)
         except (OSError, http.client.HTTPException) as error:  # no connection, cut off, too slow
             raise _PassingError(f"{type(error).__name__}: {error}") from error
         return _reply(data)
 
-    def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None, seed: int | None) -> dict[str, Any]:
-        unknown = frozenset(self._unknown)
+    def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.settings.model,
             "messages": [_message(turn) for turn in turns],
-            "max_completion_tokens" if "max_tokens" in unknown else "max_tokens": self.settings.tokens,
+            "max_tokens": self.settings.tokens,
         }
-        if self.settings.temperature is not None and "temperature" not in unknown:
-            body["temperature"] = self.settings.temperature
-        if seed is not None and "seed" not in unknown:
-            body["seed"] = seed
-        if shape is not None and "response_format" not in unknown:
+        given = {"temperature": self.settings.temperature, "seed": self.settings.seed}
+        body |= {name: value for name, value in given.items() if value is not None}
+        if shape is not None:
             named = {"name": "answer", "strict": True, "schema": shape}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         return body
 
-    def _refused(self, error: urllib.error.HTTPError) -> NoReturn:
+    def _known(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The request without what the endpoint complained of before."""
+        unknown = self._unknown
+        known = {name: value for name, value in body.items() if name not in unknown}
+        if "max_tokens" in unknown:
+            known["max_completion_tokens"] = body["max_tokens"]
+        return known
+
+    def _refused(self, error: urllib.error.HTTPError, sent: Mapping[str, Any]) -> NoReturn:
         """Say what an error status means."""
         with error:
             try:
@@ -146,9 +161,10 @@ class Endpoint:
         said = " ".join((said.replace(key, "***") if key else said).split())[:300]
         if error.code in PASSING:
             raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
-        named = {option for option, words in OPTIONAL.items() if any(word in said.lower() for word in words)}
-        if error.code in (400, 422) and named - self._unknown:
-            self._unknown |= named
+        # of what this request had in it: another thread may have learned the same since
+        unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in said.lower() for w in words)}
+        if error.code in (400, 422) and unknown:
+            self._unknown |= unknown
             raise _PassingError(f"status {error.code}: {said}")
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
         raise SetupError(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
