@@ -1,0 +1,157 @@
+"""Which of many texts are alike: greedy choice of distinct ones, by any measures at once, in bounded memory.
+
+A text is taken unless a measure finds it too near to one taken before it. Only blocks of similarities are ever held, so
+that a hundred thousand texts need no more memory than their vectors and 20 MB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Places = NDArray[np.int64]
+Compare = Callable[[Places, Places], NDArray[np.float32]]
+"""From two lists of places, (A,) and (B,), to how alike what stands there is, (A, B)."""
+
+_ROWS: Final = 1024
+_COLUMNS: Final = 4096
+"""Similarities held at once, _ROWS x _COLUMNS float32: 16 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A kind of likeness and how much of it is too much.
+
+    Attributes:
+        compare: What it measures, 1 for what is the same.
+        least: From which likeness on two count as the same.
+    """
+
+    compare: Compare
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The nearest text that was taken before, and too near.
+
+    Attributes:
+        measure: Name of the measure.
+        place: Of that text.
+        likeness: With it.
+    """
+
+    measure: str
+    place: int
+    likeness: float
+
+
+def take_distinct(
+    order: Sequence[int], measures: Mapping[str, Measure], taken: Sequence[int] = ()
+) -> list[list[Match]]:
+    """Go through texts in order and take each that is not too near to one taken before.
+
+    Args:
+        order: Places of the texts, the preferred first; each once.
+        measures: By name; one that finds two too near is enough.
+        taken: Places of texts that are taken already.
+
+    Returns:
+        For each of ``order``, the nearest taken text by every measure that found one too near; empty where it was
+        taken. Of several equally near ones, the first that was taken.
+    """
+    chosen = np.array(taken, np.int64)
+    found: list[list[Match]] = []
+    for start in range(0, len(order), _ROWS):
+        block = np.array(order[start : start + _ROWS], np.int64)
+        matches = _matches(block, chosen, measures)
+        chosen = np.concatenate([chosen, block[[not some for some in matches]]])
+        found += matches
+    return found
+
+
+def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> list[list[Match]]:
+    """Those of a block's texts with what was chosen before the block, and with those of the block that are free."""
+    outside = {name: _nearest(block, chosen, measure.compare) for name, measure in measures.items()}
+    inside = {name: measure.compare(block, block) for name, measure in measures.items()}
+    free = np.zeros(len(block), bool)
+    matches: list[list[Match]] = []
+    for row in range(len(block)):
+        before = np.flatnonzero(free[:row])
+        near = []
+        for name, measure in measures.items():
+            likeness, place = (float(outside[name][0][row]), int(outside[name][1][row]))
+            values = inside[name][row, before]
+            if values.size and values.max() > likeness:
+                likeness, place = float(values.max()), int(block[before[values.argmax()]])
+            if likeness >= np.float32(measure.least):
+                near.append(Match(name, place, likeness))
+        free[row] = not near
+        matches.append(near)
+    return matches
+
+
+def _nearest(block: Places, chosen: Places, compare: Compare) -> tuple[NDArray[np.float32], Places]:
+    """(A,) how near the nearest chosen text is to each of a block, and its place; -inf where none was chosen."""
+    best = np.full(len(block), -np.inf, np.float32)
+    at = np.full(len(block), -1, np.int64)
+    for start in range(0, len(chosen), _COLUMNS):
+        some = chosen[start : start + _COLUMNS]
+        likeness = compare(block, some)
+        nearest = likeness.argmax(axis=1)
+        value = likeness[np.arange(len(block)), nearest]
+        better = value > best
+        best[better], at[better] = value[better], some[nearest[better]]
+    return best, at
+
+
+def cosine(vectors: NDArray[np.float32]) -> Compare:
+    """Cosine of unit vectors.
+
+    Args:
+        vectors: (N, D), of the text at each place.
+    """
+
+    def compare(some: Places, others: Places) -> NDArray[np.float32]:
+        likeness: NDArray[np.float32] = vectors[some] @ vectors[others].T
+        return likeness
+
+    return compare
+
+
+def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
+    """Share of the n-grams of the shorter of two texts that the longer has too (Broder, 1997).
+
+    With sets A and B of n-grams it is |A ∩ B| / min(|A|, |B|), never less than their Jaccard index |A ∩ B| / |A ∪ B|.
+
+    Args:
+        texts: (N) words of the text at each place. One of fewer words than n counts as one n-gram.
+        size: n.
+    """
+    grams = _gram_sets(texts, size)
+    sizes = np.maximum(np.diff(grams.indptr), 1).astype(np.float32)
+
+    def compare(some: Places, others: Places) -> NDArray[np.float32]:
+        shared = (grams[some] @ grams[others].T).toarray()
+        likeness: NDArray[np.float32] = shared / np.minimum.outer(sizes[some], sizes[others])
+        return likeness
+
+    return compare
+
+
+def _gram_sets(texts: Sequence[Sequence[str]], size: int) -> Any:
+    """(N, G) sparse, 1 where a text has an n-gram."""
+    known: dict[tuple[str, ...], int] = {}
+    columns: list[int] = []
+    ends = [0]
+    for words in texts:
+        grams = {tuple(words[start : start + size]) for start in range(max(1, len(words) - size + 1))}
+        columns += sorted(known.setdefault(gram, len(known)) for gram in grams)
+        ends.append(len(columns))
+    ones = np.ones(len(columns), np.float32)
+    return csr_array((ones, np.array(columns), np.array(ends)), shape=(len(texts), max(1, len(known))))
