@@ -95,6 +95,7 @@ class PromptEntry:
         pattern: One of :data:`PATTERNS`; empty where it is not known (VMBench's list has none).
         action_lemma: Base form of the verb ("gallop"); empty where it is not known.
         subject_class: Name of a class in the metadata ("horse"); empty where it is not known.
+        outcome: What must be seen for the motion to have succeeded; empty where it is not known.
         tags: What kind of motion, or None where it is not known.
         provenance: Where the entry comes from: who wrote it and how, from which metadata, what was changed since.
     """
@@ -108,6 +109,7 @@ class PromptEntry:
     pattern: str = ""
     action_lemma: str = ""
     subject_class: str = ""
+    outcome: str = ""
     tags: Tags | None = None
     provenance: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
