@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from vmmetrics.cli import prompts_review
+from vmmetrics.cli import prompts_compare, prompts_review, prompts_select, prompts_stats
 
 app = typer.Typer(help="Motion prompts: extract, generate, filter, review, select, measure.", no_args_is_help=True)
 app.command("review")(prompts_review.review)
+app.command("select")(prompts_select.select)
+app.command("stats")(prompts_stats.stats)
+app.command("compare")(prompts_compare.compare)

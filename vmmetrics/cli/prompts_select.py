@@ -1,0 +1,51 @@
+"""``vmmetrics prompts select``: a balanced subset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def select(
+    prompts: Annotated[
+        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
+    ],
+    size: Annotated[int, typer.Option(min=1, help="Prompts to choose.")],
+    out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
+    seed: Annotated[int, typer.Option(min=0, help="Of ties and of the random subsets.")] = 0,
+    balance: Annotated[bool, typer.Option(help="Give every pattern as many prompts.")] = True,
+    embedding: Annotated[
+        bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
+    ] = False,
+    random: Annotated[int, typer.Option(min=1, help="Random subsets to hold it against.")] = 1000,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+) -> None:
+    """Choose prompts that cover actions, subjects and places and keep the list's proportions.
+
+    Prints the objective and the distance to the list's proportions beside those of random subsets.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.mmpg.files import read_entries, write_entries
+    from vmmetrics.mmpg.selection_balance import select as choose
+    from vmmetrics.plain import plain
+    from vmmetrics.report.prompt_selection import print_selection
+    from vmmetrics.run.directory import write_json
+
+    output, messages = open_consoles()
+    entries = read_entries(prompts)
+    vectors = None
+    if embedding:
+        from vmmetrics.text.embedding import embed
+
+        vectors = embed([entry.prompt for entry in entries])
+    found = choose(entries, size, seed=seed, balanced=balance, vectors=vectors, random_subsets=random)
+    try:
+        write_entries(out, [entries[place] for place in found.places])
+        if json_file is not None:
+            write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
+    except OSError as error:
+        raise typer.BadParameter(f"{error.filename or out}: cannot be written: {error.strerror or error}") from error
+    print_selection(found, len(entries), output)
+    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
