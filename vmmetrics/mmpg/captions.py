@@ -62,7 +62,8 @@ _QUALITY = re.compile(
     r"|octane(?:\s+render)?|unreal(?:\s+engine)?(?:\s*\d)?|(?:3d|vray|blender|cg)(?:\s+render(?:ing)?)?|anime(?:\s+style)?"
     r"|cinematic(?:\s+(?:lighting|shot|style|view|look))?|trending on artstation|artstation|depth of field|bokeh"
     r"|intricate|slow[\s-]motion|(?:volumetric|dramatic|soft|studio|natural)\s+light(?:ing)?|film grain|sharp focus"
-    r"|vivid colou?rs?|16:9|9:16|photorealism|pixar(?:\s+style)?|disney(?:\s+style)?|loop(?:ing)?|\d+\s*mm(?:\s+lens)?|hyperrealism)",
+    r"|vivid colou?rs?|16:9|9:16|photorealism|pixar(?:\s+style)?|disney(?:\s+style)?|loop(?:ing)?|\d+\s*mm(?:\s+lens)?"
+    r"|hyperrealism)",
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")

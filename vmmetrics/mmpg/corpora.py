@@ -57,22 +57,19 @@ class Source:
 
 
 class Corpus:
-    """The captions of files and folders, in the order of the files' names.
+    """The captions of files, one file after another.
 
     Args:
-        paths: Files of a kind in :data:`SUFFIXES`, and folders that hold such files at any depth.
+        sources: The files.
         column: Name of the column or key that has the captions; None finds it by its usual names.
 
     Attributes:
         sources: The files.
         done: Share of the corpus read so far, in [0, 1].
-
-    Raises:
-        SetupError: A path is not there, or no file is of a kind that is read.
     """
 
-    def __init__(self, paths: Sequence[Path], column: str | None = None) -> None:
-        self.sources = tuple(Source(path, path.stat().st_size) for path in _files(paths))
+    def __init__(self, sources: Sequence[Source], column: str | None = None) -> None:
+        self.sources = tuple(sources)
         self.done = 0.0
         self._column = column
 
@@ -137,7 +134,12 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
             yield caption, min(1.0, raw.tell() / size)
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
+def find_sources(paths: Sequence[Path]) -> list[Source]:
+    """Files of a kind in :data:`SUFFIXES`: those that are named, and all at any depth of a folder, by name.
+
+    Raises:
+        SetupError: A path is not there, or no file is of a kind that is read.
+    """
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -151,7 +153,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             raise SetupError(f"{path} is not there")
     if not found:
         raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
-    return list(found)
+    return [Source(path, path.stat().st_size) for path in found]
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -24,7 +24,7 @@ class Entry:
         forms: How it was said.
         modifiers: What described it.
         links: What it was seen with: members of a collective, doers of an action.
-        objects: What it was done to.
+        others: Of an action what it was done to, of a noun how its plural was written.
         examples: The shortest captions it was seen in, distinct, the shortest first.
     """
 
@@ -32,7 +32,7 @@ class Entry:
     forms: Counter[str] = field(default_factory=Counter)
     modifiers: Counter[str] = field(default_factory=Counter)
     links: Counter[str] = field(default_factory=Counter)
-    objects: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
 
@@ -61,10 +61,9 @@ class Tally:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[Entry]:
-        """Entries, the most frequent first; of equally frequent ones in the order of their keys."""
-        for _, entry in sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0])):
-            yield entry
+    def items(self) -> Iterator[tuple[str, Entry]]:
+        """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
+        yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
 
     def add(
         self,
@@ -73,7 +72,7 @@ class Tally:
         example: str,
         modifiers: Iterable[str] = (),
         links: Iterable[str] = (),
-        objects: Iterable[str] = (),
+        others: Iterable[str] = (),
     ) -> None:
         """Count a thing once."""
         entry = self._entries.get(key)
@@ -85,7 +84,7 @@ class Tally:
         _count(entry.forms, (form,))
         _count(entry.modifiers, modifiers)
         _count(entry.links, links)
-        _count(entry.objects, objects)
+        _count(entry.others, others)
         self._keep(entry.examples, example)
 
     def _keep(self, examples: list[str], text: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.mmpg.metadata import Metadata, Place, Subject
+from vmmetrics.mmpg.metadata import Metadata, Place
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to (N, D) unit vectors."""
@@ -22,7 +22,11 @@ GENERAL: Mapping[str, str] = {
 }  # fmt: skip
 """Classes of words so general that metadata written for prompts, which names things precisely, seldom has them."""
 
-BODIES: Mapping[str, tuple[str, ...]] = {"group": ("crowd", "herd"), "pair": ("crowd", "herd"), "line": ("crowd", "herd")}
+BODIES: Mapping[str, tuple[str, ...]] = {
+    "group": ("crowd", "herd"),
+    "pair": ("crowd", "herd"),
+    "line": ("crowd", "herd"),
+}
 """Collectives whose class their members decide: the first of people, the second of animals."""
 
 NEIGHBOURS = 5
@@ -30,9 +34,9 @@ LEAST_COSINE = 0.5
 LEAST_CLASS_SHARE = 0.6
 LEAST_ATTRIBUTE_SHARE = 0.6
 """An unknown noun takes over what its five nearest known nouns agree on, each weighted by its cosine, where the nearest
-is at 0.5 or more. Measured by leaving out each noun of the lexicon in turn (``benchmarks/prompts_extract.py``): a class
-is right about three times in four where at least 0.6 of the weight has it, an attribute nine times in ten; without those bounds
-the class would be right for two nouns in five."""
+is at 0.5 or more. Measured by leaving out each noun of the lexicon in turn (``benchmarks/prompts_extract.py``): a
+class is right about three times in four where at least 0.6 of the weight has it, an attribute nine times in ten;
+without those bounds the class would be right for two nouns in five."""
 
 LEAST_PATTERN_SHARE = 0.8
 """Of what is known of a class or a verb that must show one pattern before another of its kind is taken to show it."""
@@ -81,6 +85,11 @@ class Lexicon:
     def nouns(self) -> frozenset[str]:
         """Nouns of what is known to move."""
         return frozenset(self._subjects)
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """Verbs of the actions that are known."""
+        return self._patterns.verbs
 
     @property
     def places(self) -> frozenset[str]:
@@ -132,14 +141,14 @@ class Lexicon:
         if cosines[near[0]] < LEAST_COSINE:
             return Known()
         weights = np.maximum(cosines[near], 0) / np.maximum(cosines[near], 0).sum()
-        classes: Counter[str] = Counter()
-        attributes: Counter[str] = Counter()
+        classes: defaultdict[str, float] = defaultdict(float)
+        attributes: defaultdict[str, float] = defaultdict(float)
         for place, weight in zip(near, weights, strict=True):
             known = self._subjects[self._nouns[place]]
-            classes[known.subject_class] += float(weight)  # type: ignore[assignment]
+            classes[known.subject_class] += float(weight)
             for attribute in self.attributes_of(known):
-                attributes[attribute] += float(weight)  # type: ignore[assignment]
-        name, share = classes.most_common(1)[0]
+                attributes[attribute] += float(weight)
+        name, share = max(classes.items(), key=lambda item: item[1])
         source = "inferred: " + ", ".join(f"{self._nouns[place]} {cosines[place]:.2f}" for place in near[:3])
         if share >= LEAST_CLASS_SHARE:
             return Known(name, source=source)
@@ -151,7 +160,7 @@ class Lexicon:
         return self._patterns.of(lemma, doer, "collective" in self.attributes_of(doer))
 
     def place(self, name: str) -> tuple[Place, str]:
-        """Setting and affordances of a place, and where they come from: its name's, else those all of its head share."""
+        """Setting and affordances of a place, and who told: its own, else those that all places of its head share."""
         if name in self._places:
             return self._places[name], "lexicon"
         head = name.split(" ")[-1]
@@ -174,7 +183,7 @@ class Lexicon:
         patterns = known.patterns or tuple(p for p in [self._patterns.of_class(known.subject_class)] if p)
         return Known(known.subject_class, known.attributes, known.lacks, patterns, known.plural, known.source)
 
-    def measure(self) -> Iterable[tuple[str, Subject | Known, Known]]:
+    def measure(self) -> Iterable[tuple[str, Known, Known]]:
         """For each noun: the noun, what is known of it, and what would be inferred if it were not."""
         if self._embed is None:
             return
@@ -199,6 +208,10 @@ class _PatternVotes:
         for known in subjects.values():
             for pattern in known.patterns:
                 self._class[known.subject_class][pattern] += 1
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        return frozenset(self._verb)
 
     def of(self, lemma: str, doer: Known, collective: bool) -> tuple[str, str]:
         both = self._verb_and_class.get((lemma, doer.subject_class))

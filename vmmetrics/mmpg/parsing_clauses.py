@@ -1,12 +1,12 @@
-"""Who does what in a parsed sentence: finite and passive clauses, participles, relative clauses and bare noun phrases."""
+"""Who does what in a parsed sentence: clauses, passive ones, participles, relative clauses, bare noun phrases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from vmmetrics.mmpg import parsing_words as words
-from vmmetrics.mmpg.parsing_nouns import NounReader, Token, lemma_of, of_what, without_quantity, whole_of
+from vmmetrics.mmpg.parsing_nouns import Token, lemma_of, of_what, whole_of, without_quantity
 
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
 _FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
@@ -28,9 +28,17 @@ class Clause:
     patients: tuple[Token, ...] = ()
 
 
-def clauses(document: Token) -> Iterator[Clause]:
-    """Clauses of a parsed caption that tell of something done, in the order of their verbs."""
+def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[Clause]:
+    """Clauses of a parsed caption that tell of something done, in the order of their verbs.
+
+    Args:
+        document: The parsed caption.
+        verbs: Verbs that are known and no nouns for what moves; see :func:`misread`.
+    """
     for token in document:
+        if (doer := misread(token, verbs)) is not None:
+            yield Clause(token, tuple(_resolved([doer])))
+            continue
         if not is_deed(token):
             continue
         if token.dep_ == "amod" or token.dep_ == "compound":
@@ -42,13 +50,29 @@ def clauses(document: Token) -> Iterator[Clause]:
             yield Clause(token, tuple(_subjects(token)))
 
 
-def subjects(document: Token) -> list[Token]:
+def misread(token: Token, verbs: Collection[str]) -> Token | None:
+    """The doer, where what was read as a plural noun is a verb: "smoke curls out of the chimney"; else None.
+
+    Small models read a noun and a rare verb as a compound. It is a verb if that is how it is known, nothing in its
+    sentence is a finite verb, and the noun before it has no plural.
+    """
+    if token.tag_ != "NNS" or token.dep_ != "ROOT" or lemma_of(token) not in verbs or token.i == 0:
+        return None
+    before = token.nbor(-1)
+    if before.dep_ != "compound" or before.head.i != token.i or before.tag_ not in ("NN", "NNP"):
+        return None
+    if any(other.tag_ in ("VBZ", "VBP", "VBD") for other in token.sent):
+        return None
+    return before
+
+
+def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
     """Heads of the grammatical subjects of a parsed caption, each once, in order.
 
     Of a caption without verb, or one that only shows or asks for something, it is the noun phrases themselves.
     """
     found: dict[int, Token] = {}
-    for clause in clauses(document):
+    for clause in clauses(document, verbs):
         for head in (*clause.doers, *clause.patients):
             found[head.i] = head
     for token in document:
@@ -62,7 +86,7 @@ def subjects(document: Token) -> list[Token]:
         elif token.dep_ == "attr" and any(child.dep_ == "expl" for child in token.head.children):
             heads = [token]
         elif token.dep_ in ("ROOT", "appos", "dep") and token.pos_ in ("NOUN", "PROPN"):
-            heads = [token] if token.dep_ == "ROOT" else []
+            heads = [token] if token.dep_ == "ROOT" and misread(token, verbs) is None else []
         elif token.dep_ == "ROOT" and token.pos_ == "VERB" and lemma_of(token) in words.REQUESTS:
             heads = [child for child in token.children if child.dep_ in ("dobj", "obj")]
         for head in _with_conjuncts(heads):
@@ -77,6 +101,8 @@ def names_something(head: Token) -> bool:
     if lemma in words.PEOPLE_PRONOUNS:
         return True
     if head.pos_ not in ("NOUN", "PROPN") or lemma in words.NOT_SUBJECTS or head.like_num:
+        return False
+    if any(child.dep_ == "compound" and child.lower_ in words.CAMERA_WORDS for child in head.children):
         return False
     return lemma.replace("-", "").isalpha() and len(lemma) > 1
 
@@ -143,11 +169,13 @@ def _subjects(verb: Token) -> list[Token]:
     if verb.dep_ in _FOLLOWING and governor.i != verb.i:
         if governor.pos_ in ("VERB", "AUX"):
             objects = [child for child in governor.children if child.dep_ == "dobj" and child.i < verb.i]
-            if objects and verb.dep_ in ("xcomp", "ccomp") or (objects and lemma_of(governor) in words.REQUESTS):
+            if (objects and verb.dep_ in ("xcomp", "ccomp")) or (objects and lemma_of(governor) in words.REQUESTS):
                 return _resolved(objects)
             return _subjects(governor)
         if governor.pos_ in ("NOUN", "PROPN"):
             return _resolved(_joined_before(governor))
+    if verb.dep_ == "pcomp" and (inner := [child for child in governor.children if child.dep_ == "pobj"]):
+        return _resolved(inner)
     if verb.dep_ == "pcomp" and governor.head.pos_ in ("VERB", "AUX"):
         return _subjects(governor.head)
     return []
@@ -196,6 +224,3 @@ def _antecedent(pronoun: Token) -> Token | None:
         if token.pos_ in ("NOUN", "PROPN") and token.dep_ in ("nsubj", "nsubjpass", "ROOT", "attr")
     ]
     return before[-1] if before else None
-
-
-__all__ = ["Clause", "NounReader", "clauses", "is_passive", "subjects"]

@@ -40,18 +40,20 @@ class NounReader:
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
-        self._names = frozenset(name for name in names if " " in name)
+        self._names = words.NAMES | {name for name in names if " " in name}
 
     def read(self, head: Token) -> NounPhrase:
         """Read the phrase around its head noun."""
         head = without_quantity(head)
         before = _before(head)
         start = self._start(head, before)
-        parts = [_part(word) for word in before[start:]]
+        parts = [word.lower_ for word in before[start:]]
         noun = " ".join([*parts, lemma_of(head)])
         told = [_said(word) for word in before[:start] if _describes(word)]
         member = member_of(head)
-        plural = " ".join([*parts, head.lower_]) if head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head) else ""
+        plural = (
+            " ".join([*parts, head.lower_]) if head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head) else ""
+        )
         return NounPhrase(noun, tuple(dict.fromkeys(told)), lemma_of(member) if member is not None else "", plural)
 
     def _start(self, head: Token, before: list[Token]) -> int:
@@ -72,6 +74,8 @@ def lemma_of(token: Token) -> str:
     """
     lemma = token.lemma_.lower().strip("-'") or token.lower_
     lemma = words.PERSON_WORDS.get(lemma, lemma)
+    if token.pos_ == "VERB":
+        return str(words.LEMMAS.get(lemma, lemma))
     if token.tag_ in ("NNS", "NNPS") and lemma == token.lower_ and lemma.endswith("s"):
         return singular(lemma)
     return str(lemma)
@@ -134,16 +138,14 @@ def _before(head: Token) -> list[Token]:
     left = [child for child in head.lefts if child.dep_ in ("compound", "amod", "nmod", "npadvmod", "poss")]
     found: list[Token] = []
     for child in left:
-        inner = [word for word in child.subtree if word.i <= child.i and word.dep_ == "compound" and child.dep_ == "compound"]
+        inner = [
+            word for word in child.subtree if word.i <= child.i and word.dep_ == "compound" and child.dep_ == "compound"
+        ]
         found += [word for word in inner if word.i < child.i]
         if child.dep_ != "poss":
             found.append(child)
         found += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
     return sorted((word for word in found if word.is_alpha or "-" in word.text), key=lambda word: word.i)
-
-
-def _part(word: Token) -> str:
-    return str(word.lower_ if word.tag_ not in ("NNS",) else lemma_of(word))
 
 
 def _belongs_to_name(word: Token) -> bool:
@@ -152,7 +154,7 @@ def _belongs_to_name(word: Token) -> bool:
 
 def _describes(word: Token) -> bool:
     """Whether a word before a noun says what it is like, rather than how many there are or what it does."""
-    if word.like_num or word.lower_ in words.QUANTITIES or word.is_stop and word.pos_ in ("DET", "PRON"):
+    if word.like_num or word.lower_ in words.QUANTITIES or (word.is_stop and word.pos_ in ("DET", "PRON")):
         return False
     return not (word.tag_ == "VBG" and word.lower_ not in words.ADJECTIVES_IN_ING)
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from vmmetrics.mmpg import parsing_words as words
 from vmmetrics.mmpg.parsing_nouns import NounPhrase, NounReader, Token, lemma_of, of_what
 
+_WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
+"""Prepositions that parsers take for particles before the way something goes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spot:
@@ -51,8 +54,15 @@ class PlaceReader:
 
     def _objects(self, preposition: Token) -> Iterator[Token]:
         """Heads of what a preposition governs, past "the edge of", "front of"."""
+        if preposition.dep_ == "prt" and preposition.lower_ in _WAYS:
+            after = [head for head in preposition.head.rights if head.dep_ == "dobj" and head.i > preposition.i]
+            yield from (head for head in after[:1] if lemma_of(head) in self._heads)
         for head in preposition.children:
-            if head.dep_ == "prep" and head.lower_ not in ("of",) and preposition.lower_ in ("out", "from", "up", "down"):
+            if (
+                head.dep_ == "prep"
+                and head.lower_ not in ("of",)
+                and preposition.lower_ in ("out", "from", "up", "down")
+            ):
                 yield from self._objects(head)
             if head.dep_ not in ("pobj", "pcomp") or head.pos_ not in ("NOUN", "PROPN", "ADV", "ADJ", "VERB"):
                 continue
@@ -79,8 +89,8 @@ class PlaceReader:
         if len(lemma) > 6 and lemma.endswith(words.PLACE_ENDINGS):
             return True
         if head.pos_ == "PROPN" and preposition in ("in", "at", "near", "outside", "through", "around"):
-            return head.text[:1].isupper() and head.head.i < head.i
-        return preposition in words.WITHIN and head.pos_ == "NOUN"
+            return bool(head.text[:1].isupper() and head.head.i < head.i)
+        return bool(preposition in words.WITHIN and head.pos_ == "NOUN")
 
 
 def _core(preposition: Token) -> str:
@@ -90,7 +100,7 @@ def _core(preposition: Token) -> str:
 
 def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
     """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
-    article = next((child.lower_ for child in head.children if child.dep_ == "det"), "")
+    article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
     if article not in ("", "the", "a", "an"):
         article = "the"
     if article in ("a", "an"):
