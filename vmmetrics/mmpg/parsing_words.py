@@ -15,8 +15,8 @@ def words_of(text: str) -> frozenset[str]:
 FRAMES = words_of(
     "shot video view footage scene closeup close-up image photo photograph picture clip animation film movie "
     "timelapse time-lapse render rendering illustration painting drawing sketch depiction portrait perspective frame "
-    "snapshot gif lapse loop sequence recording montage slow-motion cartoon moment angle selfie screenshot visualization "
-    "visualisation"
+    "snapshot gif lapse loop sequence recording montage slow-motion cartoon moment angle selfie screenshot "
+    "visualization visualisation"
 )
 """What shows a scene, not part of it: "a drone shot of a river" is about the river."""
 
