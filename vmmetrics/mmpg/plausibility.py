@@ -47,7 +47,7 @@ _STABLES: Final = frozenset(
 )
 
 _BOUND_TO: Final[Mapping[str, frozenset[str]]] = {
-    "train or tram": frozenset({"rails"}),
+    "train or tram": frozenset({"rails", "street"}),
     "boat or ship": frozenset({"water", "shore", "ice", "workshop", "factory"}),
     "ocean wave": frozenset({"water", "shore"}),
 }
@@ -120,7 +120,7 @@ def suits(subject: Subject, subject_class: SubjectClass | None, place: Place) ->
         bound = _WATER
     if bound is not None and affords.isdisjoint(bound):
         return f"{subject.noun} needs {' or '.join(sorted(bound))}, and {place.name} has none"
-    if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes):
+    if "underwater" in affords and affords.isdisjoint(_SURFACES) and _cannot_dive(name, attributes, affords):
         return f"{place.name} lies under water, and {subject.noun} is not met there"
     if place.setting == "indoor":
         return _indoors(subject, place, affords)
@@ -137,11 +137,12 @@ def implausible(
     return reason
 
 
-def _cannot_dive(name: str, attributes: Collection[str]) -> bool:
+def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str]) -> bool:
     if name in _NEVER_UNDER_WATER or "wheeled" in attributes:
         return True
-    breathes_air = "animate" in attributes and ("walks" in attributes or "flies" in attributes)
-    return breathes_air and not ("human" in attributes or "swims" in attributes or name in _AT_HOME_UNDER_WATER)
+    if "animate" not in attributes or "human" in attributes or "swims" in attributes or name in _AT_HOME_UNDER_WATER:
+        return False
+    return "walks" in attributes or ("flies" in attributes and "water" not in affords)  # what flies may be above it
 
 
 def _indoors(subject: Subject, place: Place, affords: frozenset[str]) -> str | None:

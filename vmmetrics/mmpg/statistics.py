@@ -23,14 +23,23 @@ from vmmetrics.mmpg.diversity import (
     share_alone,
 )
 from vmmetrics.mmpg.diversity_bleu import bleu_grams, self_bleu
-from vmmetrics.mmpg.entry import PATTERNS, PromptEntry
+from vmmetrics.mmpg.entry import AMPLITUDES, CAMERAS, INTERACTIONS, PATTERNS, SKELETONS, SPEEDS, SUBJECTS, PromptEntry
 from vmmetrics.mmpg.plausibility_flags import plain_place
-from vmmetrics.mmpg.selection import TAGS
 
 SHORTEST, LONGEST = 12, 35
 """Words of a good prompt (issue 6)."""
 SAMPLE = 2_000
 """Prompts that are parsed and embedded; of longer lists a seeded sample. So many take about a minute on a core."""
+
+TAG_VALUES: Mapping[str, tuple[str, ...]] = {
+    "skeleton": SKELETONS,
+    "amplitude": AMPLITUDES,
+    "speed": SPEEDS,
+    "subjects": SUBJECTS,
+    "interaction": INTERACTIONS,
+    "camera": CAMERAS,
+}
+"""Values of each tag in their order, which the pictures keep."""
 
 LemmaSource = Literal["given", "parsed", "words"]
 """Where actions come from: the list's own base forms, the parser's, or the action's words as they are."""
@@ -199,15 +208,20 @@ def lengths_of(entries: Sequence[PromptEntry]) -> Lengths:
 
 
 def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
-    """Prompts of each pattern in its usual order; those without under ""."""
+    """Prompts of each pattern in its usual order, those without under ""; only that where the list has no patterns."""
     counts = Counter(entry.pattern for entry in entries)
+    if counts.keys() == {""}:
+        return {"": counts[""]}
     return {pattern: counts[pattern] for pattern in (*PATTERNS, "") if counts[pattern] or pattern}
 
 
 def tag_counts(entries: Sequence[PromptEntry]) -> dict[str, dict[str, int]]:
-    """Tag to value to the number of prompts; empty where no entry has tags."""
+    """Tag to value, in the usual order, to the number of prompts; empty where no entry has tags."""
     tags = [entry.tags for entry in entries if entry.tags is not None]
-    found = {name: dict(Counter(getattr(tag, name) for tag in tags).most_common()) for name in TAGS}
+    found: dict[str, dict[str, int]] = {}
+    for name, values in TAG_VALUES.items():
+        counts = Counter(getattr(tag, name) for tag in tags)
+        found[name] = {value: counts[value] for value in values if counts[value]}
     found["seconds"] = {f"{value:g}": number for value, number in sorted(Counter(t.seconds for t in tags).items())}
     return found if tags else {}
 

@@ -11,13 +11,12 @@ from matplotlib.figure import Figure
 
 from vmmetrics.mmpg.diversity import NEAR_DUPLICATE
 from vmmetrics.mmpg.entry import PATTERNS
-from vmmetrics.mmpg.statistics import LONGEST, SHORTEST
+from vmmetrics.mmpg.statistics import LONGEST, SHORTEST, TAG_VALUES
 from vmmetrics.mmpg.statistics_report import NEAREST_STEP, ListStatistics
 from vmmetrics.report import style
 from vmmetrics.report.alignment_canvas import (
     FAINT,
     INK,
-    NULL,
     RULE,
     WIDTH,
     chart_style,
@@ -29,11 +28,12 @@ from vmmetrics.report.alignment_canvas import (
 PATTERN_COLOURS: Mapping[str, str] = {
     **{pattern: hexadecimal(style.OBJECTS[place]) for place, pattern in enumerate(PATTERNS[:5])},
     PATTERNS[5]: "#a3770a",  # for the palette's sixth, a yellow too pale for a dot on white
-    "": NULL,
+    "": FAINT,
 }
 CLASSES = 40
 """Rows of the coverage: the classes with most actions."""
-_TAG_ORDER = ("skeleton", "amplitude", "speed", "subjects", "interaction", "camera")
+_SHADES = tuple(hexadecimal((r + (255 - r) // 2, g + (255 - g) // 2, b + (255 - b) // 2)) for r, g, b in style.OBJECTS)
+"""The palette half as strong, for bars with words on them."""
 
 
 def statistics_chart(found: ListStatistics) -> Figure:
@@ -52,6 +52,10 @@ def statistics_chart(found: ListStatistics) -> Figure:
 
 def _patterns(axes: Axes, found: ListStatistics) -> None:
     axes.set_title("prompts of each pattern")
+    if list(found.patterns) == [""]:
+        nothing_to_draw(axes, "the list has no patterns")
+        axes.set_yticks([])
+        return
     names = [name or "(no pattern)" for name in found.patterns]
     counts = list(found.patterns.values())
     axes.barh(range(len(names)), counts, color=[PATTERN_COLOURS[name] for name in found.patterns], height=0.7)
@@ -78,18 +82,17 @@ def _tags(axes: Axes, found: ListStatistics) -> None:
         nothing_to_draw(axes, "the list has no tags")
         axes.set_yticks([])
         return
-    draw_shares(axes, [(name, found.tags[name]) for name in _TAG_ORDER], found.prompts)
+    draw_shares(axes, [(name, found.tags[name]) for name in TAG_VALUES], found.prompts)
 
 
 def draw_shares(axes: Axes, rows: Sequence[tuple[str, Mapping[str, int]]], prompts: int) -> None:
     """Draw a bar of shares per row, their names inside where there is room."""
-    shades = [hexadecimal(style.OBJECTS[place]) for place in (0, 4, 2, 1, 3)]
     for y, (_, counts) in enumerate(rows):
         left = 0.0
         for place, (value, count) in enumerate(counts.items()):
             share = count / prompts
-            axes.barh(y, share, left=left, color=shades[place % len(shades)], height=0.72, edgecolor="white")
-            if share > 0.022 * (len(value) + 4):  # measured: a letter at this size takes about 2 % of the panel
+            axes.barh(y, share, left=left, color=_SHADES[place % len(_SHADES)], height=0.72, edgecolor="white")
+            if share > 0.0175 * (len(value) + 4):  # measured: a letter at this size takes about 1.75 % of the panel
                 axes.text(left + share / 2, y, f"{value} {share:.0%}", ha="center", va="center", fontsize=7)
             left += share
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
@@ -124,11 +127,14 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
     rows = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))[:CLASSES]
     spread = Counter(action for actions in kinds.values() for action in actions)
     shown = {action for kind in rows for action in kinds[kind]}
-    columns = {action: x for x, action in enumerate(sorted(shown, key=lambda action: (-spread[action], action)))}
+    # shared actions to the left, then each row's own: what a list has only once makes a staircase
+    top = {action: next(y for y, kind in enumerate(rows) if action in kinds[kind]) for action in shown}
+    order = sorted(shown, key=lambda action: (-spread[action], top[action], action))
+    columns = {action: x for x, action in enumerate(order)}
     by_class = any(pattern for _, pattern in found.coverage)
-    what = "class" if by_class else "noun"
+    one, many = ("class", "classes") if by_class else ("noun", "nouns")
     axes.set_title(
-        f"who does what: {len(rows)} of {len(kinds):,} {'classes' if by_class else 'nouns'}, "
+        f"who does what: {len(rows)} of {len(kinds):,} {many}, "
         f"{len(columns):,} of {len(spread):,} actions, a dot for each pair"
     )
     if not rows:
@@ -147,8 +153,8 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
     axes.grid(axis="y", color=RULE, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"actions, those of most {what}s first; beside a {what} the number of its actions",
+    axes.set_xlabel(f"actions, those of most {many} first; beside a {one} the number of its actions",
                     color=FAINT, loc="left", fontsize=8)  # fmt: skip
     if by_class:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=6, fontsize=7, markerscale=2,
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.055), ncols=6, fontsize=7, markerscale=2,
                     columnspacing=1.0, handletextpad=0.2)  # fmt: skip

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from vmmetrics.mmpg.comparison import Comparison
 from vmmetrics.mmpg.diversity import NEAR_DUPLICATE
-from vmmetrics.mmpg.statistics import FIGURES, LONGEST, SHORTEST
+from vmmetrics.mmpg.statistics import FIGURES, LONGEST, SHORTEST, TAG_VALUES
 from vmmetrics.mmpg.statistics_report import NEAREST_STEP, ListStatistics
 from vmmetrics.report import style
 from vmmetrics.report.alignment_canvas import (
@@ -53,10 +53,12 @@ def _patterns(axes: Axes, both: Both) -> None:
     for one, colour, shift in zip(both, COLOURS, (-0.2, 0.2), strict=True):
         counts = [one.patterns.get(name, 0) for name in names]
         axes.barh(np.arange(len(names)) + shift, counts, color=colour, height=0.36)
-        for y, count in enumerate(counts):
-            axes.text(count, y + shift, f" {count:,}", va="center", color=FAINT, fontsize=7)
+        for y, name in enumerate(names):
+            text = f" {one.patterns[name]:,}" if name in one.patterns else ""
+            axes.text(counts[y], y + shift, text, va="center", color=FAINT, fontsize=7)
     axes.set_yticks(range(len(names)), [name or "(no pattern)" for name in names])
-    axes.margins(x=0.12)
+    axes.set_xlim(0, 1.15 * max(max(one.patterns.values()) for one in both))
+    axes.tick_params(axis="y", labelsize=8)
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
 
@@ -75,13 +77,17 @@ def _lengths(axes: Axes, both: Both) -> None:
 
 def _tags(axes: Axes, both: Both) -> None:
     axes.set_title("tags, share of all prompts")
-    names = ("skeleton", "amplitude", "speed", "subjects", "interaction", "camera")
     tagged = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.tags]
     if not tagged:
         nothing_to_draw(axes, "neither list has tags")
         axes.set_yticks([])
         return
-    rows = [(tag, value) for tag in names for value in dict.fromkeys(v for one, _ in tagged for v in one.tags[tag])]
+    rows = [
+        (tag, value)
+        for tag, values in TAG_VALUES.items()
+        for value in values
+        if any(value in one.tags[tag] for one, _ in tagged)
+    ]
     for place, (one, colour) in enumerate(tagged):
         shift = 0.0 if len(tagged) == 1 else (-0.2, 0.2)[place]
         shares = [one.tags[tag].get(value, 0) / one.prompts for tag, value in rows]
@@ -96,7 +102,7 @@ def _tags(axes: Axes, both: Both) -> None:
 
 
 def _nearest(axes: Axes, both: Both) -> None:
-    axes.set_title("nearest neighbour of each prompt, share of the list")
+    axes.set_title("nearest neighbours, share of the list")
     measured = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.nearest]
     if not measured:
         nothing_to_draw(axes, "not measured")
@@ -109,7 +115,7 @@ def _nearest(axes: Axes, both: Both) -> None:
         axes.axvline(1 - one.figures["distance"], color=colour, linewidth=1.5)
     axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
     axes.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    axes.set_xlabel("cosine, all prompts of each; lines: means, red: near-duplicates", color=FAINT, loc="left",
+    axes.set_xlabel("cosine; lines: means, red: near-duplicates", color=FAINT, loc="left",
                     fontsize=8)  # fmt: skip
 
 

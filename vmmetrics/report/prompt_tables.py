@@ -24,7 +24,7 @@ _ACTIONS: Mapping[LemmaSource, str] = {
     "parsed": "the parser's base forms",
     "words": "their words, base forms are not known",
 }
-_QUANTILES = ("shortest", "quarter", "middle", "three quarters", "longest")
+_QUANTILES = ("shortest", "25th percentile", "median", "75th percentile", "longest")
 
 
 def print_statistics(found: ListStatistics, console: Console) -> None:
@@ -93,10 +93,10 @@ def _patterns(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
 
 def _lengths(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
     rows = [
-        (f"{words} prompt", *(f"{one.lengths.quantiles[place]:.0f} words" for one in lists))
+        (f"words: {words}", *(f"{one.lengths.quantiles[place]:.0f}" for one in lists))
         for place, words in enumerate(_QUANTILES)
     ]
-    return [*rows, (f"within {SHORTEST} to {LONGEST} words", *(f"{one.lengths.within:.1%}" for one in lists))]
+    return [*rows, (f"of {SHORTEST} to {LONGEST} words", *(f"{one.lengths.within:.1%}" for one in lists))]
 
 
 def _values(counts: Mapping[str, int], prompts: int) -> str:
