@@ -125,14 +125,15 @@ def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) 
     lemma = key.split(" ", 1)[0]
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
+    thing = _thing(entry, known, nouns)
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")
         fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
         if fact.subject_class:
             classes[fact.subject_class] += number
-        patterns[known.pattern(lemma, fact)] += number
-    if not entry.links:
-        patterns[known.pattern(lemma, Known())] += 1
+        patterns[known.pattern(lemma, fact, thing)] += number
+    if not entry.links and thing is not None:  # of "milk is poured" the milk is what moves
+        patterns[known.pattern(lemma, thing)[0], "object"] += 1
     told = Counter({found: number for found, number in patterns.items() if found[0]})
     pattern, source = told.most_common(1)[0][0] if told else ("", "")
     enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]
@@ -141,7 +142,7 @@ def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) 
         complement=_likeliest(entry.forms),
         pattern=pattern,
         classes=tuple(enough[:MOST_MODIFIERS]),
-        interaction=_interaction(entry, known, nouns),
+        interaction=_interaction(thing, known),
         modifiers=_top(entry.modifiers),
         count=entry.count,
         examples=tuple(entry.examples),
@@ -149,12 +150,18 @@ def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) 
     )
 
 
-def _interaction(entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> str:
+def _thing(entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Known | None:
+    """What is known of the noun that an action is mostly done to; None where it is done to nothing."""
     if not entry.others:
+        return None
+    noun = _likeliest(entry.others)
+    return nouns.get(noun) or known.look_up(noun)
+
+
+def _interaction(thing: Known | None, known: Lexicon) -> str:
+    if thing is None:
         return "none"
-    noun = entry.others.most_common(1)[0][0]
-    attributes = known.attributes_of(nouns.get(noun) or known.look_up(noun))
-    return "subjects" if "animate" in attributes else "object"
+    return "subjects" if "animate" in known.attributes_of(thing) else "object"
 
 
 def _action_key(deed: Deed) -> str:

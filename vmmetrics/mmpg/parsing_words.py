@@ -25,7 +25,16 @@ NOT_SUBJECTS = FRAMES | words_of(
     "caption sense feeling vibe effect composition focus depth text logo title word thing something anything nothing "
     "everything time day morning evening afternoon night dawn dusk sunrise sunset midday year month week hour minute "
     "second way kind type sort lot middle top bottom side edge end part front back left right center centre corner "
-    "motion movement action activity speed"
+    "motion movement action activity speed laughter expression gaze scenery spot sound attention color colour "
+    "posture laugh smile rhythm presence conversation voice excitement joy emotion concentration anticipation "
+    "determination energy enthusiasm look stare giggle chatter applause cheer cheering step stride move turn walk "
+    "leap jump spin twirl flip dance gait grip stance gesture performance scene setting beauty skill technique "
+    "effort strategy attempt goal idea memory thought mind imagination dream hope love silence noise music melody "
+    "song tune hue shade pattern texture contrast reflection sunlight-effect tone theme story world life reality "
+    "experience event game match elegance grace agility precision passion tension serenity tranquility air ambiance "
+    "ambience view landscape skyline horizon pose routine choreography display show spectacle example version result "
+    "task work job play fun running dancing singing playing presentation demonstration anger sadness fear surprise "
+    "happiness pride aroma scent smell taste sensation"
 )
 """Nouns that stand in a subject's place without anything that could move."""
 
@@ -150,7 +159,9 @@ STATIVE = words_of(
     "represent exist remain possess consist involve prefer believe think feel mean cost lack deserve hate understand "
     "remember portray illustrate display showcase capture film record highlight describe title call name base let "
     "get do can will would should may might must could dress surround cover fill locate situate stay wait watch look "
-    "enjoy create use make give try suggest evoke reflect"
+    "enjoy create use make give try suggest evoke reflect ensure maintain add allow embody mirror complement enhance "
+    "accentuate emphasize emphasise await expect hope concentrate prepare continue focus symbolize convey express "
+    "reveal grow-into inspire invite offer provide require seek share"
 )
 """Verbs that say how things are, or that something is shown; no motion of their subject."""
 
