@@ -27,7 +27,7 @@ _JARGON = re.compile(
     r"|hyper-?lapse|fast[- ]forward|bokeh|depth of field|(?:shallow|soft|out of) focus|lens flares?|fish-?eye"
     r"|cinematic(?:ally)?|photo-?realistic|hyper-?realistic|ultra-?realistic|(?:4|8)k|uhd|hdr|high[- ]resolution"
     r"|\d+ ?fps|anamorphic|dolly|steadicam|in frame|out of frame|(?:into|leaves|enters|fills|across) the frame"
-    r"|foreground|background|voice-?over|fade[sd]? (?:to|in|out)|masterpiece|highly detailed|render(?:ed|ing)?)\b",
+    r"|foreground|background|voice-?over|fade[sd]? to (?:black|white)|masterpiece|highly detailed|render(?:ed|ing)?)\b",
     re.IGNORECASE,
 )
 _CAMERA = re.compile(

@@ -17,7 +17,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PLURALS: Mapping[str, str] = {
-    "child": "children", "foot": "feet", "goose": "geese", "louse": "lice", "mouse": "mice", "ox": "oxen",
+    "child": "children", "foot": "feet", "goose": "geese", "louse": "lice", "mouse": "mice", "muskox": "muskoxen",
+    "ox": "oxen",
     "person": "people", "tooth": "teeth", "die": "dice", "cactus": "cacti", "fungus": "fungi", "nucleus": "nuclei",
     "larva": "larvae", "antenna": "antennae", "medusa": "medusae", "alga": "algae", "bacterium": "bacteria",
     "axis": "axes", "oasis": "oases", "thesis": "theses", "phenomenon": "phenomena", "passer-by": "passers-by",

@@ -1,0 +1,192 @@
+"""Who can do what, where: rules of plausibility between subjects, actions and places.
+
+The metadata say most of it (classes of an action, what a place affords, what a subject lacks); the rules here add what
+they take for granted: that a fish is in the water, a train on rails, and an action that names its doer is done by them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from vmmetrics.mmpg.metadata import Action, Place, Subject, SubjectClass
+from vmmetrics.mmpg.realise_verbs import conform
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ABILITIES: Mapping[str, frozenset[str]] = {
+    "flies": _words("fly soar swoop flutter hover"),
+    "swims": _words("swim paddle dive"),
+    "walks": _words("walk run trot gallop canter march stroll jog sprint stride tiptoe prance"),
+    "climbs": _words("climb clamber scale shin"),
+}
+"""What an animate subject must be able to do for these verbs; for all others the action's classes say enough."""
+
+_ON_RAILS = frozenset({"train or tram"})
+_AFLOAT = frozenset({"boat or ship"})
+_ALOFT = frozenset({"aircraft", "rocket"})
+_OF_THE_WEATHER = frozenset(
+    {"cloud", "rain", "snow", "hail", "storm", "lightning", "wind", "fog or mist", "celestial body", "ocean wave"}
+)
+_AT_HOME_INDOORS = frozenset(
+    {"dog", "cat", "parrot", "songbird", "small mammal", "insect", "butterfly or moth", "beetle", "larva", "arachnid",
+     "worm", "snail or slug", "amphibian", "turtle", "reptile", "snake", "swarm", "colony", "microorganism"}
+)  # fmt: skip
+_UNDER_WATER_TOO = frozenset(
+    {"crustacean", "sea creature", "worm", "snail or slug", "turtle", "amphibian", "larva", "microorganism"}
+)
+_OF_THE_DEEP = frozenset({"marine mammal", "shark or ray"})
+_BUILT_FOR_WHEELS = frozenset(
+    {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "floor",
+     "rails"}
+)  # fmt: skip
+_ABOVE_WATER = frozenset({"ground", "shore", "floor", "road", "grass", "air", "open sky", "table"})
+_ANIMALS_IN_HALLS = frozenset({"stage", "track", "farm", "ice"})
+
+Attributes = frozenset[str]
+
+
+def attributes_of(subject: Subject, classes: Mapping[str, SubjectClass]) -> Attributes:
+    """What holds for a subject: its class's attributes and its own, without what it lacks."""
+    known = classes.get(subject.subject_class)
+    own = frozenset(subject.attributes) | frozenset(known.attributes if known else ())
+    return own - frozenset(subject.lacks)
+
+
+def can_do(subject: Subject, action: Action, attributes: Attributes) -> bool:
+    """Whether a subject can do an action: by its class, or, where no class is known, because it was seen doing it."""
+    if action.classes:
+        if subject.subject_class not in action.classes:
+            return False
+    elif not set(subject.examples) & set(action.examples):
+        return False
+    needed = [ability for ability, verbs in _ABILITIES.items() if action.lemma in verbs]
+    if any(ability in subject.lacks for ability in needed):
+        return False
+    return bool(action.classes) or "animate" not in attributes or all(ability in attributes for ability in needed)
+
+
+def doers(action: Action, able: Sequence[Subject]) -> list[Subject]:
+    """Those of the able whom the action names ("the pelican floats", "over three hurdles"), or all where it names none.
+
+    >>> row = Action("row", "across the lake", classes=("athlete",))
+    >>> [s.noun for s in doers(row, [Subject("rower", "athlete"), Subject("fencer", "athlete")])]
+    ['rower']
+    """
+    said = _stems(f"{action.lemma} {action.complement} {action.outcome}")
+    named = [subject for subject in able if _stems(subject.noun) & said]
+    return named or list(able)
+
+
+def can_be_there(subject: Subject, attributes: Attributes, place: Place) -> bool:
+    """Whether the subject can move at a place at all: its medium, its way, its size."""
+    affords = frozenset(place.affords)
+    kind = subject.subject_class
+    if kind in _ON_RAILS:
+        return "rails" in affords
+    if kind in _AFLOAT:
+        return "water" in affords
+    if kind in _ALOFT:
+        return place.setting != "indoor" and bool(affords & {"air", "open sky"})
+    if place.setting == "indoor" and kind in _OF_THE_WEATHER:
+        return False
+    if _submerged(affords) and not _at_ease_under_water(kind, attributes):
+        return False
+    if "wheeled" in attributes:
+        built = affords & {"road", "street", "factory", "workshop"}
+        return bool(built if place.setting == "indoor" and "powered" in attributes else affords & _BUILT_FOR_WHEELS)
+    if "animate" in attributes:
+        return _body_fits(kind, attributes, place, affords)
+    return True
+
+
+def _at_ease_under_water(kind: str, attributes: Attributes) -> bool:
+    if "animate" in attributes:
+        return "swims" in attributes or kind in _UNDER_WATER_TOO
+    return not attributes & {"hot", "celestial", "powered", "wheeled", "granular"} and kind not in _OF_THE_WEATHER
+
+
+def _body_fits(kind: str, attributes: Attributes, place: Place, affords: Attributes) -> bool:
+    swims = "swims" in attributes
+    if kind in _OF_THE_DEEP and affords & {"mud", "farm", "street", "home", "kitchen", "laboratory"}:
+        return False
+    if swims and not attributes & {"walks", "flies", "climbs"}:
+        return bool(affords & {"water", "underwater"})
+    if place.setting == "indoor" and "human" not in attributes:
+        return kind in _AT_HOME_INDOORS or bool(affords & _ANIMALS_IN_HALLS)
+    return True
+
+
+def _submerged(affords: Attributes) -> bool:
+    return "underwater" in affords and not affords & _ABOVE_WATER
+
+
+def suits(action: Action, place: Place) -> bool:
+    """Whether a place has half or more of what an action needs, every ground its words name, and is not named there."""
+    affords = set(place.affords)
+    if 2 * len(affords & set(action.needs)) < len(action.needs):
+        return False
+    if any(not affords & _GROUNDS[word] for word in _ON_GROUND.findall(action.complement)):
+        return False
+    head = place.name.rpartition(" ")[2]
+    return head not in action.complement.split()
+
+
+_GROUNDS: Mapping[str, frozenset[str]] = {
+    "sand": _words("sand"), "mud": _words("mud"), "snow": _words("snow"), "ice": _words("ice"),
+    "grass": _words("grass"), "scrub": _words("grass plants"), "lawn": _words("grass"),
+    "seagrass": _words("underwater"),
+    "reef": _words("underwater"), "rails": _words("rails"), "steps": _words("stairs"), "stairs": _words("stairs"),
+    "road": _words("road street"), "street": _words("street road"), "floor": _words("floor"),
+    "table": _words("table"),
+    "branch": _words("trees"), "branches": _words("trees"), "treetops": _words("trees"), "trunk": _words("trees"),
+    "shallows": _words("water"), "water": _words("water underwater kitchen home workshop laboratory"),
+    "sea": _words("water"), "waves": _words("water"), "runway": _words("road"), "rocks": _words("rock"),
+    "stage": _words("stage"), "stones": _words("rock ground water shore"), "meadow": _words("grass"),
+}  # fmt: skip
+"""Grounds and media that an action's words may name, and what a place must afford (one of them) to have them."""
+_ON_GROUND = re.compile(
+    r"\b(?:across|over|through|on|onto|along|down|up|out of|in|into|from|off|beneath) (?:(?:the|a|an|its|loose|deep"
+    rf"|shallow|fresh|wet|dry|thin|thick|bare|open) )*({'|'.join(_GROUNDS)})\b"
+)
+
+
+def fitting_modifiers(subject: Subject, action: Action) -> list[str]:
+    """The modifiers of a subject that go with an action: none that names another motion, or repeats a word."""
+    said = _stems(f"{action.lemma} {action.complement} {subject.noun}")
+    return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & said and m not in _STATES]
+
+
+def can_be_several(action: Action) -> bool:
+    """Whether the action's words go with several subjects: they speak of no one body, and the verbs can be told."""
+    return not _OF_ONE.search(action.complement) and conform(action.complement, "base") is not None
+
+
+_OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|one|both|own|another)\b")
+
+_STATES = frozenset(
+    {"still", "motionless", "parked", "asleep", "seated", "resting", "frozen", "dead", "poised", "idle"}
+)
+"""Modifiers that say the subject does not move."""
+
+_ENDINGS = re.compile(r"(?:ers?|ors?|ists?|ing|es|s|e)$")
+_STEM = 3  # letters that a word must keep for its stem to mean it
+
+
+def _stems(text: str) -> frozenset[str]:
+    """What words of a family share: hurdle, hurdles and hurdler are one."""
+    return frozenset(stem for word in _long_words(text) if len(stem := _ENDINGS.sub("", word)) >= _STEM)
+
+
+def _long_words(text: str) -> Iterable[str]:
+    return (word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= _STEM and word not in _COMMON)
+
+
+_COMMON = _words(
+    "the and one two out off its his her him has are for but not all top way "
+    "with from into onto over under until their them that this then through across along around between behind beside "
+    "each both stands water white black back front half high full open other while another without against"
+)
