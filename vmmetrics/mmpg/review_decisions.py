@@ -118,7 +118,7 @@ def tidy(text: str) -> str:
     >>> tidy(" a dog\t runs\x1b[31m ")
     'a dog runs[31m'
     """
-    return "".join(c for c in " ".join(text.split()) if c.isprintable())
+    return " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
 
 
 class DecisionFile:

@@ -208,7 +208,7 @@ class Review:
 
     def _write(self, position: int, decision: str, reason: str = "", edited: str = "", seconds: float = 0.0) -> None:
         entry, key = self.entries[position], self.keys[position]
-        line = (self.reviewer, now(), key, entry.index, entry.prompt, decision, reason, edited, round(seconds, 2))
+        line = (self.reviewer, now(), key, entry.index, entry.prompt, decision, reason, edited, round(seconds, 3))
         self._file.append(Decision(*line))
 
     def _advance(self, position: int) -> None:
