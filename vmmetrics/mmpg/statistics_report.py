@@ -16,6 +16,7 @@ from vmmetrics.mmpg.diversity import neighbours
 from vmmetrics.mmpg.diversity_bleu import ORDER, SMOOTHING
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.metadata import Metadata
+from vmmetrics.mmpg.parsing import INSTALL
 from vmmetrics.mmpg.plausibility_flags import Plausibility, judge
 from vmmetrics.mmpg.statistics import (
     OF_SAMPLE,
@@ -123,7 +124,7 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         raise SetupError(f"{name}: expected prompts but the list is empty")
     notes = list(_missing(entries))
     if parse and skeletons.parser_name() is None:
-        notes.append(f"no part-of-speech skeletons: spaCy's model is not installed ({skeletons.INSTALL})")
+        notes.append(f"no part-of-speech skeletons: spaCy's model is not installed ({INSTALL})")
         parse = False
     if embed and not embedding.embedding_installed():
         notes.append(f"no nearest neighbours: the embedding is not installed ({embedding.INSTALL})")
