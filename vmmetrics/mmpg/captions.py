@@ -47,7 +47,7 @@ _FLAG = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(rf"(?<!\S)(?:--?|[—–])(?:{'|'.join(_OPEN_FLAGS)})\b.*?(?=(?<!\S)(?:--?|[—–])[a-z]|$)", re.IGNORECASE)
-_URL = re.compile(r"<?\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_URL = re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)
 _MENTION = re.compile(r"<[@#:][^<>]{1,80}>|(?<!\S)@\w+|<(?:lora|lyco|hypernet):[^<>]*>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[a-z][^<>]{0,80}>", re.IGNORECASE)
 _ATTACHED = re.compile(r"\b(?:image|message|video)s?\s*:?\s*\d+\s+attachments?\b", re.IGNORECASE)

@@ -11,6 +11,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg import parsing_words as words
+from vmmetrics.mmpg.inflection import ing_form
 from vmmetrics.mmpg.parsing_clauses import Clause, clauses, subjects
 from vmmetrics.mmpg.parsing_nouns import NounPhrase, NounReader, Token, lemma_of
 from vmmetrics.mmpg.parsing_places import PlaceReader, Spot
@@ -27,6 +28,8 @@ PIECE = 128
 """Captions that go through the model at once."""
 
 _UNUSED = ("ner", "textcat", "senter", "entity_linker", "entity_ruler")
+_BEFORE_PLACES = ("prep", "agent", "prt", "advmod", "conj")
+"""How a preposition can be parsed that brings in a place."""
 _SHORT, _LEAST_CAPITALS = 3, 0.6
 """A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
 _MOST_PARTS = 3
@@ -121,7 +124,12 @@ class CaptionParser:
         spots: list[Spot] = []
         of_places: set[int] = set()
         for token in document:
-            if token.dep_ in ("prep", "agent", "prt", "advmod") and token.pos_ in ("ADP", "SCONJ", "ADV", "PART"):
+            if token.dep_ in ("prep", "agent", "prt", "advmod", "conj") and token.pos_ in (
+                "ADP",
+                "SCONJ",
+                "ADV",
+                "PART",
+            ):
                 here = self._places.read(token)
                 spots += here
                 if here:
@@ -219,8 +227,18 @@ def _completed(document: Any) -> str:
     """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
 
     Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
-    on the nearest noun ("a man in a hat riding").
+    on the nearest noun ("a man in a hat riding"). They also take verbs for plurals; "an owl flies" betrays that by its
+    article, and becomes "an owl is flying".
     """
+    for token in document[1:]:
+        before = token.nbor(-1)
+        if (
+            token.tag_ in _PLURAL
+            and before.dep_ == "compound"
+            and before.head == token
+            and _has_singular_article(token)
+        ):
+            return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
     if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
         return ""
     for token in document[1:]:

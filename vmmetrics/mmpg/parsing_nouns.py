@@ -138,10 +138,8 @@ def _before(head: Token) -> list[Token]:
     left = [child for child in head.lefts if child.dep_ in ("compound", "amod", "nmod", "npadvmod", "poss")]
     found: list[Token] = []
     for child in left:
-        inner = [
-            word for word in child.subtree if word.i <= child.i and word.dep_ == "compound" and child.dep_ == "compound"
-        ]
-        found += [word for word in inner if word.i < child.i]
+        if child.dep_ == "compound":
+            found += [word for word in child.subtree if word.i < child.i and word.dep_ in ("compound", "amod")]
         if child.dep_ != "poss":
             found.append(child)
         found += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
