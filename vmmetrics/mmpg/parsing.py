@@ -232,12 +232,8 @@ def _completed(document: Any) -> str:
     """
     for token in document[1:]:
         before = token.nbor(-1)
-        if (
-            token.tag_ in _PLURAL
-            and before.dep_ == "compound"
-            and before.head == token
-            and _has_singular_article(token)
-        ):
+        compound = before.dep_ == "compound" and before.head.i == token.i
+        if token.tag_ in _PLURAL and compound and any(child.lower_ in ("a", "an") for child in token.children):
             return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
     if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
         return ""

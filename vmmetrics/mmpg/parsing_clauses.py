@@ -85,8 +85,8 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
                 heads = [child for child in token.head.children if child.dep_ == "attr"]
         elif token.dep_ == "attr" and any(child.dep_ == "expl" for child in token.head.children):
             heads = [token]
-        elif token.dep_ in ("ROOT", "appos", "dep") and token.pos_ in ("NOUN", "PROPN"):
-            heads = [token] if token.dep_ == "ROOT" and misread(token, verbs) is None else []
+        elif token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN"):
+            heads = [] if misread(token, verbs) is not None or has_subject(token) else [token]
         elif token.dep_ == "ROOT" and token.pos_ == "VERB" and lemma_of(token) in words.REQUESTS:
             heads = [child for child in token.children if child.dep_ in ("dobj", "obj")]
         for head in _with_conjuncts(heads):
@@ -121,13 +121,18 @@ def is_deed(token: Token) -> bool:
             and token.head.pos_ in ("NOUN", "PROPN")
             and (token.i == 0 or token.nbor(-1).text != "-")
         )
-    if token.pos_ != "VERB" or lemma in words.STATIVE:
+    if (token.pos_ != "VERB" and not has_subject(token)) or lemma in words.STATIVE:
         return False
     if lemma in words.PHASES and any(child.dep_ == "xcomp" and child.pos_ == "VERB" for child in token.children):
         return False
     if lemma in words.REQUESTS and token.dep_ == "ROOT" and not any(c.dep_ in _SUBJECTS for c in token.children):
         return False
     return token.dep_ not in ("aux", "auxpass", "prep", "case")
+
+
+def has_subject(token: Token) -> bool:
+    """Whether a noun has a subject, which only a verb can have: "an owl flies", read as several flies."""
+    return token.tag_ == "NNS" and token.dep_ == "ROOT" and any(child.dep_ == "nsubj" for child in token.children)
 
 
 def is_passive(verb: Token) -> bool:
