@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from vmmetrics.cli import prompts_compare, prompts_extract, prompts_review, prompts_select, prompts_stats
+from vmmetrics.cli import (
+    prompts_compare,
+    prompts_extract,
+    prompts_generate,
+    prompts_review,
+    prompts_select,
+    prompts_stats,
+)
 
 app = typer.Typer(help="Motion prompts: extract, generate, filter, review, select, measure.", no_args_is_help=True)
 app.command("review")(prompts_review.review)
@@ -12,3 +19,4 @@ app.command("select")(prompts_select.select)
 app.command("stats")(prompts_stats.stats)
 app.command("compare")(prompts_compare.compare)
 app.command("extract")(prompts_extract.extract)
+app.command("generate")(prompts_generate.generate)

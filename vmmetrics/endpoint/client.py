@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
@@ -120,7 +120,9 @@ class Client:
         for question, answer in self.work_through(self.ask, questions, threads):
             yield question.about, answer
 
-    def work_through(self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS) -> Iterator[tuple[S, R]]:
+    def work_through(
+        self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS
+    ) -> Generator[tuple[S, R]]:
         """Do something with each item, several at once: for work that asks more than one question, one after another.
 
         Args:

@@ -50,6 +50,16 @@ class Estimate:
     cost: float | None
     most: float | None
 
+    def __add__(self, other: Estimate) -> Estimate:
+        """Of both together."""
+        return Estimate(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if self.cost is None or other.cost is None else self.cost + other.cost,
+            None if self.most is None or other.most is None else self.most + other.most,
+        )
+
     def __str__(self) -> str:
         tokens = f"about {self.input_tokens:,} tokens in and {self.output_tokens:,} out"
         if self.cost is None or self.most is None:

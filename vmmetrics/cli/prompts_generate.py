@@ -1,0 +1,201 @@
+"""``vmmetrics prompts generate``: metadata in, a folder of candidate prompts out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vmmetrics.cli.progress import Bar
+from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.endpoint import Client
+    from vmmetrics.mmpg.candidates import Candidates, Outcome
+    from vmmetrics.mmpg.generation import Plan
+    from vmmetrics.run.journal import Line
+
+FOLDER = "vmmetrics-prompts"
+"""Where candidates go that were given no folder."""
+
+
+def generate(
+    out: Annotated[Path, typer.Option(help="Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
+    metadata: Annotated[Path | None, typer.Option(help="Folder of metadata. Default: the library's.")] = None,
+    count: Annotated[int, typer.Option(min=1, help="Combinations in all; may grow from start to start.")] = 60,
+    candidates: Annotated[int, typer.Option(min=1, help="Prompts written for each.")] = 3,
+    pattern: Annotated[list[str] | None, typer.Option(help="Only this motion pattern; repeatable.")] = None,
+    camera_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the combinations that ask for a camera motion.")
+    ] = 0.06,
+    seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
+    url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1). Default: grammar alone.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model there.")] = None,
+    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.8,
+    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
+    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Combinations in hand at once.")] = 4,
+    key_env: Annotated[
+        str, typer.Option(help="Environment variable with the endpoint's key.")
+    ] = "VMMETRICS_ENDPOINT_KEY",
+    prices: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+) -> None:
+    """Combine subjects, actions and places that go together, and have prompts written and looked over for each.
+
+    Running the same command again goes on where it stopped; nothing is paid for twice. Exit codes: 0 all done, 3 some
+    combinations got no reply, 2 wrong usage or setup.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.mmpg.candidates import Candidates
+    from vmmetrics.mmpg.entry import PATTERNS
+    from vmmetrics.mmpg.files import read_metadata
+    from vmmetrics.mmpg.generation import GenerationSettings, Plan
+
+    if (url is None) != (model is None):
+        raise typer.BadParameter("--url and --model go together")
+    if url is None and (prices is not None or max_cost is not None):
+        raise typer.BadParameter("prices and a bound on the cost need --url and --model")
+    output, messages = open_consoles()
+    try:
+        settings = GenerationSettings(count, candidates, seed, tuple(pattern or PATTERNS), camera_share, temperature)
+        client = None
+        if url is not None and model is not None:
+            client = _client(out, url, model, tokens, temperature, per_minute, prices, key_env, max_cost)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    known = read_metadata(metadata)
+    plan = Plan.draw(known, settings)
+    with Candidates(out, settings.configuration(known, client)) as kept:
+        for warning in kept.warnings:
+            messages.print(f"warning: {warning}", style="yellow", markup=False)
+        if not _begin(plan, kept, client, yes, messages):
+            raise typer.Exit(EXIT_INTERRUPTED)
+        unreached = _work(plan, kept, client, threads, messages)
+        _report(plan, kept, client, output)
+    messages.print(f"written: {out}/candidates.jsonl", markup=False, highlight=False, soft_wrap=True)
+    if unreached:
+        messages.print(f"{unreached} combinations got no reply; the same command tries them again", markup=False)
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _client(
+    out: Path,
+    url: str,
+    model: str,
+    tokens: int,
+    temperature: float,
+    per_minute: float | None,
+    prices: tuple[float, float] | None,
+    key_env: str,
+    max_cost: float | None,
+) -> Client:
+    from vmmetrics.endpoint import Client, EndpointSettings
+
+    given, answered = prices or (None, None)
+    settings = EndpointSettings(
+        url, model, tokens=tokens, temperature=temperature, per_minute=per_minute, input_price=given,
+        output_price=answered, key_variable=key_env,
+    )  # fmt: skip
+    return Client(settings, out / "replies", max_cost)
+
+
+def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messages: Console) -> bool:
+    """Say what is to be done and what it may cost; whether to go on."""
+    from vmmetrics.cli.progress import count
+
+    wanted, todo = len(plan.combinations), len(plan.remaining(kept))
+    if wanted < plan.settings.count:
+        messages.print(f"the metadata allow {count(wanted, 'combination')}, fewer than asked for", markup=False)
+    if wanted > todo:
+        messages.print(f"{wanted - todo} of {count(wanted, 'combination')} were done before", markup=False)
+    if client is None:
+        messages.print("no endpoint (--url, --model): sentences are made by grammar, and need editing", markup=False)
+        return True
+    if not todo:
+        return True
+    messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}", markup=False, highlight=False)
+    return yes or typer.confirm("Go on?", err=True)
+
+
+def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, messages: Console) -> int:
+    """Do what is not done; how many combinations could not be reached."""
+    unreached = 0
+    with stoppable(), _Progress(messages, len(plan.remaining(kept))) as progress:
+        try:
+            for outcome in plan.run(kept, client, threads):
+                unreached += outcome.status == "unreachable"
+                progress.advance(outcome)
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print(f"stopped; what was done is in {kept.folder}, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    return unreached
+
+
+def _report(plan: Plan, kept: Candidates, client: Client | None, output: Console) -> None:
+    """A row for each pattern: combinations, what became of them, and what the candidates are."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=SIMPLE_HEAD)
+    heads = ("combinations", "implausible", "no use", "candidates", "rejected", "categories")
+    shown.add_column("pattern")
+    for head in heads:
+        shown.add_column(head, justify="right")
+    for pattern in plan.settings.patterns:
+        lines = [line for line in kept.lines if line.get("pattern") == pattern]
+        shown.add_row(Text(pattern), *(str(number) for number in _row(lines)))
+    output.print(shown)
+    if client is not None:
+        ledger = client.ledger
+        cost = "" if ledger.cost is None else f", cost {ledger.cost:.4f}"
+        tokens = f"{ledger.input_tokens:,} tokens in and {ledger.output_tokens:,} out"
+        output.print(f"this time: {ledger.requests:,} replies, {tokens}{cost}", markup=False, highlight=False)
+
+
+def _row(lines: list[Line]) -> tuple[int, ...]:
+    status = Counter(str(line.get("status")) for line in lines)
+    accepted, rejected = (sum(int(line.get(name, 0)) for line in lines) for name in ("accepted", "rejected"))
+    categories = {(line.get("lemma"), line.get("class")) for line in lines if line.get("accepted")}
+    no_use = status["refused"] + status["unusable"]
+    return len(lines), status["implausible"], no_use, accepted, rejected, len(categories)
+
+
+class _Progress(Bar):
+    """Combinations done: a bar on a terminal, a line for every tenth elsewhere."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        super().__init__(console)
+        self._total, self._done = total, 0
+        if console.is_terminal and total:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            self._bar = Progress(
+                BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
+            )
+            self._task = self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def advance(self, outcome: Outcome) -> None:
+        """Count a combination, and say what went wrong with it."""
+        from vmmetrics.report.markup import clean
+
+        self._done += 1
+        if outcome.status not in ("written", "implausible"):
+            about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
+            self._console.print(f"{outcome.status}: {clean(about)}: {clean(outcome.why)}", style="red", markup=False)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)
