@@ -20,7 +20,8 @@ BY_HAND = [
                 BIOLOGICAL, "land", "waterbird", tags=Tags(skeleton="animal")),
     PromptEntry("0003", "Down the cliff, water pours into the creek while two walkers in yellow coats watch.", "water",
                 "water", "creek", "pouring into the creek", FLUID, "pour", "waterfall", tags=Tags(seconds=6)),
-    PromptEntry("0004", "Honey pours.", "honey", "honey", "kitchen", "pouring", FLUID, "pour", "thick liquid", tags=Tags()),
+    PromptEntry("0004", "Honey pours.", "honey", "honey", "kitchen", "pouring", FLUID, "pour", "thick liquid",
+                tags=Tags()),
 ]  # fmt: skip
 """Four prompts of 9, 7, 15 and 2 words; two open alike; three verbs, three nouns, three places, three classes."""
 

@@ -105,7 +105,7 @@ def test_objective_by_hand() -> None:
     objective = objective_for([first, twin, other], 2)
     assert objective.parts([0, 1])["action"] == 0.5  # the second verb is the first's
     assert objective.parts([0, 2])["action"] == 1
-    assert objective.parts([0, 2])["subject"] == 0.5
+    assert objective.parts([0, 2])["subject"] == 1  # there is but one
     assert objective.parts([0, 1])["speed"] == 1  # all have one speed: any two keep the proportion
     vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     assert objective_for([first, twin, other], 2, vectors=vectors).parts([0, 1])["likeness"] == pytest.approx(2 / 3)

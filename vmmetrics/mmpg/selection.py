@@ -1,12 +1,13 @@
 """A subset that covers much and keeps the whole's proportions: greedy maximisation of a submodular objective.
 
-    F(S) = Σ_g w_g · Σ_v min(|S_{g,v}|, quota_{g,v}) / k   +   w_r · Σ_i max_{j ∈ S} max(0, cos(i, j)) / N
+    F(S) = Σ_g w_g · Σ_v min(|S_{g,v}|, quota_{g,v}) / full_g   +   w_r · Σ_i max_{j ∈ S} max(0, cos(i, j)) / N
 
 The first sum runs over facets g of a prompt and their values v; S_{g,v} are the chosen prompts that have the value,
 k is the size asked for. What is to be *covered* (action, subject, place, subject class, category, and each of the first
 three within its pattern) has a quota of one, so that a second prompt with the same verb adds nothing. What is to be
 *kept in proportion* (tags) has the whole's share of k for a quota, so that the term is full exactly at the whole's
-proportions. The second sum, optional, is facility location: how near the chosen come to every prompt of the list.
+proportions. full_g is the most that a choice of k can reach, min(k, Σ_v quota), so that every term runs from 0 to 1.
+The second sum, optional, is facility location: how near the chosen come to every prompt of the list.
 
 F is monotone and submodular. Greedy choice of k prompts reaches at least 1 − 1/e of the best value (Nemhauser, Wolsey
 and Fisher, 1978), and 1/2 of it where each pattern has a quota of prompts of its own, a partition matroid (Fisher,
@@ -41,7 +42,8 @@ COVERED: Mapping[str, Callable[[PromptEntry], Hashable]] = {
 """What is covered; an empty value is one not known and counts for nothing."""
 
 _TAG_WEIGHT = 2.0
-"""Of a tag against 1 for what is covered: with as little as 1, a rare place was worth as much as a kept proportion."""
+"""Of a tag against 1 for what is covered. Of 60 chosen from 1,488 (three seeds) the proportions were off by 0.022 on
+average with 1, 0.020 with 2 and 0.018 with 4 or 8, but from 4 on two verbs and two classes were given up for it."""
 
 
 def _within(entry: PromptEntry, value: str) -> Hashable:
@@ -57,12 +59,14 @@ class Facet:
         weight: w_g.
         labels: (N,) number of each prompt's value; -1 where it is not known.
         quotas: (V,) how many prompts of each value count.
+        full: The most that :meth:`filled` can be.
     """
 
     name: str
     weight: float
     labels: NDArray[np.int64]
     quotas: NDArray[np.int64]
+    full: int
 
     def filled(self, chosen: NDArray[np.int64]) -> int:
         """Σ_v min(|S_v|, quota_v) of a choice, (k,) places in the list."""
@@ -76,21 +80,19 @@ class Objective:
     """F, for a list and a size.
 
     Attributes:
-        size: k.
         facets: The terms over facets.
         weight: w_r of the facility location.
         cosines: (R, N) of the represented prompts with all, negative ones as 0; None without that term.
     """
 
-    size: int
     facets: tuple[Facet, ...]
     weight: float = 0.0
     cosines: NDArray[np.float32] | None = field(default=None, repr=False)
 
-    def parts(self, chosen: Sequence[int]) -> dict[str, float]:
+    def parts(self, chosen: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
         """Each term of F(S) before its weight, within [0, 1]."""
         places = np.asarray(chosen, np.int64)
-        found = {facet.name: facet.filled(places) / self.size for facet in self.facets}
+        found = {facet.name: facet.filled(places) / facet.full for facet in self.facets}
         if self.cosines is not None:
             nearest = self.cosines[:, places].max(axis=1, initial=0)
             found["likeness"] = float(nearest.mean(dtype=np.float64))
@@ -119,24 +121,23 @@ def objective_for(
         represented: (R,) places of the prompts that the chosen must come near; None for all.
         weight: Of the facility location.
     """
-    facets = [_facet(name, [of(entry) for entry in entries], 1.0, None) for name, of in COVERED.items()]
+    facets = [_facet(name, [of(entry) for entry in entries], size, 1.0) for name, of in COVERED.items()]
     for name in TAGS:
         values = [getattr(entry.tags, name) if entry.tags is not None else "" for entry in entries]
-        facets.append(_facet(name, values, _TAG_WEIGHT, size))
+        facets.append(_facet(name, values, size, _TAG_WEIGHT, in_proportion=True))
     known = tuple(facet for facet in facets if facet.quotas.size)
     if vectors is None:
-        return Objective(size, known)
+        return Objective(known)
     rows = vectors if represented is None else vectors[represented]
-    return Objective(size, known, weight, np.maximum(rows @ vectors.T, 0))
+    return Objective(known, weight, np.maximum(rows @ vectors.T, 0))
 
 
-def _facet(name: str, values: Sequence[Hashable], weight: float, size: int | None) -> Facet:
+def _facet(name: str, values: Sequence[Hashable], size: int, weight: float, *, in_proportion: bool = False) -> Facet:
     counts = Counter(value for value in values if value)
     numbers = {value: number for number, value in enumerate(counts)}
     labels = np.array([numbers.get(value, -1) for value in values], np.int64)
-    shares = list(counts.values())
-    quotas = [1] * len(shares) if size is None else apportion(shares, size)
-    return Facet(name, weight, labels, np.array(quotas, np.int64))
+    quotas = apportion(list(counts.values()), size) if in_proportion else [1] * len(counts)
+    return Facet(name, weight, labels, np.array(quotas, np.int64), min(size, sum(quotas)))
 
 
 def apportion(counts: Sequence[int], size: int) -> list[int]:
@@ -193,7 +194,7 @@ class _Gains:
     """F(S + j) − F(S), kept up while S grows."""
 
     def __init__(self, objective: Objective) -> None:
-        self._worth = [facet.weight / objective.size for facet in objective.facets]
+        self._worth = [facet.weight / facet.full for facet in objective.facets]
         self._labels = np.stack([f.labels for f in objective.facets], axis=1).tolist() if objective.facets else None
         self._left = [facet.quotas.tolist() for facet in objective.facets]
         self._weight, self._cosines = objective.weight, objective.cosines

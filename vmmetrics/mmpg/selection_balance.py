@@ -100,7 +100,7 @@ def select(
     objective = objective_for(entries, size, vectors=vectors, represented=represented)
     places = sorted(greedy(objective, groups, room, generator))
     number = max(1, min(random_subsets, _LARGEST_DRAW // size))
-    return _measured(entries, objective, [places, *_draws(groups, room, number, generator)])
+    return _measured(entries, objective, [np.array(places), *_draws(groups, room, number, generator)])
 
 
 def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
@@ -112,7 +112,7 @@ def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
     return float(np.abs(part / part.sum() - whole / whole.sum()).sum() / 2)
 
 
-def tag_distances(objective: Objective, places: Sequence[int]) -> dict[str, float]:
+def tag_distances(objective: Objective, places: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
     """Tag to the total variation between a choice and the list; without those that either does not know."""
     found: dict[str, float] = {}
     for facet in objective.facets:
@@ -142,14 +142,14 @@ def _groups(entries: Sequence[PromptEntry], size: int) -> tuple[NDArray[np.int64
 
 def _draws(
     groups: NDArray[np.int64], room: Sequence[int], number: int, generator: np.random.Generator
-) -> Iterator[list[int]]:
+) -> Iterator[NDArray[np.int64]]:
     members = [np.flatnonzero(groups == group) for group in range(len(room))]
     for _ in range(number):
         parts = [generator.choice(some, many, replace=False) for some, many in zip(members, room, strict=True)]
-        yield np.concatenate(parts).tolist()
+        yield np.concatenate(parts)
 
 
-def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Sequence[Sequence[int]]) -> Selection:
+def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Sequence[NDArray[np.int64]]) -> Selection:
     """``draws``: the choice and after it random ones."""
     parts = [objective.parts(draw) for draw in draws]
     weights = {facet.name: facet.weight for facet in objective.facets} | {"likeness": objective.weight}
@@ -159,7 +159,7 @@ def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Seque
     means = [float(np.mean([distance[name] for name in names])) for distance in distances] if names else []
     patterns = Counter(entries[place].pattern for place in draws[0])
     return Selection(
-        places=tuple(draws[0]),
+        places=tuple(draws[0].tolist()),
         patterns={pattern: patterns[pattern] for pattern in PATTERNS if patterns[pattern]},
         parts={name: _against([part[name] for part in parts], higher=True) for name in parts[0]},
         objective=_against(values, higher=True),

@@ -106,7 +106,7 @@ def _values(counts: Mapping[str, int], prompts: int) -> str:
 def _flagged(found: Plausibility | None, check: str) -> str:
     if found is None or not found.judged[check]:
         return "cannot be known"
-    return f"{found.flagged(check)} of {found.judged[check]:,}"
+    return f"{found.flagged(check):,} of {found.judged[check]:,}"
 
 
 def _print_plausibility(found: Plausibility, console: Console) -> None:
