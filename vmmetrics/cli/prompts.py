@@ -7,6 +7,7 @@ import typer
 from vmmetrics.cli import (
     prompts_compare,
     prompts_extract,
+    prompts_filter,
     prompts_generate,
     prompts_review,
     prompts_select,
@@ -19,4 +20,5 @@ app.command("select")(prompts_select.select)
 app.command("stats")(prompts_stats.stats)
 app.command("compare")(prompts_compare.compare)
 app.command("extract")(prompts_extract.extract)
+app.command("filter")(prompts_filter.filter_prompts)
 app.command("generate")(prompts_generate.generate)

@@ -17,8 +17,9 @@ HARMLESS: Final = (
     r"|lea(?:f|ves)|trees?|branch(?:es)?|grass|ball|drop|sea|straight|level|still|ringer|bolts?|reckoning|slow)",
     # tools and toys named after weapons
     r"(?:nail|glue|heat|spray|water|staple|grease|caulk(?:ing)?|squirt|toy|massage|tattoo|air|rivet|paint|foam|hot-air"
-    r"|sealant|confetti|t-shirt|bubble|price|radar|speed|silicone|soldering|tagging|nerf|laser|flit|upholstery|blow"
-    r"|starter's|starting|start|cap|light|mortar|snow|laser[- ]tag) (?:guns?|pistols?)", r"gun ?metal", r"gun dogs?", r"gunwales?",
+    r"|sealant|confetti|t-shirt|bubble|price|radar|speed|silicone|soldering|tagging|nerf|laser|upholstery|blow|snow"
+    r"|laser[- ]tag|starter's|starting|start|cap|light|mortar) (?:guns?|pistols?)",
+    r"gun ?metal", r"gun dogs?", r"gunwales?",
     r"starter(?:'s)? (?:fires|raises|lowers)[^.]{0,20}? (?:gun|pistol)", r"bath bombs?", r"(?:seed|cherry) bombs?",
     r"(?:dive|belly|photo|water)[- ]?bomb\w*", r"bomb cyclones?", r"(?:smoke|flour) bombs?", r"bomb shelters?",
     r"(?:aerial|biplane|mock|jet) dog ?fights?",

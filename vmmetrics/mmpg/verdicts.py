@@ -7,11 +7,11 @@ verdict, so that the verdict follows from it. Replies are kept: the same questio
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
-from vmmetrics.endpoint import Client, Estimate, Question, Turn, in_words
+from vmmetrics.endpoint import THREADS, Client, Estimate, Question, Turn, in_words
 from vmmetrics.mmpg.entry import PromptEntry
 
 FAULTS: Final[Mapping[str, str]] = {
@@ -89,23 +89,29 @@ def _contradiction(value: dict[str, Any]) -> str | None:
     return f"the verdict is {value['verdict']!r} but the fault is {value['fault']!r}"
 
 
+class Listener(Protocol):
+    """Is told how the asking goes."""
+
+    def begin(self, estimate: Estimate, total: int) -> None:
+        """About ``total`` prompts; what it would take, before anything is sent. Raise to stop it."""
+
+    def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
+        """A verdict came."""
+
+
 class Judge:
     """Asks a model for verdicts.
 
     Args:
         client: To the model.
-        announce: Is told what a round of questions would take, before any of them is sent.
+        listener: Is told how it goes.
         threads: Questions in the air at once.
     """
 
-    def __init__(self, client: Client, announce: Callable[[Estimate], None] | None = None, threads: int = 4) -> None:
-        self._client = client
-        self._announce = announce
+    def __init__(self, client: Client, listener: Listener | None = None, threads: int = THREADS) -> None:
+        self.client = client
+        self._listener = listener
         self._threads = threads
-
-    def estimate(self, entries: Iterable[PromptEntry]) -> Estimate:
-        """What asking about entries would take; what was answered before takes nothing."""
-        return self._client.estimate((question_of(0, entry) for entry in entries), _EXPECTED_TOKENS)
 
     def verdicts(self, entries: Sequence[PromptEntry]) -> Iterator[tuple[int, Verdict]]:
         """Ask about each entry.
@@ -118,12 +124,15 @@ class Judge:
             SetupError: It does not take such requests, or not from us.
             CostLimitError: The next request could go over the bound on the cost.
         """
-        if self._announce is not None:
-            self._announce(self.estimate(entries))
-        questions = (question_of(place, entry) for place, entry in enumerate(entries))
-        for place, answer in self._client.ask_all(questions, threads=self._threads):
+        questions = [question_of(place, entry) for place, entry in enumerate(entries)]
+        if self._listener is not None:
+            self._listener.begin(self.client.estimate(questions, _EXPECTED_TOKENS), len(questions))
+        for place, answer in self.client.ask_all(questions, threads=self._threads):
             if answer.value is None:
-                yield place, Verdict("undecided", answer.why or answer.kind, kind=answer.kind)
+                verdict = Verdict("undecided", answer.why or answer.kind, kind=answer.kind)
             else:
                 said = answer.value
-                yield place, Verdict(said["verdict"], " ".join(said["why"].split()), said["fault"])
+                verdict = Verdict(said["verdict"], " ".join(said["why"].split()), said["fault"])
+            if self._listener is not None:
+                self._listener.advance(entries[place], verdict)
+            yield place, verdict

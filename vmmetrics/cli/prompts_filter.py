@@ -1,0 +1,258 @@
+"""``vmmetrics prompts filter``: which prompts of a list are worth keeping, and why the others are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli.progress import Bar
+from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.endpoint import Client, Estimate
+    from vmmetrics.mmpg.entry import PromptEntry
+    from vmmetrics.mmpg.filtering import Decision, Embed, FilterSettings
+    from vmmetrics.mmpg.verdicts import Verdict
+
+
+def filter_prompts(
+    prompts: Annotated[
+        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="File for what is kept (.json, .jsonl), in the list's order.")],
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl."),
+    ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(metavar="LIST", help="None may repeat a prompt of this list; repeatable.")
+    ] = None,
+    embedding: Annotated[
+        bool, typer.Option(help="Look for near-duplicates by sentence embeddings too, where they are installed.")
+    ] = True,
+    embedding_folder: Annotated[
+        Path | None, typer.Option(help="Folder of the embedding's files. Default: the installed package.")
+    ] = None,
+    cosine: Annotated[float | None, typer.Option(help="From which two prompts are the same. Default: 0.9.")] = None,
+    overlap: Annotated[
+        float | None, typer.Option(help="Share of the shorter prompt's 5-grams, likewise. Default: 0.4.")
+    ] = None,
+    ease: Annotated[float | None, typer.Option(help="Least reading ease (Flesch). Default: 30.")] = None,
+    openings: Annotated[int | None, typer.Option(help="Most prompts with the same first three words.")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="Leave out this check; repeatable.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1) of a second model.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model there.")] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 1024,
+    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Questions in the air at once.")] = 4,
+    key_env: Annotated[
+        str, typer.Option(help="Environment variable with the endpoint's key.")
+    ] = "VMMETRICS_ENDPOINT_KEY",
+    prices: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for settings and counts.")] = None,
+) -> None:
+    """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.
+
+    Every prompt is in the decisions file with every reason and figure. Replies of the model are kept: the same command
+    asks only for those it has not. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.mmpg.files import read_entries, write_entries
+    from vmmetrics.mmpg.filtering import decision_line, filter_entries
+    from vmmetrics.mmpg.verdicts import Judge
+    from vmmetrics.run.directory import write_json
+    from vmmetrics.run.journal import encode
+    from vmmetrics.shipped import shipped_list
+
+    if (url is None) != (model is None):
+        raise typer.BadParameter("--url and --model go together")
+    if url is None and (prices is not None or max_cost is not None):
+        raise typer.BadParameter("prices and a bound on the cost need --url and --model")
+    path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions
+    if shipped_list(prompts).resolve() in (out.resolve(), path.resolve()):
+        raise typer.BadParameter("the list itself would be written over; choose another --out")
+    output, messages = open_consoles()
+    settings = _settings(cosine, overlap, ease, openings, without)
+    entries = read_entries(prompts)
+    others = [(name, entry) for name in against or () for entry in read_entries(name)]
+    embed, identity = _embedding(embedding, embedding_folder, messages)
+    with stoppable(), _Verdicts(messages, yes) as progress:
+        judge = client = None
+        if url is not None and model is not None:
+            client = _client(out, url, model, tokens, per_minute, prices, key_env, max_cost)
+            judge = Judge(client, progress, threads)
+        try:
+            found = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print("stopped; replies are kept, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    pairs = list(zip(entries, found, strict=True))
+    try:
+        write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
+        _write_lines(path, [encode(decision_line(entry, decision)) for entry, decision in pairs])
+        if json_file is not None:
+            about = {"list": prompts, "against": against or [], "embedding": identity}
+            write_json(json_file, _summary(found, settings, about, client))
+    except OSError as error:
+        raise typer.BadParameter(f"{error.filename or out}: cannot be written: {error.strerror or error}") from error
+    _print(pairs, client, output)
+    messages.print(f"written: {out}, {path}", markup=False, highlight=False, soft_wrap=True)
+    undecided = sum(decision.outcome == "undecided" for decision in found)
+    if undecided:
+        messages.print(f"{undecided} undecided, in neither; the same command asks again about them", markup=False)
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _settings(
+    cosine: float | None, overlap: float | None, ease: float | None, openings: int | None, without: list[str] | None
+) -> FilterSettings:
+    from vmmetrics.mmpg.filtering import FilterSettings
+
+    given = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    try:
+        return FilterSettings(most_openings=openings, without=frozenset(without or ()), **named)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
+    """The embedding and which it is; None where there is none, which is said."""
+    from vmmetrics.plain import plain
+    from vmmetrics.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
+
+    if not wanted:
+        return None, None
+    if folder is None and not embedding_installed():
+        messages.print(f"near-duplicates by n-grams alone; in other words too with: {INSTALL}", style="yellow")
+        return None, None
+    return lambda texts: embed(texts, folder=folder), plain(embedding_identity(folder=folder))
+
+
+def _client(
+    out: Path,
+    url: str,
+    model: str,
+    tokens: int,
+    per_minute: float | None,
+    prices: tuple[float, float] | None,
+    key_env: str,
+    max_cost: float | None,
+) -> Client:
+    from vmmetrics.endpoint import Client, EndpointSettings
+
+    given, answered = prices or (None, None)
+    try:
+        settings = EndpointSettings(
+            url, model, tokens=tokens, per_minute=per_minute, input_price=given, output_price=answered,
+            key_variable=key_env,
+        )  # fmt: skip
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return Client(settings, out.with_suffix(".replies"), max_cost)
+
+
+def _write_lines(path: Path, lines: Sequence[bytes]) -> None:
+    from vmmetrics.run.directory import write_atomically
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, b"".join(lines))
+
+
+def _counts(found: Sequence[Decision]) -> dict[str, int]:
+    return {name: sum(d.outcome == name for d in found) for name in ("kept", "dropped", "undecided")}
+
+
+def _summary(
+    found: Sequence[Decision], settings: FilterSettings, about: dict[str, Any], client: Client | None
+) -> dict[str, Any]:
+    from vmmetrics.plain import plain
+
+    dropped = Counter(name for d in found if d.outcome == "dropped" for name in {r.check for r in d.reasons})
+    asked = None if client is None else client.settings.part() | {"cost": client.ledger.cost}
+    told = plain(settings) | {"without": sorted(settings.without)}
+    return {**about, "settings": told, "model": asked, **_counts(found), "dropped_for": dict(dropped.most_common())}
+
+
+def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None, output: Console) -> None:
+    """What was dropped for what, with an example of each, and how many were kept."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from vmmetrics.mmpg.filtering import NAMES
+    from vmmetrics.report.markup import clean, shortened
+
+    shown = Table(box=SIMPLE_HEAD)
+    for head in ("check", "dropped", "noted"):
+        shown.add_column(head, justify="left" if head == "check" else "right")
+    shown.add_column("example", overflow="fold")
+    for name in NAMES:
+        dropped = [(e, r) for e, d in pairs if d.outcome == "dropped" for r in d.reasons if r.check == name]
+        noted = [(e, r) for e, d in pairs if d.outcome == "kept" for r in d.notes if r.check == name]
+        if dropped or noted:
+            entry, reason = (dropped or noted)[0]
+            figure = "" if reason.figure is None else f" ({reason.figure:g}, limit {reason.limit:g})"
+            example = f"{entry.index}: {shortened(clean(reason.why), 100)}{figure}"
+            counts = (len({e.index for e, _ in some}) for some in (dropped, noted))
+            shown.add_row(Text(name), *(str(number) for number in counts), Text(example))
+    if shown.row_count:
+        output.print(shown)
+    told = ", ".join(f"{number:,} {name}" for name, number in _counts([d for _, d in pairs]).items())
+    output.print(f"{len(pairs):,} prompts: {told}", markup=False, highlight=False)
+    if client is not None:
+        ledger = client.ledger
+        cost = "" if ledger.cost is None else f", cost {ledger.cost:.4f}"
+        spent = f"{ledger.requests:,} replies, {ledger.input_tokens:,} tokens in and {ledger.output_tokens:,} out{cost}"
+        output.print(f"this time: {spent}", markup=False, highlight=False)
+
+
+class _Verdicts(Bar):
+    """Asks whether the cost is fine; then verdicts done: a bar on a terminal, a line for every tenth elsewhere."""
+
+    def __init__(self, console: Console, yes: bool) -> None:
+        super().__init__(console)
+        self._agreed = yes
+        self._total = self._done = 0
+
+    def begin(self, estimate: Estimate, total: int) -> None:
+        """Say what asking would take, and go on only where that is fine."""
+        self.stop()
+        self._console.print(f"{total:,} to be judged: {estimate}", markup=False, highlight=False)
+        if estimate.requests and not self._agreed and not typer.confirm("Go on?", err=True):
+            raise typer.Exit(EXIT_INTERRUPTED)
+        self._agreed = True
+        self._total, self._done = total, 0
+        if self._console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            self._bar = Progress(
+                BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=self._console, transient=True
+            )
+            self._task = self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
+        """Count a verdict, and say where there is none."""
+        from vmmetrics.report.markup import clean
+
+        self._done += 1
+        if verdict.decision == "undecided":
+            self._console.print(f"undecided: {entry.index}: {clean(verdict.why)}", style="red", markup=False)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)
