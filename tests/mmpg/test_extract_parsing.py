@@ -161,7 +161,9 @@ def gold(parser: CaptionParser) -> dict[tuple[str, str], Counter[str]]:
     return counts
 
 
-def test_captions_come_back_in_their_order_across_batches(parser: CaptionParser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captions_come_back_in_their_order_across_batches(
+    parser: CaptionParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("vmmetrics.mmpg.parsing.BATCH", 2)
     nouns = ["dog", "cat", "horse", "boy", "girl"]
     found = list(parser.parse(f"A {noun} is running." for noun in nouns))
@@ -189,5 +191,3 @@ def test_a_model_without_parser_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("plural", "noun"), [("waves", "wave"), ("glass", "glass"), ("bus", "bus")])
 def test_regular_singulars(plural: str, noun: str) -> None:
     assert singular(plural) == noun
-
-

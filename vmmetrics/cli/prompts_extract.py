@@ -50,6 +50,7 @@ def extract(
     lexicon: Annotated[
         Path | None, typer.Option(help="Folder of metadata with what is known. Default: the shipped.")
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that parse. What is found does not depend on it.")] = 1,
 ) -> None:
     """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.
 
@@ -66,7 +67,7 @@ def extract(
     output, messages = open_consoles()
     with _Reading(messages) as reading:
         try:
-            found = extraction.extract(corpus, out, settings, lexicon, reading.advance)
+            found = extraction.extract(corpus, out, settings, lexicon, reading.advance, jobs)
         except KeyboardInterrupt:
             reading.stop()
             messages.print("stopped; nothing was written", markup=False)

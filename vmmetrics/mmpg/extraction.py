@@ -21,6 +21,7 @@ from vmmetrics.mmpg.files import read_metadata, write_metadata
 from vmmetrics.mmpg.lexicon import Embed, Lexicon
 from vmmetrics.mmpg.metadata import Metadata
 from vmmetrics.mmpg.parsing import CaptionParser
+from vmmetrics.mmpg.parsing_pool import parse_in_processes
 from vmmetrics.run import provenance
 from vmmetrics.run.directory import write_json
 
@@ -93,6 +94,7 @@ def extract(
     settings: ExtractSettings | None = None,
     lexicon: Path | None = None,
     listener: Listener | None = None,
+    jobs: int = 1,
 ) -> Extraction:
     """Extract subjects, places and actions from captions and lists of places.
 
@@ -103,6 +105,7 @@ def extract(
         settings: How; None for the defaults.
         lexicon: Folder of metadata with what is known already; None takes the shipped.
         listener: Told how far it is.
+        jobs: Processes that parse; what is found does not depend on it.
 
     Raises:
         SetupError: Something cannot be read, is not installed, or the folder holds metadata of another origin.
@@ -121,7 +124,10 @@ def extract(
     if corpus.sources:
         parser = CaptionParser(chosen.model, known.nouns, known.places, known.verbs)
         versions = parser.versions
-        for found in parser.parse(_cleaned(corpus, chosen, cleaner, listener)):
+        captions = _cleaned(corpus, chosen, cleaner, listener)
+        words = (known.nouns, known.places, known.verbs)
+        parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
+        for found in parsed:
             tables.add(found)
     metadata, counts = _assemble(tables, categories, known, chosen.min_count)
     record = {

@@ -43,6 +43,8 @@ LEAST_PATTERN_SHARE = 0.8
 """Of what is known of a class, the share that must show one pattern before another of the class is taken to show it: by
 leaving out each action of the lexicon in turn, right 19 times in 20, where at 0.6 it is 17 (same program)."""
 
+LEAST_PATTERN_VOTES = 3
+"""Subjects and actions of a class that must show the pattern: one or two may be the exception."""
 
 _SHOWN: Mapping[str, str] = {
     "animate": "biological motion", "plant": "biological motion", "celestial": "energy transfer",
@@ -248,11 +250,11 @@ class _PatternVotes:
 
 
 def _clear(votes: Counter[str] | None) -> str:
-    """The pattern that nearly all votes are for; empty where there is none."""
+    """The pattern that nearly all votes are for; empty where there is none, or too few votes."""
     if not votes:
         return ""
     pattern, number = votes.most_common(1)[0]
-    return pattern if number >= LEAST_PATTERN_SHARE * votes.total() else ""
+    return pattern if number >= LEAST_PATTERN_VOTES and number >= LEAST_PATTERN_SHARE * votes.total() else ""
 
 
 def _by_attributes(doer: Collection[str], thing: Collection[str]) -> tuple[str, str]:

@@ -233,7 +233,7 @@ def _completed(document: Any) -> str:
     for token in document[1:]:
         before = token.nbor(-1)
         compound = before.dep_ == "compound" and before.head.i == token.i
-        if token.tag_ in _PLURAL and compound and any(child.lower_ in ("a", "an") for child in token.children):
+        if token.tag_ in _PLURAL and compound and _disagrees(token, before):
             return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
     if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
         return ""
@@ -247,6 +247,14 @@ def _completed(document: Any) -> str:
             verb = "are" if before.tag_ in _PLURAL else "is"
             return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
     return ""
+
+
+def _disagrees(token: Token, before: Token) -> bool:
+    """Whether what was read as a plural cannot be one: "an owl flies", "a flock of geese flies"."""
+    if any(child.lower_ in ("a", "an") for child in token.children):
+        return True
+    in_collective = token.dep_ == "pobj" and token.head.lower_ == "of"
+    return bool(in_collective and before.tag_ in _PLURAL and lemma_of(token.head.head) in words.COLLECTIVES)
 
 
 def _is_participle(token: Token) -> bool:

@@ -39,7 +39,7 @@ class PlaceReader:
     def __init__(self, nouns: NounReader, known: Collection[str] = (), movers: Collection[str] = ()) -> None:
         self._nouns = nouns
         self._known = frozenset(known)
-        self._heads = words.PLACES | {name.split()[-1] for name in known}
+        self._heads = words.PLACES | self._known
         self._movers = frozenset(movers) - self._heads
 
     def read(self, preposition: Token) -> list[Spot]:
