@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli import align, baselines, cas, doctor, leaderboard, merge, plan, probe, prompts, score, show, weights
+from vmmetrics.cli import (
+    align,
+    baselines,
+    cas,
+    doctor,
+    generate_clips,
+    leaderboard,
+    merge,
+    plan,
+    probe,
+    prompts,
+    score,
+    show,
+    weights,
+)
 from vmmetrics.errors import VMMetricsError
 
 app = typer.Typer(
@@ -19,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("score")(score.score)
+app.command("generate-clips")(generate_clips.generate_clips)
 app.command("show")(show.show)
 app.command("merge")(merge.merge)
 app.command("leaderboard")(leaderboard.leaderboard)

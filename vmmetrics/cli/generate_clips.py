@@ -1,0 +1,139 @@
+"""``vmmetrics generate-clips``: prompts in, a folder of clips out that ``vmmetrics score`` reads as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+
+if TYPE_CHECKING:
+    from vmmetrics.clips.loop import Maker
+
+
+def generate_clips(
+    prompts: Annotated[str, typer.Option(help="Prompt list: library, mini or a file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder for the clips; goes on with what is there.", show_default=False)],
+    pipeline: Annotated[
+        str | None,
+        typer.Option(help="Diffusers text-to-video pipeline: a folder, or a name that is in the local cache."),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            help="Any program instead: 'python gen.py --prompt {prompt} --seed {seed} --out {out}'. Run without a "
+            "shell. Also {index}, {sample}, {subject}, {action}, {place}, {pattern}."
+        ),
+    ] = None,
+    fps: Annotated[float | None, typer.Option(min=0.1, help="With --pipeline: the rate its model makes.")] = None,
+    frames: Annotated[int | None, typer.Option(min=2, help="With --pipeline: frames per clip.")] = None,
+    size: Annotated[str | None, typer.Option(help="With --pipeline: WIDTHxHEIGHT.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="With --pipeline: denoising steps.")] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="With --pipeline: further arguments of its call; repeatable."),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="With --pipeline. Default: cuda where there is one.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.1, help="With --command: seconds a clip may take.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Clips per prompt.")] = 1,
+    seed: Annotated[int, typer.Option(help="What the seed of every clip is derived from.")] = 0,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts of those.")] = None,
+) -> None:
+    """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
+
+    Running the same command again goes on where it stopped; several at once on one folder share the work. What made
+    each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
+    """
+    from vmmetrics.cli.generate_progress import ClipProgress
+    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.clips.jobs import plan_of
+    from vmmetrics.clips.loop import generate
+    from vmmetrics.mmpg.files import read_entries
+
+    of_pipeline = {"fps": fps, "frames": frames, "size": size, "steps": steps, "set": options, "device": device,
+                   "dtype": dtype}  # fmt: skip
+    maker = _maker(pipeline, command, of_pipeline, timeout)
+    entries = read_entries(prompts)
+    try:
+        plan = plan_of(entries, only or (), limit, samples, seed)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--only") from error
+    if not plan.jobs:
+        raise typer.BadParameter(f"no prompt of {prompts} is wanted")
+    _, messages = open_consoles()
+    with stoppable(), ClipProgress(messages) as progress:
+        try:
+            outcome = generate(out, plan, maker, progress)
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print(f"stopped; what was made is in {out}, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    messages.print(
+        f"{count(len(outcome.made), 'clip')} in {out}, {len(outcome.failed)} failed; next: vmmetrics score {out}",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    if outcome.failed:
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], timeout: float | None) -> Maker:
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if (pipeline is None) == (command is None):
+        raise typer.BadParameter("give --pipeline or --command")
+    if command is not None:
+        if given:
+            raise typer.BadParameter(f"{given[0]} goes with --pipeline; write what the program needs into --command")
+        from vmmetrics.clips.commands import CommandMaker
+
+        return CommandMaker(command, timeout)
+    if timeout is not None:
+        raise typer.BadParameter("--timeout goes with --command")
+    if options["fps"] is None:
+        raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
+    from vmmetrics.clips.pipelines import PipelineMaker, PipelineSettings
+
+    return PipelineMaker(
+        PipelineSettings(
+            pipeline=str(pipeline),
+            fps=options["fps"],
+            frames=options["frames"],
+            size=None if options["size"] is None else _size(options["size"]),
+            steps=options["steps"],
+            options=_options(options["set"] or ()),
+            device=options["device"],
+            dtype=options["dtype"],
+        )
+    )
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)[xX×](\d+)", text.strip())
+    if not match or not int(match[1]) or not int(match[2]):
+        raise typer.BadParameter(f"expected WIDTHxHEIGHT such as 832x480 but got {text!r}", param_hint="--size")
+    return int(match[1]), int(match[2])
+
+
+def _options(texts: Sequence[str]) -> dict[str, Any]:
+    """Values as JSON where they are JSON, else as text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise typer.BadParameter(f"expected NAME=VALUE but got {text!r}", param_hint="--set")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found

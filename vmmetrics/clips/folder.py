@@ -1,0 +1,200 @@
+"""The folder of clips: who makes which, what was made with what, and the prompts beside them.
+
+``DIR/0001.mp4`` and so on, ``prompts.json``, which scoring reads, and ``generation.jsonl``: a line for each session
+(what makes the clips, versions, machine) and one for each clip made or failed. A clip appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from vmmetrics.clips.jobs import Job
+from vmmetrics.errors import SetupError
+from vmmetrics.mmpg.files import row_of
+from vmmetrics.run.directory import write_atomically
+from vmmetrics.run.journal import Journal, Line, sync_folder
+from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
+from vmmetrics.run.provenance import differences
+
+JOURNAL_FILE = "generation.jsonl"
+PROMPTS_FILE = "prompts.json"
+_LOCK_FILE = ".generation.lock"
+_MAKING = ".making"
+"""Where clips are made; hidden, so that scoring passes it over."""
+
+
+class ClipFolder:
+    """A folder of clips in the making, shared by every process that opened it.
+
+    Args:
+        path: The folder; made if absent.
+
+    Attributes:
+        path: The folder.
+        newest: Newest line of each clip, by its name.
+        warnings: What was found damaged, in words.
+
+    Raises:
+        SetupError: It cannot be written, or holds something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.newest: dict[str, Line] = {}
+        self.warnings: list[str] = []
+        self._sessions: list[Line] = []
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            others = [file.name for file in path.iterdir() if not file.name.startswith(".")]
+            if others and JOURNAL_FILE not in others:
+                raise SetupError(f"{path} holds other files ({others[0]}, ...); choose an empty or new folder")
+            self._journal = Journal(path / JOURNAL_FILE)
+            self._locks = ByteLocks(path / _LOCK_FILE)
+        except OSError as error:
+            raise SetupError(f"Cannot write clips to {path}: {error.strerror or error}") from error
+        self.refresh()
+
+    def check(self, configuration: Mapping[str, Any]) -> None:
+        """See whether what is in the folder was made the same way.
+
+        Args:
+            configuration: What every clip depends on beside its prompt.
+
+        Raises:
+            SetupError: Clips here were made with another configuration.
+        """
+        self.refresh()
+        ours = json.loads(json.dumps(configuration))
+        different = [
+            line
+            for session in self._sessions[:1]  # all of them were held against the first
+            for line in differences(ours, session["configuration"], names=("now", "the folder"))
+        ]
+        if different:
+            raise SetupError(
+                f"{self.path} holds clips that were made otherwise:\n  "
+                + "\n  ".join(different)
+                + "\nchoose another folder for --out, or make them as before"
+            )
+
+    def join(self, configuration: Mapping[str, Any], session: Mapping[str, Any], jobs: Sequence[Job]) -> None:
+        """Record what the clips are made with from now on, and write the prompts beside them.
+
+        Args:
+            configuration: As for :meth:`check`.
+            session: What to record about this start; empty where nothing is to be made.
+            jobs: Every clip that the list will have here, the ones not made now included.
+
+        Raises:
+            SetupError: As for :meth:`check`.
+        """
+        with self._locks.holding(CONFIGURATION):
+            self.check(configuration)
+            if session:
+                self._append({"kind": "session", **session, "configuration": configuration})
+            self._write_prompts(jobs)
+
+    def refresh(self) -> None:
+        """Take in what other processes wrote since."""
+        with self._locks.holding(JOURNAL):
+            lines = self._journal.read_new()
+        for line in lines:
+            if line.get("kind") == "session" and isinstance(line.get("configuration"), dict):
+                self._sessions.append(line)
+            elif line.get("kind") == "clip" and isinstance(line.get("clip"), str):
+                self.newest[line["clip"]] = line
+        while self._journal.damaged:
+            self.warnings.append(f"{JOURNAL_FILE} line {self._journal.damaged.pop(0)} is damaged and was passed over")
+
+    def made(self, job: Job) -> bool:
+        """Whether the clip is there, made from this prompt with this seed."""
+        line = self.newest.get(job.clip)
+        if line is None or "error" in line or (line.get("prompt"), line.get("seed")) != (job.entry.prompt, job.seed):
+            return False
+        try:
+            return (self.path / job.clip).stat().st_size == line.get("bytes")
+        except OSError:
+            return False
+
+    def claim(self, job: Job) -> bool:
+        """Take a clip in hand, unless another process has; a claim dies with its process."""
+        return self._locks.try_acquire(claim_byte(job.clip))
+
+    def release(self, job: Job) -> None:
+        """Give a claimed clip back."""
+        self._locks.release(claim_byte(job.clip))
+
+    @contextmanager
+    def workplace(self, job: Job) -> Iterator[Path]:
+        """A folder to make a claimed clip in, gone afterwards; what a killed process left of the clip goes too."""
+        making = self.path / _MAKING
+        stem = Path(job.clip).stem
+        try:
+            making.mkdir(exist_ok=True)
+            for left in making.glob(f"{stem}.*"):
+                shutil.rmtree(left, ignore_errors=True)
+            place = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
+        except OSError as error:
+            raise SetupError(f"Cannot write to {making}: {error.strerror or error}") from error
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def put(self, job: Job, made: Path) -> dict[str, Any]:
+        """Put a finished clip in its place in one step; its size and hash."""
+        with made.open("rb+") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+        made.replace(self.path / job.clip)
+        sync_folder(self.path)
+        return {"sha256": digest, "bytes": (self.path / job.clip).stat().st_size}
+
+    def record(self, line: Mapping[str, Any]) -> None:
+        """Keep what came of a clip."""
+        self._append({"kind": "clip", **line})
+        self.refresh()
+
+    def _append(self, line: Line) -> None:
+        with self._locks.holding(JOURNAL):
+            self._journal.append([line])
+
+    def _write_prompts(self, jobs: Sequence[Job]) -> None:
+        """An entry for each clip, its tags and provenance included; those of an earlier list stay for their clips."""
+        path = self.path / PROMPTS_FILE
+        rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in jobs}
+        for row in _rows(path):
+            if (self.path / str(row["clip"])).is_file():
+                rows.setdefault(row["clip"], row)
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows.values()]
+        write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "backslashreplace"))
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._locks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """Entries of an earlier list; none where it is not ours."""
+    try:
+        rows = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [row for row in rows if isinstance(row, dict) and row.get("clip")] if isinstance(rows, list) else []
