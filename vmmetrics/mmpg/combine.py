@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg import combine_plausibility as plausible
+from vmmetrics.mmpg import combine_rules as rules
 from vmmetrics.mmpg.entry import CAMERAS, PATTERNS, Tags
 from vmmetrics.mmpg.inflection import article, plural
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.mmpg.plausibility import attributes_of
 
 SEVERAL_SHARE = 0.15
 """Of the combinations that could have two or three of their subject; collectives are several as they are."""
@@ -127,7 +128,9 @@ class Combiner:
         self, metadata: Metadata, seed: int = 0, patterns: Sequence[str] = PATTERNS, camera_share: float = 0.0
     ) -> None:
         self._classes: Mapping[str, SubjectClass] = {known.name: known for known in metadata.classes}
-        self._attributes = {id(s): plausible.attributes_of(s, self._classes) for s in metadata.subjects}
+        self._of_class: dict[str, list[Subject]] = {}
+        for subject in metadata.subjects:
+            self._of_class.setdefault(subject.subject_class, []).append(subject)
         self._places = metadata.places
         self._metadata = metadata
         self._camera_share = camera_share
@@ -165,9 +168,10 @@ class Combiner:
         for action in self._metadata.actions:
             if action.pattern != pattern:
                 continue
-            able = [subject for subject in self._metadata.subjects if self._able(subject, action)]
+            candidates = [s for kind in dict.fromkeys(action.classes) for s in self._of_class.get(kind, ())]
+            able = [s for s in candidates or self._metadata.subjects if self._able(s, action)]
             of_class: dict[str, list[Subject]] = {}
-            for subject in plausible.doers(action, able):
+            for subject in rules.doers(action, able):
                 of_class.setdefault(subject.subject_class, []).append(subject)
             for kind, subjects in of_class.items():
                 found.setdefault((action.lemma, kind), []).append((action, subjects))
@@ -177,10 +181,15 @@ class Combiner:
         ]
 
     def _able(self, subject: Subject, action: Action) -> bool:
-        attributes = self._attributes[id(subject)]
-        if action.pattern == TOGETHER and "collective" not in attributes and not _can_be_many(subject, action):
+        if action.pattern == TOGETHER and not self._collective(subject) and not _can_be_many(subject, action):
             return False
-        return plausible.can_do(subject, action, attributes)
+        return rules.can_do(subject, self._class(subject), action)
+
+    def _class(self, subject: Subject) -> SubjectClass | None:
+        return self._classes.get(subject.subject_class)
+
+    def _collective(self, subject: Subject) -> bool:
+        return "collective" in attributes_of(subject, self._class(subject))
 
     def _pattern(self, categories: list[_Category], draw: random.Random) -> Iterator[tuple[Action, Subject, Place]]:
         """Rounds through the categories; one that has nothing new is left out from then on."""
@@ -209,8 +218,8 @@ class Combiner:
     def _new(self, action: Action, subject: Subject, place: Place) -> bool:
         return (
             (id(action), id(subject), id(place)) not in self._taken
-            and plausible.suits(action, place)
-            and plausible.can_be_there(subject, self._attributes[id(subject)], place)
+            and rules.suits(action, place)
+            and rules.can_be_there(subject, self._class(subject), place)
         )
 
     def _take(self, category: _Category, action: Action, subject: Subject, place: Place) -> None:
@@ -228,9 +237,8 @@ class Combiner:
     def _combination(
         self, number: int, pattern: str, action: Action, subject: Subject, place: Place, draw: random.Random
     ) -> Combination:
-        known = self._classes.get(subject.subject_class)
-        collective = "collective" in self._attributes[id(subject)]
-        modifiers = plausible.fitting_modifiers(subject, action)
+        known, collective = self._class(subject), self._collective(subject)
+        modifiers = rules.fitting_modifiers(subject, action)
         modifier = draw.choice(modifiers) if modifiers and draw.random() >= PLAIN_SHARE else ""
         quantity = draw.choice(("two", "three")) if draw.random() < SEVERAL_SHARE else "one"
         if collective or not _can_be_many(subject, action):
@@ -243,4 +251,4 @@ class Combiner:
 
 
 def _can_be_many(subject: Subject, action: Action) -> bool:
-    return subject.plural != "-" and plausible.can_be_several(action)
+    return subject.plural != "-" and rules.can_be_several(action)

@@ -1,7 +1,7 @@
-"""Who can do what, where: rules of plausibility between subjects, actions and places.
+"""What a combination must be beyond plausible: those who draw freely are stricter than those who flag a written prompt.
 
-The metadata say most of it (classes of an action, what a place affords, what a subject lacks); the rules here add what
-they take for granted: that a fish is in the water, a train on rails, and an action that names its doer is done by them.
+:mod:`vmmetrics.mmpg.plausibility` says what is out of the question. The rules here keep what is drawn likely: an action
+that names its doer is done by them, a ground that the words name is there, and nobody is far from where they are met.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from vmmetrics.mmpg import plausibility
 from vmmetrics.mmpg.metadata import Action, Place, Subject, SubjectClass
 from vmmetrics.mmpg.realise_verbs import conform
 
@@ -17,56 +18,33 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ABILITIES: Mapping[str, frozenset[str]] = {
-    "flies": _words("fly soar swoop flutter hover"),
-    "swims": _words("swim paddle dive"),
-    "walks": _words("walk run trot gallop canter march stroll jog sprint stride tiptoe prance"),
-    "climbs": _words("climb clamber scale shin"),
-}
-"""What an animate subject must be able to do for these verbs; for all others the action's classes say enough."""
-
-_ON_RAILS = frozenset({"train or tram"})
 _AFLOAT = frozenset({"boat or ship"})
+_ON_RAILS = frozenset({"train or tram"})
 _ALOFT = frozenset({"aircraft", "rocket"})
 _OF_THE_WEATHER = frozenset(
     {"cloud", "rain", "snow", "hail", "storm", "lightning", "wind", "fog or mist", "celestial body", "ocean wave"}
 )
 _AT_HOME_INDOORS = frozenset(
     {"dog", "cat", "parrot", "songbird", "small mammal", "insect", "butterfly or moth", "beetle", "larva", "arachnid",
-     "worm", "snail or slug", "amphibian", "turtle", "reptile", "snake", "swarm", "colony", "microorganism"}
+     "worm", "snail or slug", "amphibian", "turtle", "reptile", "snake", "fish", "swarm", "colony", "microorganism"}
 )  # fmt: skip
-_UNDER_WATER_TOO = frozenset(
-    {"crustacean", "sea creature", "worm", "snail or slug", "turtle", "amphibian", "larva", "microorganism"}
-)
+_ANIMALS_IN_HALLS = frozenset({"stage", "track", "farm", "ice", "underwater"})
 _OF_THE_DEEP = frozenset({"marine mammal", "shark or ray"})
-_BUILT_FOR_WHEELS = frozenset(
-    {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "floor",
-     "rails"}
-)  # fmt: skip
-_ABOVE_WATER = frozenset({"ground", "shore", "floor", "road", "grass", "air", "open sky", "table"})
-_ANIMALS_IN_HALLS = frozenset({"stage", "track", "farm", "ice"})
-
-Attributes = frozenset[str]
+_NOT_DEEP = frozenset({"mud", "farm", "street", "home", "kitchen", "laboratory"})
+_WAYS = frozenset(
+    {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "rails"}
+)
+_WAYS_INDOORS = frozenset({"road", "street", "factory", "workshop"})
 
 
-def attributes_of(subject: Subject, classes: Mapping[str, SubjectClass]) -> Attributes:
-    """What holds for a subject: its class's attributes and its own, without what it lacks."""
-    known = classes.get(subject.subject_class)
-    own = frozenset(subject.attributes) | frozenset(known.attributes if known else ())
-    return own - frozenset(subject.lacks)
-
-
-def can_do(subject: Subject, action: Action, attributes: Attributes) -> bool:
-    """Whether a subject can do an action: by its class, or, where no class is known, because it was seen doing it."""
+def can_do(subject: Subject, known: SubjectClass | None, action: Action) -> bool:
+    """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
     if action.classes:
         if subject.subject_class not in action.classes:
             return False
     elif not set(subject.examples) & set(action.examples):
         return False
-    needed = [ability for ability, verbs in _ABILITIES.items() if action.lemma in verbs]
-    if any(ability in subject.lacks for ability in needed):
-        return False
-    return bool(action.classes) or "animate" not in attributes or all(ability in attributes for ability in needed)
+    return plausibility.can_do(subject, known, action) is None
 
 
 def doers(action: Action, able: Sequence[Subject]) -> list[Subject]:
@@ -81,53 +59,29 @@ def doers(action: Action, able: Sequence[Subject]) -> list[Subject]:
     return named or list(able)
 
 
-def can_be_there(subject: Subject, attributes: Attributes, place: Place) -> bool:
-    """Whether the subject can move at a place at all: its medium, its way, its size."""
-    affords = frozenset(place.affords)
-    kind = subject.subject_class
-    if kind in _ON_RAILS:
-        return "rails" in affords
-    if kind in _AFLOAT:
-        return "water" in affords
+def can_be_there(subject: Subject, known: SubjectClass | None, place: Place) -> bool:
+    """Whether the subject is met at a place, and can move there: its medium, its way, its size."""
+    if plausibility.suits(subject, known, place) is not None:
+        return False
+    attributes = plausibility.attributes_of(subject, known)
+    affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
+    if kind in _ON_RAILS or kind in _AFLOAT:
+        return bool(affords & ({"rails"} if kind in _ON_RAILS else {"water"}))
     if kind in _ALOFT:
-        return place.setting != "indoor" and bool(affords & {"air", "open sky"})
-    if place.setting == "indoor" and kind in _OF_THE_WEATHER:
+        return not indoor and bool(affords & {"air", "open sky"})
+    if attributes >= {"wheeled", "powered"}:
+        return bool(affords & (_WAYS_INDOORS if indoor else _WAYS))
+    if kind in _OF_THE_DEEP and affords & _NOT_DEEP:
         return False
-    if _submerged(affords) and not _at_ease_under_water(kind, attributes):
-        return False
-    if "wheeled" in attributes:
-        built = affords & {"road", "street", "factory", "workshop"}
-        return bool(built if place.setting == "indoor" and "powered" in attributes else affords & _BUILT_FOR_WHEELS)
-    if "animate" in attributes:
-        return _body_fits(kind, attributes, place, affords)
-    return True
-
-
-def _at_ease_under_water(kind: str, attributes: Attributes) -> bool:
-    if "animate" in attributes:
-        return "swims" in attributes or kind in _UNDER_WATER_TOO
-    return not attributes & {"hot", "celestial", "powered", "wheeled", "granular"} and kind not in _OF_THE_WEATHER
-
-
-def _body_fits(kind: str, attributes: Attributes, place: Place, affords: Attributes) -> bool:
-    swims = "swims" in attributes
-    if kind in _OF_THE_DEEP and affords & {"mud", "farm", "street", "home", "kitchen", "laboratory"}:
-        return False
-    if swims and not attributes & {"walks", "flies", "climbs"}:
-        return bool(affords & {"water", "underwater"})
-    if place.setting == "indoor" and "human" not in attributes:
+    if indoor and "animate" in attributes and "human" not in attributes:
         return kind in _AT_HOME_INDOORS or bool(affords & _ANIMALS_IN_HALLS)
-    return True
-
-
-def _submerged(affords: Attributes) -> bool:
-    return "underwater" in affords and not affords & _ABOVE_WATER
+    return not (indoor and kind in _OF_THE_WEATHER)
 
 
 def suits(action: Action, place: Place) -> bool:
     """Whether a place has half or more of what an action needs, every ground its words name, and is not named there."""
     affords = set(place.affords)
-    if 2 * len(affords & set(action.needs)) < len(action.needs):
+    if plausibility.fits(place, action) is not None or 2 * len(affords & set(action.needs)) < len(action.needs):
         return False
     if any(not affords & _GROUNDS[word] for word in _ON_GROUND.findall(action.complement)):
         return False
