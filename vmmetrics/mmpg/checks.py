@@ -157,6 +157,15 @@ def verb_kept(text: str, lemma: str) -> str | None:
     return None if _any_of(verb_forms(lemma), text) else f"the action is not named: {lemma!r}"
 
 
+def _own_plural(entry: PromptEntry) -> str:
+    """The plural that the entry's subject phrase has ("two young pizzaioli"), where it begins as the noun does."""
+    head = entry.subject.rpartition(" ")[2].lower()
+    return head if head[:_SAME] == entry.subject_noun.rpartition(" ")[2].lower()[:_SAME] else ""
+
+
+_SAME = 3  # first letters that a noun and its plural share, but for those that inflection knows
+
+
 def _any_of(forms: set[str] | frozenset[str], text: str) -> bool:
     pattern = "|".join(re.escape(form) for form in sorted(forms))
     return re.search(rf"(?<![\w])(?:{pattern})(?![\w])", text, re.IGNORECASE) is not None
@@ -173,7 +182,9 @@ CHECKS: Mapping[str, Check] = {
     "one shot": lambda entry: one_shot(entry.prompt),
     "camera": lambda entry: camera_jargon(entry.prompt, entry.tags.camera if entry.tags else "unspecified"),
     "padding": lambda entry: padding(entry.prompt),
-    "noun": lambda entry: noun_kept(entry.prompt, entry.subject_noun) if entry.subject_noun else None,
+    "noun": lambda entry: (
+        noun_kept(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
+    ),
     "verb": lambda entry: verb_kept(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
 }
 """Every check of an entry by its name; noun and verb only where the entry says them."""

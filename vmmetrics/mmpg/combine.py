@@ -138,6 +138,8 @@ class Combiner:
         self._subjects_used: Counter[str] = Counter()
         self._places_used: Counter[str] = Counter()
         self._taken: set[tuple[int, int, int]] = set()
+        self._met_at: dict[tuple[str, frozenset[str]], list[Place]] = {}
+        self._suited_by: dict[int, set[int]] = {}
         self._categories = {pattern: self._categories_of(pattern) for pattern in patterns}
         if not any(self._categories.values()):
             raise SetupError(f"The metadata allow no combination in {', '.join(patterns)}")
@@ -208,19 +210,24 @@ class Combiner:
         for action in sorted((category.actions[i] for i in order), key=lambda a: category.used[a.complement]):
             subjects = self._least(category.doers[id(action)], self._subjects_used, lambda s: s.noun, draw)
             for subject in subjects:
-                fits = [place for place in self._places if self._new(action, subject, place)]
+                fits = self._new_places(action, subject)
                 if fits:
                     place = self._least(fits, self._places_used, lambda p: p.name, draw)[0]
                     self._take(category, action, subject, place)
                     return action, subject, place
         return None
 
-    def _new(self, action: Action, subject: Subject, place: Place) -> bool:
-        return (
-            (id(action), id(subject), id(place)) not in self._taken
-            and rules.suits(action, place)
-            and rules.can_be_there(subject, self._class(subject), place)
-        )
+    def _new_places(self, action: Action, subject: Subject) -> list[Place]:
+        """Where the subject can do the action and has not yet."""
+        known = self._class(subject)
+        kind = (subject.subject_class, attributes_of(subject, known))  # the same places for all of a kind
+        if kind not in self._met_at:
+            self._met_at[kind] = [place for place in self._places if rules.can_be_there(subject, known, place)]
+        if id(action) not in self._suited_by:
+            self._suited_by[id(action)] = {id(place) for place in self._places if rules.suits(action, place)}
+        suiting = self._suited_by[id(action)]
+        done = (id(action), id(subject))
+        return [p for p in self._met_at[kind] if id(p) in suiting and (*done, id(p)) not in self._taken]
 
     def _take(self, category: _Category, action: Action, subject: Subject, place: Place) -> None:
         self._taken.add((id(action), id(subject), id(place)))

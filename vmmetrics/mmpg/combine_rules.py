@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from vmmetrics.mmpg import plausibility
 from vmmetrics.mmpg.metadata import Action, Place, Subject, SubjectClass
@@ -34,6 +35,7 @@ _NOT_DEEP = frozenset({"mud", "farm", "street", "home", "kitchen", "laboratory"}
 _WAYS = frozenset(
     {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "rails"}
 )
+_FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 _WAYS_INDOORS = frozenset({"road", "street", "factory", "workshop"})
 
 
@@ -73,6 +75,8 @@ def can_be_there(subject: Subject, known: SubjectClass | None, place: Place) -> 
         return bool(affords & (_WAYS_INDOORS if indoor else _WAYS))
     if kind in _OF_THE_DEEP and affords & _NOT_DEEP:
         return False
+    if "human" in attributes and "swims" not in attributes and "underwater" in affords and not affords & _FOOTHOLDS:
+        return False
     if indoor and "animate" in attributes and "human" not in attributes:
         return kind in _AT_HOME_INDOORS or bool(affords & _ANIMALS_IN_HALLS)
     return not (indoor and kind in _OF_THE_WEATHER)
@@ -81,12 +85,18 @@ def can_be_there(subject: Subject, known: SubjectClass | None, place: Place) -> 
 def suits(action: Action, place: Place) -> bool:
     """Whether a place has half or more of what an action needs, every ground its words name, and is not named there."""
     affords = set(place.affords)
-    if plausibility.fits(place, action) is not None or 2 * len(affords & set(action.needs)) < len(action.needs):
+    if 2 * len(affords & set(action.needs)) < len(action.needs):
         return False
-    if any(not affords & _GROUNDS[word] for word in _ON_GROUND.findall(action.complement)):
+    if any(not affords & ground for ground in _grounds_named(action.complement)):
         return False
     head = place.name.rpartition(" ")[2]
     return head not in action.complement.split()
+
+
+@lru_cache(maxsize=4096)
+def _grounds_named(complement: str) -> tuple[frozenset[str], ...]:
+    """For every ground that the words name, what a place must afford (one of them) to have it."""
+    return tuple(_GROUNDS[word] for word in _ON_GROUND.findall(complement))
 
 
 _GROUNDS: Mapping[str, frozenset[str]] = {
@@ -101,7 +111,7 @@ _GROUNDS: Mapping[str, frozenset[str]] = {
     "sea": _words("water"), "waves": _words("water"), "runway": _words("road"), "rocks": _words("rock"),
     "stage": _words("stage"), "stones": _words("rock ground water shore"), "meadow": _words("grass"),
 }  # fmt: skip
-"""Grounds and media that an action's words may name, and what a place must afford (one of them) to have them."""
+"""Grounds and media that an action's words may name."""
 _ON_GROUND = re.compile(
     r"\b(?:across|over|through|on|onto|along|down|up|out of|in|into|from|off|beneath) (?:(?:the|a|an|its|loose|deep"
     rf"|shallow|fresh|wet|dry|thin|thick|bare|open) )*({'|'.join(_GROUNDS)})\b"
@@ -119,7 +129,7 @@ def can_be_several(action: Action) -> bool:
     return not _OF_ONE.search(action.complement) and conform(action.complement, "base") is not None
 
 
-_OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|one|both|own|another)\b")
+_OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|both|own|a partner)\b")
 
 _STATES = frozenset(
     {"still", "motionless", "parked", "asleep", "seated", "resting", "frozen", "dead", "poised", "idle"}
