@@ -192,3 +192,28 @@ def test_a_noun_of_two_classes_is_well_if_either_is() -> None:
 def test_names_of_places365() -> None:
     assert plain_place("arena/performance") == "arena"
     assert plain_place("bus_interior") == "bus interior"
+
+
+def test_nothing_that_is_combined_is_flagged() -> None:
+    """What ``generate`` puts together is held to more, never to less, than what ``stats`` flags."""
+    from itertools import islice
+
+    from vmmetrics.mmpg.combine import Combiner
+
+    people = (subject("walker", "adult"), subject("trout", "fish"), subject("bus", "truck or bus"), PENGUIN)
+    places = (
+        place("kitchen", "indoor", "kitchen", "home", "floor"),
+        place("river", "outdoor", "water", "shore"),
+        place("reef", "outdoor", "underwater", "water"),
+        place("road", "outdoor", "road", "ground"),
+    )
+    kinds = tuple(CLASSES)
+    actions = (
+        Action("turn", "slowly", PATTERNS[1], kinds),
+        Action("fly", "off", PATTERNS[1], kinds, ("water", "road")),
+    )
+    metadata = Metadata(tuple(CLASSES.values()), people, places, actions)
+    found = list(islice(Combiner(metadata, patterns=PATTERNS[1:2]), 200))
+    assert len(found) > 5
+    for made in found:
+        assert implausible(made.subject, kind_of(made.subject), made.action, made.place) is None

@@ -13,10 +13,25 @@ from typing import Final
 from vmmetrics.mmpg.metadata import Action, Place, Subject, SubjectClass
 
 BODY_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("fly", "soar", "swoop", "flit", "hover"), ("flies",)),
+    **dict.fromkeys(("fly", "soar", "swoop", "flit", "flutter", "hover"), ("flies",)),
     **dict.fromkeys(("swim",), ("swims",)),
     **dict.fromkeys(
-        ("walk", "run", "sprint", "trot", "gallop", "canter", "jog", "stroll", "hike", "tiptoe"), ("walks",)
+        (
+            "walk",
+            "run",
+            "sprint",
+            "trot",
+            "gallop",
+            "canter",
+            "jog",
+            "stroll",
+            "march",
+            "stride",
+            "prance",
+            "hike",
+            "tiptoe",
+        ),
+        ("walks",),
     ),
     **dict.fromkeys(("climb", "clamber"), ("climbs", "hands")),
     **dict.fromkeys(("juggle", "knit", "sew", "type", "strum", "whittle", "sculpt", "embroider", "chop"), ("hands",)),
