@@ -65,7 +65,7 @@ def corpus(tmp_path: Path) -> Path:
         "Two dogs run in the park.",
         "Milk is poured into a glass in the kitchen.",
         "A man drives a fire truck through the city.",
-        "A flock of geese flies over the mountain lake.",
+        "A flock of starlings flies over the mountain lake.",
         "un perro corriendo por la playa con una pelota",
         "A BROWN DOG RUNS ACROSS A FROZEN LAKE",
     ]
@@ -91,7 +91,7 @@ def test_a_corpus_is_counted_joined_and_recorded(corpus: Path, lexicon: Path, tm
         "Two dogs run in the park.",
         "A brown dog runs across a frozen lake.",
     )
-    assert subjects["flock"].members == ("goose",)
+    assert subjects["flock"].members == ("starling",)
     assert subjects["milk"].patterns == ("fluid dynamics",)
     actions = {(item.lemma, item.complement): item for item in found.metadata.actions}
     assert actions["run", ""].count == 3
@@ -205,11 +205,14 @@ def test_the_nearest_nouns_tell_an_unknown_one_by_majority() -> None:
     assert Lexicon(Metadata(CLASSES, subjects)).infer(["dronnne"])[0].subject_class == ""
 
 
-def test_left_out_nouns_are_judged_without_themselves() -> None:
+def test_votes_are_shares_of_the_nearest_and_never_ask_the_noun_itself() -> None:
     lexicon = Lexicon(KNOWN, toy_embedding)
-    for noun, _, guessed in lexicon.measure():
-        named = [part.rsplit(" ", 1)[0] for part in guessed.source.removeprefix("inferred: ").split(", ")]
-        assert noun not in named
+    for noun, vote in zip(sorted(lexicon.nouns), lexicon.votes(sorted(lexicon.nouns)), strict=True):
+        assert noun not in dict(vote.near)
+        cosines = [cosine for _, cosine in vote.near]
+        assert cosines == sorted(cosines, reverse=True) and len(cosines) == 5
+        assert sum(vote.classes.values()) == pytest.approx(1)
+        assert all(0 < share <= 1 + 1e-6 for share in vote.attributes.values())
 
 
 def test_what_the_lexicon_knows_of_nouns() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +79,21 @@ class Known:
     source: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What the nearest known nouns say of a noun.
+
+    Attributes:
+        near: The :data:`NEIGHBOURS` nearest, each with its cosine, the nearest first.
+        classes: Share of their weight that each class has.
+        attributes: And each physical attribute.
+    """
+
+    near: tuple[tuple[str, float], ...]
+    classes: Mapping[str, float]
+    attributes: Mapping[str, float]
+
+
 class Lexicon:
     """Looks up nouns, verbs and places in metadata.
 
@@ -140,38 +155,38 @@ class Lexicon:
 
     def infer(self, nouns: Sequence[str]) -> list[Known]:
         """What the nearest known nouns agree on, for nouns that :meth:`look_up` does not know."""
-        if self._embed is None or not self._nouns or not nouns:
+        if self._embed is None or not self._nouns:
             return [Known() for _ in nouns]
+        return [self._with_patterns(_judge(vote)) for vote in self.votes(nouns)]
+
+    def votes(self, nouns: Sequence[str]) -> list[Vote]:
+        """What the nearest known nouns are, for each noun; the noun itself is not asked.
+
+        Raises:
+            ValueError: There is no embedding.
+        """
+        if self._embed is None:
+            raise ValueError("Expected a lexicon with a sentence embedding")
+        if not nouns:
+            return []
         if self._vectors is None:
             self._vectors = self._embed([_as_text(noun) for noun in self._nouns])
         cosines = self._embed([_as_text(noun) for noun in nouns]) @ self._vectors.T
-        return [self._with_patterns(self.judge(row)) for row in cosines]
+        return [self._vote(noun, row) for noun, row in zip(nouns, cosines, strict=True)]
 
-    def judge(self, cosines: NDArray[np.float32], without: int | None = None) -> Known:
-        """What the nearest nouns agree on.
-
-        Args:
-            cosines: (N,) cosines to the N nouns of the lexicon.
-            without: Place of a noun that is not asked: the noun itself, where it is left out for a measurement.
-        """
-        near = np.argsort(-cosines, kind="stable")[: NEIGHBOURS + 1]
-        near = near[near != without][:NEIGHBOURS] if without is not None else near[:NEIGHBOURS]
-        if cosines[near[0]] < LEAST_COSINE:
-            return Known()
-        weights = np.maximum(cosines[near], 0) / np.maximum(cosines[near], 0).sum()
+    def _vote(self, noun: str, cosines: NDArray[np.float32]) -> Vote:
+        order = np.argsort(-cosines, kind="stable")[: NEIGHBOURS + 1]
+        near = [(self._nouns[place], float(cosines[place])) for place in order if self._nouns[place] != noun]
+        near = near[:NEIGHBOURS]
+        total = sum(max(cosine, 0.0) for _, cosine in near) or 1.0
         classes: defaultdict[str, float] = defaultdict(float)
         attributes: defaultdict[str, float] = defaultdict(float)
-        for place, weight in zip(near, weights, strict=True):
-            known = self._subjects[self._nouns[place]]
-            classes[known.subject_class] += float(weight)
+        for neighbour, cosine in near:
+            known, weight = self._subjects[neighbour], max(cosine, 0.0) / total
+            classes[known.subject_class] += weight
             for attribute in self.attributes_of(known):
-                attributes[attribute] += float(weight)
-        name, share = max(classes.items(), key=lambda item: item[1])
-        source = "inferred: " + ", ".join(f"{self._nouns[place]} {cosines[place]:.2f}" for place in near[:3])
-        if share >= LEAST_CLASS_SHARE:
-            return Known(name, source=source)
-        agreed = tuple(sorted(a for a, weight in attributes.items() if weight >= LEAST_ATTRIBUTE_SHARE))
-        return Known(attributes=agreed, source=source if agreed else "")
+                attributes[attribute] += weight
+        return Vote(tuple(near), dict(classes), dict(attributes))
 
     def pattern(self, lemma: str, doer: Known, thing: Known | None = None) -> tuple[str, str]:
         """Motion pattern of an action, and what told it; empty where nothing does.
@@ -213,14 +228,6 @@ class Lexicon:
     def _with_patterns(self, known: Known) -> Known:
         patterns = known.patterns or tuple(p for p in [self._patterns.of_class(known.subject_class)] if p)
         return Known(known.subject_class, known.attributes, known.lacks, patterns, known.plural, known.source)
-
-    def measure(self) -> Iterable[tuple[str, Known, Known]]:
-        """For each noun: the noun, what is known of it, and what would be inferred if it were not."""
-        if self._embed is None:
-            return
-        vectors = self._embed([_as_text(noun) for noun in self._nouns])
-        for place, noun in enumerate(self._nouns):
-            yield noun, self._subjects[noun], self.judge(vectors @ vectors[place], without=place)
 
 
 class _PatternVotes:
@@ -266,6 +273,18 @@ def _by_attributes(doer: Collection[str], thing: Collection[str]) -> tuple[str, 
             if attribute in thing:
                 return pattern, "object"
     return next(((_SHOWN[a], "attributes") for a in _SHOWN if a in doer), ("", ""))
+
+
+def _judge(vote: Vote) -> Known:
+    """What a vote is clear enough to tell: the class, else attributes, else nothing."""
+    if not vote.near or vote.near[0][1] < LEAST_COSINE:
+        return Known()
+    source = "inferred: " + ", ".join(f"{noun} {cosine:.2f}" for noun, cosine in vote.near[:3])
+    name, share = max(vote.classes.items(), key=lambda item: item[1])
+    if share >= LEAST_CLASS_SHARE:
+        return Known(name, source=source)
+    agreed = tuple(sorted(a for a, weight in vote.attributes.items() if weight >= LEAST_ATTRIBUTE_SHARE))
+    return Known(attributes=agreed, source=source if agreed else "")
 
 
 def _subjects_of(metadata: Metadata) -> dict[str, Known]:

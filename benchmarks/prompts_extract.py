@@ -1,0 +1,107 @@
+"""Measure ``vmmetrics prompts extract``: against captions read by hand, and what it infers against what is known.
+
+Run ``python -m benchmarks.prompts_extract`` (``--lexicon FOLDER`` for other metadata than the shipped). Prints
+
+- precision and recall of subjects, actions and places on ``tests/mmpg/extract_gold.jsonl``: part a was looked at while
+  the rules were written, part b was not;
+- for each noun of the lexicon, left out in turn, how often its nearest nouns have its class and its attributes right,
+  by the least share of the vote: where the thresholds of ``vmmetrics.mmpg.lexicon`` come from;
+- for each action of the lexicon, left out in turn, how often its pattern is right, by what told it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vmmetrics.mmpg.files import read_metadata
+from vmmetrics.mmpg.lexicon import LEAST_COSINE, Known, Lexicon, Vote
+from vmmetrics.mmpg.metadata import Metadata
+from vmmetrics.mmpg.parsing import CaptionParser
+from vmmetrics.text.embedding import embed, embedding_installed
+
+GOLD = Path(__file__).resolve().parents[1] / "tests" / "mmpg" / "extract_gold.jsonl"
+SHARES = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8)
+COSINES = (0.0, 0.4, 0.5, 0.6)
+
+
+def measure_gold(lexicon: Lexicon) -> None:
+    rows = [json.loads(line) for line in GOLD.read_text("utf-8").splitlines()]
+    parser = CaptionParser(None, lexicon.nouns, lexicon.places, lexicon.verbs)
+    counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row, found in zip(rows, parser.parse([row["text"] for row in rows]), strict=True):
+        names = {
+            "subjects": {item.noun for item in found.subjects},
+            "actions": {item.lemma for item in found.deeds},
+            "places": {item.name for item in found.spots},
+        }
+        for kind, here in names.items():
+            wanted = set(row[kind])
+            counts[row["part"], kind].update(right=len(here & wanted), found=len(here), wanted=len(wanted))
+    print(f"gold set of {len(rows)} captions, {parser.versions}")
+    for (part, kind), n in sorted(counts.items()):
+        precision, recall = n["right"] / n["found"], n["right"] / n["wanted"]
+        print(f"  part {part}  {kind:8}  precision {precision:.2f}  recall {recall:.2f}  of {n['wanted']}")
+
+
+def measure_nouns(lexicon: Lexicon, metadata: Metadata) -> None:
+    nouns = sorted({item.noun for item in metadata.subjects if item.subject_class in lexicon.classes})
+    known = [lexicon.look_up(noun) for noun in nouns]
+    votes = lexicon.votes(nouns)
+    print(f"\n{len(nouns)} nouns, each left out: share told, share of those right; attributes: precision, recall")
+    for cosine in COSINES:
+        near = [pair for pair in zip(known, votes, strict=True) if pair[1].near[0][1] >= cosine]
+        for share in SHARES:
+            classes = _class_figures(near, share, len(nouns))
+            print(
+                f"  cosine {cosine:.1f}  share {share:.1f}  class {classes}  {_attribute_figures(lexicon, near, share)}"
+            )
+    print(f"  (the thresholds in use: cosine {LEAST_COSINE})")
+
+
+def _class_figures(pairs: Sequence[tuple[Known, Vote]], share: float, total: int) -> str:
+    best = [(max(vote.classes.items(), key=lambda item: item[1]), known) for known, vote in pairs]
+    told = [(name, known) for (name, weight), known in best if weight >= share]
+    right = sum(name == known.subject_class for name, known in told)
+    return f"told {len(told) / total:.2f} right {right / max(1, len(told)):.2f}"
+
+
+def _attribute_figures(lexicon: Lexicon, pairs: Sequence[tuple[Known, Vote]], share: float) -> str:
+    right = found = wanted = 0
+    for known, vote in pairs:
+        truth = lexicon.attributes_of(known)
+        here = {name for name, weight in vote.attributes.items() if weight >= share}
+        right, found, wanted = right + len(here & truth), found + len(here), wanted + len(truth)
+    return f"attributes {right / max(1, found):.2f}, {right / max(1, wanted):.2f}"
+
+
+def measure_patterns(metadata: Metadata) -> None:
+    counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+    for place, action in enumerate(metadata.actions):
+        if not action.classes or not action.pattern:
+            continue
+        rest = replace(metadata, actions=metadata.actions[:place] + metadata.actions[place + 1 :])
+        pattern, source = Lexicon(rest).pattern(action.lemma, Known(action.classes[0]))
+        counts[source or "nothing"][pattern == action.pattern] += 1
+    print("\nactions, each left out: what told the pattern, how often, share right")
+    for source, n in sorted(counts.items()):
+        print(f"  {source:15}  {n.total():5}  {n[True] / n.total():.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--lexicon", type=Path, help="folder of metadata; default: the shipped")
+    metadata = read_metadata(parser.parse_args().lexicon)
+    lexicon = Lexicon(metadata, embed if embedding_installed() else None)
+    measure_gold(lexicon)
+    if embedding_installed():
+        measure_nouns(lexicon, metadata)
+    measure_patterns(metadata)
+
+
+if __name__ == "__main__":
+    main()
