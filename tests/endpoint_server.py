@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,7 +76,7 @@ def slow(seconds: float, then: Any) -> Callable[[BaseHTTPRequestHandler], None]:
     """Say nothing for a while."""
 
     def step(handler: BaseHTTPRequestHandler) -> None:
-        time.sleep(seconds)
+        threading.Event().wait(seconds)  # time.sleep may be somebody's fixture
         send(handler, then)
 
     return step
