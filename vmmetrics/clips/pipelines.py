@@ -99,7 +99,7 @@ class PipelineMaker:
                 use_safetensors=True,
                 trust_remote_code=False,
                 local_files_only=True,
-                torch_dtype=getattr(self._torch, self._dtype),
+                dtype=getattr(self._torch, self._dtype),
             ).to(self._device)
         except Exception as error:  # diffusers raises many kinds for a folder that lacks something
             raise SetupError(f"The pipeline {self._settings.pipeline} cannot be loaded: {error}") from error
