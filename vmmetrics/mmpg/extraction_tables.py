@@ -131,9 +131,9 @@ def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) 
         fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
         if fact.subject_class:
             classes[fact.subject_class] += number
-        patterns[known.pattern(lemma, fact, thing)] += number
+        patterns[known.pattern(fact, thing)] += number
     if not entry.links and thing is not None:  # of "milk is poured" the milk is what moves
-        patterns[known.pattern(lemma, thing)[0], "object"] += 1
+        patterns[known.pattern(thing)[0], "object"] += 1
     told = Counter({found: number for found, number in patterns.items() if found[0]})
     pattern, source = told.most_common(1)[0][0] if told else ("", "")
     enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]

@@ -127,8 +127,8 @@ class Action:
         modifiers: Adverbs seen with it.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
-        source: What told an extraction the pattern: the "class" of most doers, "verb and class", their "attributes", or
-            those of the "object"; empty where we wrote it or nothing is known.
+        source: What told an extraction the pattern: the "class" of most doers, their "attributes", or those of the
+            "object"; empty where we wrote it or nothing is known.
     """
 
     lemma: str
