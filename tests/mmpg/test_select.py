@@ -18,7 +18,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.mmpg import selection_balance
 from vmmetrics.mmpg.entry import PATTERNS, PromptEntry, Tags
 from vmmetrics.mmpg.files import read_entries, write_entries
-from vmmetrics.mmpg.selection import apportion, greedy, objective_for
+from vmmetrics.mmpg.selection import apportion, exchange, greedy, objective_for
 from vmmetrics.mmpg.selection_balance import select, total_variation
 
 
@@ -84,6 +84,21 @@ def test_lazy_is_plain_greedy(seed: int) -> None:
         assert objective.value([*before, chosen[step]]) == pytest.approx(
             max(objective.value([*before, place]) for place in left)
         )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_exchange_leaves_nothing_that_one_swap_would_better(seed: int) -> None:
+    entries, size = some(20, seed), 6
+    objective = objective_for(entries, size, vectors=units(20, seed) if seed % 2 else None)
+    groups = np.array([PATTERNS.index(e.pattern) for e in entries])
+    before = greedy(objective, groups, [3, 3], np.random.default_rng(seed))
+    after = exchange(objective, groups, before)
+    assert Counter(groups[after].tolist()) == {0: 3, 1: 3}
+    assert objective.value(after) >= objective.value(before) - 1e-9
+    for position, place in enumerate(after):
+        rest = after[:position] + after[position + 1 :]
+        others = [other for other in range(20) if groups[other] == groups[place] and other not in after]
+        assert objective.value(after) >= max(objective.value([*rest, other]) for other in others) - 1e-6
 
 
 @given(st.integers(0, 1000), st.data())

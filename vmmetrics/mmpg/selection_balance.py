@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PATTERNS, PromptEntry
-from vmmetrics.mmpg.selection import TAGS, Objective, greedy, objective_for
+from vmmetrics.mmpg.selection import TAGS, Objective, exchange, greedy, objective_for
 
 RANDOM_SUBSETS = 1000
 _LARGEST_DRAW = 20_000_000
@@ -98,7 +98,7 @@ def select(
     if vectors is not None and len(entries) > REPRESENTED:
         represented = np.sort(generator.choice(len(entries), REPRESENTED, replace=False))
     objective = objective_for(entries, size, vectors=vectors, represented=represented)
-    places = sorted(greedy(objective, groups, room, generator))
+    places = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
     number = max(1, min(random_subsets, _LARGEST_DRAW // size))
     return _measured(entries, objective, [np.array(places), *_draws(groups, room, number, generator)])
 
