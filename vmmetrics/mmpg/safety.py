@@ -72,10 +72,10 @@ def _violence(tokens: list[str]) -> Iterator[Finding]:
                 continue
             words = _object_of(rest[bool(particle) :])
             victim = next((word for word in reversed(words) if not word.endswith("ly")), "")
-            if victim in _VICTIMS and not playing:
+            if victim in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield Finding(VIOLENCE, shown, grave and victim in _PERSONS)
-        if token in _SUFFERED and not playing:
+        if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
             subject = _sufferer(tokens[:place])
             if subject in _VICTIMS:
                 yield Finding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
@@ -144,6 +144,7 @@ _VERBS = {
 }
 _SUFFERED = {**_participles(lexicon.ROUGH, grave=False), **_participles(lexicon.GRAVE, grave=True)}
 _TO_ONESELF = frozenset(form for verb in lexicon.TO_ONESELF for form in verb_forms(verb))
+_PLAYED = frozenset(form for verb in lexicon.PLAYED for form in verb_forms(verb))
 _ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
 _BENEFIT = frozenset(("a", "an", "some", "another", "two", "free", "loose"))
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""

@@ -100,6 +100,8 @@ ROUGH: Final = (
 """What may be sport, play or nature when it is done to someone; a person should look."""
 ARMED: Final = ("aim at", "point at", "fire at", "shoot at")
 """What is grave when it is done to someone with a weapon."""
+PLAYED: Final = ("shoot", "aim", "point", "fire")
+"""Of the grave ones, what is harmless in the company of sport and pictures."""
 TO_ONESELF: Final = ("kill", "hang", "shoot", "stab", "cut", "burn", "drown", "poison", "strangle", "slash")
 
 PERSONS: Final = (
