@@ -24,7 +24,6 @@ from vmmetrics.mmpg.diversity import (
 )
 from vmmetrics.mmpg.diversity_bleu import bleu_grams, self_bleu
 from vmmetrics.mmpg.entry import AMPLITUDES, CAMERAS, INTERACTIONS, PATTERNS, SKELETONS, SPEEDS, SUBJECTS, PromptEntry
-from vmmetrics.mmpg.plausibility_flags import plain_place
 
 SHORTEST, LONGEST = 12, 35
 """Words of a good prompt (issue 6)."""
@@ -143,7 +142,7 @@ def _values(entries: Sequence[PromptEntry], actions: Sequence[str]) -> dict[str,
     return {
         "actions": actions,
         "subjects": [entry.subject_noun.lower() for entry in entries],
-        "places": [plain_place(entry.place) for entry in entries],
+        "places": [entry.place.lower() for entry in entries],
         "deeds": [
             (action, entry.subject_noun.lower()) if action and entry.subject_noun else "" for entry, action in pairs
         ],

@@ -19,6 +19,7 @@ _EXAMPLES = 3
 """Flags shown of each check; the JSON has them all."""
 _NAMED = 6
 """Values shown of what the metadata lack."""
+_MANY = {"noun": "nouns", "class": "classes", "action": "actions", "place": "places"}
 _ACTIONS: Mapping[LemmaSource, str] = {
     "given": "the list's base forms",
     "parsed": "the parser's base forms",
@@ -124,8 +125,9 @@ def _notes(found: ListStatistics) -> list[str]:
     for what, counts in found.plausibility.unknown.items():
         if counts:
             named = ", ".join(clean(value) for value in list(counts)[:_NAMED])
-            uses = sum(counts.values())
-            notes.append(f"not in the metadata: {len(counts)} values of {what}, in {uses:,} prompts ({named}, ...)")
+            more = ", ..." if len(counts) > _NAMED else ""
+            values = f"1 {what}" if len(counts) == 1 else f"{len(counts)} {_MANY[what]}"
+            notes.append(f"not in the metadata: {values} ({named}{more}), in {sum(counts.values()):,} of the prompts")
     loose = found.prompts - found.plausibility.strict
     if loose:
         notes.append(
