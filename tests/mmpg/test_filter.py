@@ -70,14 +70,14 @@ def test_subject_and_verb_are_asked_for_where_they_are_known() -> None:
 
 
 def test_every_reason_is_told_with_its_figure() -> None:
-    text = "Enthusiastic photographers simultaneously stab a guard."
+    text = "Professional photographers simultaneously stab a guard."
     (decision,) = filter_entries([entry(text)])
     line = decision_line(entry(text), decision)
     assert line["decision"] == "dropped" and line["words"] == 6
     assert {reason["check"] for reason in line["reasons"]} == {"length", "reading ease", "safety"}
     ease = next(reason for reason in line["reasons"] if reason["check"] == "reading ease")
-    # 6 words, 1 sentence, 5 + 4 + 6 + 1 + 1 + 1 syllables
-    assert ease["figure"] == pytest.approx(206.835 - 1.015 * 6 - 84.6 * 18 / 6, abs=0.05) and ease["limit"] == 30
+    # 6 words, 1 sentence, 4 + 4 + 6 + 1 + 1 + 1 syllables
+    assert ease["figure"] == pytest.approx(206.835 - 1.015 * 6 - 84.6 * 17 / 6, abs=0.05) and ease["limit"] == 30
     json.dumps(line, allow_nan=False)
 
 
