@@ -6,6 +6,7 @@ import sys
 import textwrap
 import time
 from dataclasses import replace
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,23 @@ def test_trouble_on_the_way_is_tried_again(served, server, pauses):
     assert len(script.requests) == 6
     assert pauses == [0.001, 7.0, 14.0, 28.0, 56.0]
     assert client.ledger.requests == 1  # what brought nothing is not counted
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [("3", 3, 3), ("86400", 60, 60), ("-1", 0.001, 0.001), ("nan", 0, 60), ("soon", 0.001, 0.001), ("", 0.001, 0.001)],
+)
+def test_patience_that_is_asked_for(served, server, pauses, header, least, most):
+    client, _ = served((429, {"Retry-After": header}, b""), server.completion(GOOD))
+    assert client.ask(question()).kind == "answered"
+    assert least <= pauses[0] <= most
+
+
+def test_patience_until_a_date(served, server, pauses):
+    at = formatdate(time.time() + 20, usegmt=True)
+    client, _ = served((503, {"Retry-After": at}, b""), server.completion(GOOD))
+    client.ask(question())
+    assert 15 < pauses[0] <= 20
 
 
 def test_a_slow_server_counts_as_lost_and_is_tried_again(served, server):

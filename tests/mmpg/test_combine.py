@@ -97,6 +97,15 @@ def test_subjects_and_places_are_used_alike():
     assert set(Counter(c.place.name for c in drawn).values()) == {2}
 
 
+def test_subjects_stay_in_their_patterns_where_there_are_any():
+    kinds = {"hurdler": (sample.BIOLOGICAL,), "fencer": ("energy transfer",)}
+    people = tuple(Subject(noun, "athlete", patterns=patterns) for noun, patterns in kinds.items())
+    actions = tuple(Action("wave", "at the sun", p, ("athlete",)) for p in (sample.BIOLOGICAL, sample.MECHANICAL))
+    drawn = list(Combiner(Metadata(sample.CLASSES, people, sample.PLACES, actions)))
+    assert {c.subject.noun for c in drawn if c.pattern == sample.BIOLOGICAL} == {"hurdler"}
+    assert {c.subject.noun for c in drawn if c.pattern == sample.MECHANICAL} == {"hurdler", "fencer"}
+
+
 def test_patterns_can_be_chosen():
     assert {c.pattern for c in Combiner(sample.metadata(), patterns=(sample.MECHANICAL,))} == {sample.MECHANICAL}
     with pytest.raises(SetupError, match="no combination in energy transfer"):

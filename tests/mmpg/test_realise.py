@@ -78,6 +78,8 @@ def test_what_has_no_plural_has_no_article():
 
 def test_what_is_seen_at_last_is_said_only_of_what_was_spoken_of():
     of_owl = replace(OWL, action=replace(OWL.action, complement="off its branch", outcome="the owl is in the air"))
+    worded = replace(of_owl, action=replace(of_owl.action, outcome="the flight succeeds: the owl is in the air."))
+    assert list(realise(worded, 1)) and not any("succeeds" in text for text in realise(worded, 1))
     of_heron = replace(of_owl, action=replace(of_owl.action, outcome="the heron is in the air"))
     assert any("the owl is in the air" in text for seed in range(9) for text in realise(of_owl, seed))
     assert not any("heron" in text for seed in range(9) for text in realise(of_heron, seed))
@@ -110,6 +112,11 @@ def test_the_same_for_the_same_seed():
 def test_verbs_inside_the_words_take_the_same_form(complement, ing, base):
     assert conform(complement, "third") == complement
     assert (conform(complement, "ing"), conform(complement, "base")) == (ing, base)
+
+
+def test_a_forgotten_s_is_put_right():
+    assert conform("into a chair leg and turn away", "third") == "into a chair leg and turns away"
+    assert conform("salt and water", "third") == "salt and water"
 
 
 @pytest.mark.parametrize(

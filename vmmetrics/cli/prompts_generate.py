@@ -57,7 +57,6 @@ def generate(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.candidates import Candidates
-    from vmmetrics.mmpg.entry import PATTERNS
     from vmmetrics.mmpg.files import read_metadata
     from vmmetrics.mmpg.generation import GenerationSettings, Plan
 
@@ -67,7 +66,7 @@ def generate(
         raise typer.BadParameter("prices and a bound on the cost need --url and --model")
     output, messages = open_consoles()
     try:
-        settings = GenerationSettings(count, candidates, seed, tuple(pattern or PATTERNS), camera_share, temperature)
+        settings = GenerationSettings(count, candidates, seed, _patterns(pattern), camera_share, temperature)
         client = None
         if url is not None and model is not None:
             client = _client(out, url, model, tokens, temperature, per_minute, prices, key_env, max_cost)
@@ -86,6 +85,13 @@ def generate(
     if unreached:
         messages.print(f"{unreached} combinations got no reply; the same command tries them again", markup=False)
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _patterns(names: list[str] | None) -> tuple[str, ...]:
+    """The patterns as entries name them; a hyphen may stand for the space."""
+    from vmmetrics.mmpg.entry import PATTERNS
+
+    return tuple(name.lower().replace("-", " ") for name in names) if names else PATTERNS
 
 
 def _client(

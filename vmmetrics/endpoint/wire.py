@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from threading import Event
 from typing import Any, NoReturn
 
@@ -206,8 +207,14 @@ def _tokens(usage: Any, name: str) -> int | None:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Seconds of a ``Retry-After``, no more than we are willing to wait; None where it names none."""
-    try:
-        return None if header is None else min(max(float(header), 0.0), LONGEST_PAUSE)
-    except ValueError:  # a date
+    """Seconds of a ``Retry-After`` (a number or a date), no more than we are willing to wait; None where it has none."""
+    if header is None:
         return None
+    try:
+        wanted = float(header)
+    except ValueError:
+        try:
+            wanted = parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return None
+    return min(max(wanted, 0.0), LONGEST_PAUSE)

@@ -172,8 +172,9 @@ class Combiner:
                 continue
             candidates = [s for kind in dict.fromkeys(action.classes) for s in self._of_class.get(kind, ())]
             able = [s for s in candidates or self._metadata.subjects if self._able(s, action)]
+            at_home = [subject for subject in able if pattern in subject.patterns] or able
             of_class: dict[str, list[Subject]] = {}
-            for subject in rules.doers(action, able):
+            for subject in rules.doers(action, at_home):
                 of_class.setdefault(subject.subject_class, []).append(subject)
             for kind, subjects in of_class.items():
                 found.setdefault((action.lemma, kind), []).append((action, subjects))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from vmmetrics.mmpg.checks import SHORTEST, form, length, repeats, words
 from vmmetrics.mmpg.combine import Combination
 from vmmetrics.mmpg.inflection import article, ing_form, third_person
+from vmmetrics.mmpg.metadata import Action
 from vmmetrics.mmpg.realise_verbs import conform
 
 _MANNERS = {
@@ -110,7 +111,7 @@ def _parts(combination: Combination) -> _Parts:
     many = combination.quantity != "one"
     complement = action.complement
     finite = action.lemma if many else third_person(action.lemma)
-    following = conform(complement, "base") if many else complement
+    following = conform(complement, "base" if many else "third")
     doing = conform(complement, "ing")
     return _Parts(
         subject=combination.noun_phrase,
@@ -118,13 +119,18 @@ def _parts(combination: Combination) -> _Parts:
         doing="" if doing is None else f"{ing_form(action.lemma)} {doing}".strip(),
         be="are" if many else "is",
         place=place.phrase or f"in {article(place.name)} {place.name}",
-        ending=action.outcome.rstrip(".") if _ending_fits(combination) else "",
+        ending=_seen_at_last(action) if _ending_fits(combination) else "",
     )
+
+
+def _seen_at_last(action: Action) -> str:
+    """The outcome as a bare clause: what stands before a colon ("the jump succeeds:") says nothing to be seen."""
+    return action.outcome.rpartition(": ")[2].rstrip(".")
 
 
 def _ending_fits(combination: Combination) -> bool:
     """Whether what is to be seen at last speaks only of what was spoken of: the subject, or what it acts on."""
-    outcome = combination.action.outcome
+    outcome = _seen_at_last(combination.action)
     if not outcome or combination.quantity != "one" or _OF_A_PERSON.search(outcome):
         return False
     if "until" in combination.action.complement.split():  # it says so itself

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from vmmetrics.mmpg.inflection import ing_form, third_person
@@ -10,7 +11,7 @@ from vmmetrics.video.words import VERBS
 
 Form = Literal["third", "base", "ing"]
 
-_CHAINED = re.compile(r"(,|\b(?:and|then|or|as))( \w+ly)? (\w+s)\b(?= (\w+))?")
+_CHAINED = re.compile(r"(,|\b(?:and|then|or|as))( \w+ly)? (\w+)\b(?= (\w+))?")
 _OBJECTS = frozenset(
     {"it", "its", "a", "an", "the", "them", "their", "back", "off", "away", "down", "up", "out", "again", "both",
      "each", "one", "two", "three", "upright", "apart", "aside", "home", "free", "open", "shut", "still", "together"}
@@ -36,26 +37,39 @@ def base_of(third: str, certain: bool = False) -> str | None:
 
 
 def conform(complement: str, form: Form) -> str | None:
-    """The words after the verb, with the verbs that follow in them in another form; None where they cannot be told.
+    """The words after the verb, with the verbs that follow in them in the same form.
 
     Args:
         complement: As metadata have it, for a subject in the third person singular.
         form: What the first verb's form is.
 
+    Returns:
+        The words; None where it cannot be told whether one of them is a verb (never for the third person).
+
     >>> conform("to the fence and clears it", "ing"), conform("with forks and spoons", "base")
     ('to the fence and clearing it', None)
     """
-    if form == "third":
-        return complement
     unknown = False
 
     def change(found: re.Match[str]) -> str:
         nonlocal unknown
-        base = base_of(found[3], certain=found[4] in _OBJECTS)
-        if base is None or found[1] == "as":
-            unknown = True
+        link, adverb, word, following = found.groups()
+        base = _chained_base(word, following)
+        if base is None or link == "as":
+            unknown = unknown or word.endswith("s")
             return found[0]
-        return f"{found[1]}{found[2] or ''} {base if form == 'base' else ing_form(base)}"
+        return f"{link}{adverb or ''} {_FORMS[form](base)}"
 
     changed = _CHAINED.sub(change, complement)
-    return None if unknown else changed
+    return None if unknown and form != "third" else changed
+
+
+_FORMS: Mapping[Form, Callable[[str], str]] = {"third": third_person, "ing": ing_form, "base": lambda base: base}
+
+
+def _chained_base(word: str, following: str | None) -> str | None:
+    """Base form of a word that follows "and", where it is a verb in the third person or in its base form."""
+    certain = following in _OBJECTS
+    if certain and word in VERBS:  # "and turn away", where metadata forgot the s
+        return word
+    return base_of(word, certain) if word.endswith("s") else None
