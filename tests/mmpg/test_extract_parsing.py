@@ -42,6 +42,7 @@ def deeds(found: Found) -> list[tuple[str, str, tuple[str, ...]]]:
         ("Two men and a woman are dancing.", ["man", "woman"]),
         ("A drone shot of a river winding through a canyon", ["river"]),
         ("time lapse of flowers blooming", ["flower"]),
+        ("Close-up of a hummingbird hovering", ["hummingbird"]),
         ("There are several children playing soccer.", ["child"]),
         ("A couple of kids start running up the stairs.", ["kid"]),
         ("Create a video of a cat knocking a vase off the shelf", ["cat"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,10 +139,10 @@ class Lexicon:
             kind = BODIES[noun][0] if "human" in inner else BODIES[noun][1] if "animate" in inner else ""
             if kind in self.classes:
                 return self._with_patterns(Known(kind, source=f"lexicon: {members[0]}"))
-        if noun.split(" ")[-1] in BODY:
-            return Known(patterns=("biological motion",), source="lexicon: body part")
         if noun in self._subjects:
             return self._with_patterns(self._subjects[noun])
+        if noun in BODY:
+            return Known(patterns=("biological motion",), source="lexicon: body part")
         parts = noun.split(" ")
         for start in range(1, len(parts)):
             head = " ".join(parts[start:])
@@ -223,8 +223,9 @@ class Lexicon:
         return said.most_common(1)[0][0] if said else "in"
 
     def _with_patterns(self, known: Known) -> Known:
-        patterns = known.patterns or tuple(p for p in [self._patterns.of_class(known.subject_class)] if p)
-        return Known(known.subject_class, known.attributes, known.lacks, patterns, known.plural, known.source)
+        """With the pattern that class or attributes tell, before those it was used in."""
+        own = self.pattern(known)[0]
+        return replace(known, patterns=tuple(dict.fromkeys(name for name in (own, *known.patterns) if name)))
 
 
 class _PatternVotes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ PIECE = 128
 """Captions that go through the model at once."""
 
 _UNUSED = ("ner", "textcat", "senter", "entity_linker", "entity_ruler")
+_FRAME = re.compile(r"\bclose-up\b|\btime[ -]lapse\b", re.IGNORECASE)
+"""Words for a view that spaCy takes apart."""
 _BEFORE_PLACES = ("prep", "agent", "prt", "advmod", "conj")
 """How a preposition can be parsed that brings in a place."""
 _SHORT, _LEAST_CAPITALS = 3, 0.6
@@ -216,6 +219,7 @@ def _is_manner(adverb: Token) -> bool:
 
 def _as_sentence(text: str) -> str:
     """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
+    text = _FRAME.sub(lambda match: re.sub("[ -]", "", match[0]), text)
     words_in = [word for word in text.split() if word[:1].isalpha()]
     capitals = sum(word[0].isupper() for word in words_in)
     if len(words_in) <= _SHORT or capitals >= _LEAST_CAPITALS * len(words_in):
