@@ -143,6 +143,15 @@ def test_so_many_reviewers_must_have_decided() -> None:
     assert [e.index for e in applied.kept] == ["0001"] and [e.index for e in applied.undecided] == ["0002"]
 
 
+def test_half_a_pair_of_utf16_survives(tmp_path: Path) -> None:
+    """JSON can hold one, and UTF-8 cannot."""
+    (tmp_path / "list.json").write_text('[{"index": "0001", "prompt": "A dog \\ud800 runs."}]')
+    with DecisionFile(tmp_path / "d.jsonl") as file:
+        Review(read_entries(tmp_path / "list.json"), file, "anna").keep()
+    assert command(tmp_path, "--decisions", "d.jsonl", "--apply", "list.json", "--out", "o.json").returncode == 0
+    assert [e.prompt for e in read_entries(tmp_path / "o.json")] == ["A dog \ud800 runs."]
+
+
 def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "vmmetrics", "prompts", "review", *map(str, arguments)],

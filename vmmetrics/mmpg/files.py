@@ -48,7 +48,7 @@ def write_entries(path: Path, entries: Iterable[PromptEntry]) -> None:
     lines = [json.dumps(row_of(entry), ensure_ascii=False) for entry in entries]
     text = "[\n" + ",\n".join(lines) + "\n]\n" if path.suffix.lower() == ".json" else "".join(f"{x}\n" for x in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, text.encode())
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))  # half a pair of UTF-16 is an escape in JSON too
 
 
 def row_of(entry: PromptEntry) -> dict[str, Any]:
