@@ -207,7 +207,7 @@ def _tokens(usage: Any, name: str) -> int | None:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Seconds of a ``Retry-After`` (a number or a date), no more than we are willing to wait; None where it has none."""
+    """Seconds of a ``Retry-After`` (number or date), at most what we are willing to wait; None where it has none."""
     if header is None:
         return None
     try:
