@@ -1,0 +1,102 @@
+"""What a benchmark is to the harness; each is one module of :mod:`vmmetrics.understanding.benchmarks`.
+
+A module has a ``<name>.toml`` beside it with everything that is data: title, paper, licence, categories with their
+published counts, the prompt, the default frame policy, published reference rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.understanding.questions import Loaded, Question
+from vmmetrics.understanding.replies import Answered
+
+Scoring = Literal["vmmetrics", "upstream"]
+"""Ours, the released code's traps mended one by one; or the released code's, decision for decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What one question got.
+
+    Attributes:
+        question: Its key.
+        value: 1 or 0 for a right or wrong option, or a score in 0..1; None where it is not scored (hidden key).
+        chosen: Index of the option that was understood, or None.
+        answered: Whether an answer was understood.
+        parts: Other scores of it by name, each in 0..1 unless the benchmark says otherwise.
+        detail: What people want to see of how it came about (matched events, order, ...), ready for JSON.
+    """
+
+    question: str
+    value: float | None
+    chosen: int | None = None
+    answered: bool = True
+    parts: Mapping[str, float] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of a benchmark.
+
+    Attributes:
+        group: Grouping ("task"), or "all".
+        name: Value in it ("MR"), or "all".
+        measure: "accuracy", "answered_accuracy", "f1", ...
+        value: The number; None where it cannot be had, and then ``note`` says why.
+        low: Lower end of the 95 % interval, clustered by video; None where there is none.
+        high: Upper end.
+        n: Questions it is of.
+        clusters: Videos they are about.
+        answered: Share of them with an answer that was understood, 0..1.
+        chance: What guessing gives; None where that means nothing.
+        note: What must be known to read it.
+    """
+
+    group: str
+    name: str
+    measure: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    clusters: int = 0
+    answered: float | None = None
+    chance: float | None = None
+    note: str = ""
+
+
+class Benchmark(Protocol):
+    """Reads, asks and scores one benchmark."""
+
+    name: str
+    """As commands take it ("motionbench", "favor-mcq", "favor-caption", "tuna-mcq", "tuna-cap", "fpsbench", ...)."""
+    needs_judge: bool
+    """Whether scoring asks a language model (and :meth:`score` needs ``judge``)."""
+
+    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+        """Read the released files below ``data`` (a folder or the file itself).
+
+        Raises:
+            SetupError: Nothing of this benchmark is there; the text says what was looked for.
+        """
+        ...
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
+        """What is said to the model, without the frames: these are put before the last turn."""
+        ...
+
+    def score(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
+    ) -> list[Scored]:
+        """One entry per question, in their order. Pure, but for the judge of those that need one."""
+        ...
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
+        """The benchmark's table, in the order in which it is printed."""
+        ...
