@@ -99,4 +99,5 @@ def test_containment_is_at_least_jaccard(texts: list[list[str]], size: int) -> N
 
 
 def test_nothing_to_choose_from() -> None:
+    assert take_distinct([], {"n-grams": Measure(containment([], 5), 0.4)}) == []
     assert take_distinct([], {"cosine": Measure(cosine(np.zeros((0, 3), np.float32)), 0.9)}) == []

@@ -146,12 +146,16 @@ def containment(texts: Sequence[Sequence[str]], size: int) -> Compare:
 
 def _gram_sets(texts: Sequence[Sequence[str]], size: int) -> Any:
     """(N, G) sparse, 1 where a text has an n-gram."""
-    known: dict[tuple[str, ...], int] = {}
-    columns: list[int] = []
-    ends = [0]
-    for words in texts:
-        grams = {tuple(words[start : start + size]) for start in range(max(1, len(words) - size + 1))}
-        columns += sorted(known.setdefault(gram, len(known)) for gram in grams)
-        ends.append(len(columns))
-    ones = np.ones(len(columns), np.float32)
-    return csr_array((ones, np.array(columns), np.array(ends)), shape=(len(texts), max(1, len(known))))
+    known: dict[str | None, int] = {None: 0}  # None fills up texts of fewer words than n
+    filled = [[*words, *[None] * (size - len(words))] for words in texts]
+    ids = np.array([known.setdefault(word, len(known)) for words in filled for word in words], np.int64)
+    owner = np.repeat(np.arange(len(texts)), np.array([len(words) for words in filled], np.int64))
+    first = np.flatnonzero(owner[size - 1 :] == owner[: owner.size - size + 1])
+    gram = ids[first]
+    for further in range(1, size):  # numbered anew at each length, so that number x vocabulary stays below 2^63
+        gram = np.unique(gram * len(known) + ids[first + further], return_inverse=True)[1].astype(np.int64)
+    shape = (len(texts), int(gram.max(initial=0)) + 1)
+    sets = csr_array((np.ones(gram.size, np.float32), (owner[first], gram)), shape=shape)
+    sets.sum_duplicates()
+    sets.data[:] = 1
+    return sets
