@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import multiprocessing
@@ -12,12 +13,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.files import write_entries
@@ -26,6 +29,7 @@ from vmmetrics.mmpg.review_lines import LineReview
 from vmmetrics.mmpg.reviewing import Review
 
 ROOT = Path(__file__).parents[2]
+ANNA = ("--reviewer", "anna", "--decisions", "d.jsonl")
 
 
 def entries(count: int) -> list[PromptEntry]:
@@ -295,17 +299,29 @@ def test_kill_in_the_middle_loses_nothing_that_was_written(tmp_path: Path) -> No
 
 
 def command(tmp_path: Path, text: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "vmmetrics", "prompts", "review", *map(str, arguments)],
-        input=text, capture_output=True, text=True, cwd=tmp_path, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    """The command in this process, with lines from a pipe."""
+    told, said, code = io.StringIO(), io.StringIO(), 0
+    with (
+        contextlib.chdir(tmp_path),
+        contextlib.redirect_stdout(told),
+        contextlib.redirect_stderr(said),
+        mock.patch("sys.stdin", io.StringIO(text)),
+    ):
+        try:
+            main(["prompts", "review", *map(str, arguments)])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return subprocess.CompletedProcess([], code, told.getvalue(), said.getvalue())
 
 
 def test_lines_from_a_pipe_do_everything(tmp_path: Path) -> None:
     write_entries(tmp_path / "list.json", entries(8))
     script = "keep\ne  A wheel\tturns. \nd 3 too dark\ns\nundo\n/ number 7\nk\ng 8\ndrop boring stuff\non\n?\nq\nkeep\n"
-    done = command(tmp_path, script, "list.json", "--reviewer", "anna", "--decisions", "d.jsonl")
+    done = subprocess.run(
+        [sys.executable, "-m", "vmmetrics", "prompts", "review", "list.json", *ANNA],
+        input=script, capture_output=True, text=True, cwd=tmp_path, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = lines(tmp_path / "d.jsonl")
     assert [line["decision"] for line in told] == ["keep", "edit", "drop", "skip", "undo", "keep", "drop"]
@@ -323,7 +339,7 @@ def test_lines_from_a_pipe_do_everything(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_line_that_cannot_be_done_stops_a_script(tmp_path: Path, script: str, says: str) -> None:
     write_entries(tmp_path / "list.json", entries(2))
-    done = command(tmp_path, script, "list.json", "--reviewer", "anna", "--decisions", "d.jsonl")
+    done = command(tmp_path, script, "list.json", *ANNA)
     assert done.returncode == 2 and says in done.stderr
     assert not (tmp_path / "d.jsonl").exists() or len(lines(tmp_path / "d.jsonl")) == min(2, script.count("keep"))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vmmetrics.cli.main import main
 from vmmetrics.mmpg.agreement import measure_agreement
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.files import read_entries, write_entries
@@ -21,7 +22,6 @@ from vmmetrics.mmpg.review_apply import Rule, apply_decisions
 from vmmetrics.mmpg.review_decisions import Decision, DecisionFile, key_of
 from vmmetrics.mmpg.reviewing import Review
 
-ROOT = Path(__file__).parents[2]
 LETTERS = {"k": "keep", "e": "edit", "f": "edit", "d": "drop"}
 
 
@@ -153,10 +153,14 @@ def test_half_a_pair_of_utf16_survives(tmp_path: Path) -> None:
 
 
 def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "vmmetrics", "prompts", "review", *map(str, arguments)],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60,
-    )  # fmt: skip
+    """The command in this process."""
+    told, said, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.chdir(folder), contextlib.redirect_stdout(told), contextlib.redirect_stderr(said):
+        try:
+            main(["prompts", "review", *map(str, arguments)])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return subprocess.CompletedProcess([], code, told.getvalue(), said.getvalue())
 
 
 def test_a_third_person_settles_what_two_differ_on(tmp_path: Path) -> None:
