@@ -247,7 +247,8 @@ def _completed(document: Any) -> str:
             return ""
         if not _is_participle(token):
             continue
-        if before.pos_ in ("NOUN", "PROPN", "ADV") and before.text != "-":
+        rare = before.pos_ == "ADJ" and token.tag_ == "NN"  # a noun the model does not know
+        if (before.pos_ in ("NOUN", "PROPN", "ADV") or rare) and before.text != "-":
             verb = "are" if before.tag_ in _PLURAL else "is"
             return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
     return ""
@@ -267,7 +268,11 @@ def _is_participle(token: Token) -> bool:
         return False
     if token.tag_ == "VBG":
         return True
-    return bool(token.dep_ == "ROOT" and token.nbor(-1).dep_ == "compound" and token.nbor(-1).tag_ in _PLURAL)
+    before = token.nbor(-1)
+    if token.tag_ != "NN" or before.dep_ not in ("compound", "amod") or token.lower_ in words.NOUNS_IN_ING:
+        return False
+    counted = any(child.lower_ in ("a", "an") or child.dep_ == "nummod" for child in token.children)
+    return bool(counted or (token.dep_ == "ROOT" and before.tag_ in _PLURAL))
 
 
 _PLURAL = ("NNS", "NNPS")

@@ -189,6 +189,15 @@ ADJECTIVES_IN_ING = words_of(
 )
 """Read as adjectives before a noun; "a winding road" does not move."""
 
+NOUNS_IN_ING = words_of(
+    "building painting drawing ceiling string king ring spring wing thing lightning clothing morning evening wedding "
+    "railing sling swing crossing clearing opening landing meeting greeting gathering ending beginning earring "
+    "stocking duckling gosling seedling sapling pudding dumpling icing lining coating carving setting training "
+    "parking housing awning siding flooring bowling boxing wrestling blessing being herring viking sibling filling "
+    "ping topping dressing engraving etching recording offering bearing tubing piping plumbing scaffolding wiring"
+)
+"""Nouns for things, which no missing verb makes a participle of."""
+
 MODIFIER_NOUNS = words_of(
     "orange red blue green white black grey gray brown yellow pink purple golden gold silver turquoise crimson "
     "scarlet beige teal amber chestnut cream ivory wood metal steel glass plastic stone rubber cotton leather brick "
