@@ -1,3 +1,3 @@
-"""Motion understanding: whether a video language model can see motion, by four public benchmarks and a suite of ours."""
+"""Motion understanding: whether a video language model can see motion, by four public benchmarks and our suite."""
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Question:
         path: The video file; None where it is not there (the question is then counted, not asked).
         start: Where in the file the clip begins, seconds; None is its beginning.
         end: Where it ends, seconds; None is its end.
-        reference: What scoring needs beyond the right option: annotations, fields of the released file under their names.
+        reference: What scoring needs beyond the right option: annotations, fields of the released file by their names.
     """
 
     id: str

@@ -32,7 +32,7 @@ class Answered:
         question: Its key.
         text: What the model said, whole.
         shown: The frames it was shown; None where that is not known (recorded answers) or there were none to show.
-        error: Why there is no answer (unreadable video, refusal, endpoint gone), or None. Such a question is unanswered.
+        error: Why there is no answer (unreadable video, refusal, endpoint gone), or None; it is then unanswered.
         usage: Input and output tokens and cost, as far as known.
         seconds: Time it took.
     """
