@@ -55,12 +55,13 @@ def test_the_cost_stays_under_its_bound_and_more_money_goes_on(run):
     assert code == 0 and len(script.requests) == 20 > paid  # nothing was asked twice
 
 
-def test_the_cost_is_asked_about(run, monkeypatch):
+def test_the_cost_is_asked_about(run, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
     address, script = run.address(honest)
     with pytest.raises(SystemExit) as stop:
         main(["prompts", "generate", "--metadata", "metadata", "--out", "asked", "--url", address, "--model", "m"])
-    assert stop.value.code != 0
+    assert stop.value.code == 130
+    assert "nothing was sent; --yes" in capsys.readouterr().err
     assert script.requests == []
 
 

@@ -130,7 +130,13 @@ def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messa
     if not todo:
         return True
     messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}", markup=False, highlight=False)
-    return yes or typer.confirm("Go on?", err=True)
+    try:
+        if yes or typer.confirm("Go on?", err=True):
+            return True
+    except typer.Abort:  # there is nobody to ask
+        messages.print()
+    messages.print("nothing was sent; --yes goes on without asking", markup=False)
+    return False
 
 
 def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, messages: Console) -> int:
