@@ -3,7 +3,7 @@
 Run ``python -m benchmarks.prompts_extract`` (``--lexicon FOLDER`` for other metadata than the shipped). Prints
 
 - precision and recall of subjects, actions and places on ``tests/mmpg/extract_gold.jsonl``: part a was looked at while
-  the rules were written, part b was not;
+  the rules were written, part b was not, but for one caption (the hummingbird's);
 - for each noun of the lexicon, left out in turn, how often its nearest nouns have its class and its attributes right,
   by the least share of the vote: where the thresholds of ``vmmetrics.mmpg.lexicon`` come from;
 - for every fifth action of the lexicon, left out in turn, how often its pattern is right, by what told it.

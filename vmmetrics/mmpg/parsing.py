@@ -101,6 +101,7 @@ class CaptionParser:
     ) -> None:
         self._model, self.versions = _load(model)
         self._nouns = NounReader({*nouns, *places})
+        self._movers = frozenset(nouns)
         self._verbs = frozenset(verbs) - frozenset(nouns)
         self._places = PlaceReader(self._nouns, places, nouns)
 
@@ -118,7 +119,7 @@ class CaptionParser:
     def _documents(self, captions: list[str]) -> list[Any]:
         """Parse, and once more what a small model reads better as a whole sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
-        again = {place: text for place, text in enumerate(map(_completed, documents)) if text}
+        again = {place: text for place, text in enumerate(_completed(d, self._movers) for d in documents) if text}
         for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
             documents[place] = document
         return documents
@@ -227,7 +228,7 @@ def _as_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _completed(document: Any) -> str:
+def _completed(document: Any, movers: Collection[str]) -> str:
     """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
 
     Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
@@ -245,13 +246,20 @@ def _completed(document: Any) -> str:
         before = token.nbor(-1)
         if token.tag_ in _FINITE:
             return ""
-        if not _is_participle(token):
+        if not _is_participle(token) and not (before.tag_ == "JJ" and before.lower_ in movers and _looks_so(token)):
             continue
-        rare = before.pos_ == "ADJ" and token.tag_ == "NN"  # a noun the model does not know
+        rare = before.pos_ == "ADJ" and (
+            token.tag_ == "NN" or before.lower_ in movers
+        )  # a noun the model does not know
         if (before.pos_ in ("NOUN", "PROPN", "ADV") or rare) and before.text != "-":
             verb = "are" if before.tag_ in _PLURAL else "is"
             return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
     return ""
+
+
+def _looks_so(token: Token) -> bool:
+    """Whether a word has the form of a participle and stands before its object: "a hummingbird drinking nectar"."""
+    return bool(token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod"))
 
 
 def _disagrees(token: Token, before: Token) -> bool:
