@@ -161,6 +161,27 @@ def test_grounds_in_the_words_must_be_there(complement, place, suits):
     assert rules.suits(Action("roll", complement), harbour) is suits
 
 
+@pytest.mark.parametrize(
+    ("noun", "place", "met"),
+    [
+        ("gull", Place("night sky", affords=("open sky", "dark")), True),
+        ("fencer", Place("night sky", affords=("open sky", "dark")), False),
+        ("thundercloud", Place("night sky", affords=("open sky", "dark")), True),
+        ("fencer", Place("pool", affords=("underwater", "water")), False),
+        ("pony", Place("parlour", "", "indoor", ("home", "floor")), False),
+        ("pony", Place("circus", "", "indoor", ("stage", "floor")), True),
+        ("hatchback", Place("bowling alley", "", "indoor", ("floor", "track")), False),
+        ("hatchback", Place("plant", "", "indoor", ("factory", "floor")), True),
+        ("tram", Place("lane", affords=("road", "street")), False),
+        ("ferry", Place("lane", affords=("road", "street")), False),
+    ],
+)
+def test_where_nobody_is_met(noun, place, met):
+    subject = next(s for s in sample.SUBJECTS if s.noun == noun)
+    known = next(c for c in sample.CLASSES if c.name == subject.subject_class)
+    assert rules.can_be_there(subject, known, place) is met
+
+
 def test_most_of_what_is_needed_must_be_there():
     action = Action("roll", needs=("floor", "table", "stage"))
     offers = {("floor",): False, ("floor", "table"): True, ("ground",): False}

@@ -35,6 +35,12 @@ _NOT_DEEP = frozenset({"mud", "farm", "street", "home", "kitchen", "laboratory"}
 _WAYS = frozenset(
     {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "rails"}
 )
+_NO_GROUND = frozenset({"air", "open sky", "dark", "wind", "rain"})
+_BORNE_UP = frozenset({"flies", "gas", "celestial"})
+_BORNE_UP_KINDS = frozenset(
+    {"aircraft", "rocket", "drone", "balloon", "kite or parachute", "firework", "lightning", "rain", "snow", "hail",
+     "seed or leaf", "dust or sand", "group of lights", "fleet", "projectile", "ball", "ice or frost", "sunlight"}
+)  # fmt: skip
 _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 _WAYS_INDOORS = frozenset({"road", "street", "factory", "workshop"})
 
@@ -69,6 +75,8 @@ def can_be_there(subject: Subject, known: SubjectClass | None, place: Place) -> 
     affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
     if kind in _ON_RAILS or kind in _AFLOAT:
         return bool(affords & ({"rails"} if kind in _ON_RAILS else {"water"}))
+    if affords and affords <= _NO_GROUND and not (attributes & _BORNE_UP or kind in _BORNE_UP_KINDS):
+        return False
     if kind in _ALOFT:
         return not indoor and bool(affords & {"air", "open sky"})
     if attributes >= {"wheeled", "powered"}:
