@@ -207,7 +207,7 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
             entry, reason = (dropped or noted)[0]
             figure = "" if reason.figure is None else f" ({reason.figure:g}, limit {reason.limit:g})"
             example = f"{entry.index}: {shortened(clean(reason.why), 100)}{figure}"
-            counts = (len({e.index for e, _ in some}) for some in (dropped, noted))
+            counts = (len({id(e) for e, _ in some}) for some in (dropped, noted))
             shown.add_row(Text(name), *(str(number) for number in counts), Text(example))
     if shown.row_count:
         output.print(shown)

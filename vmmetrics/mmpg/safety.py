@@ -52,7 +52,7 @@ def find_unsafe(text: str) -> list[Finding]:
     found = [
         *(Finding(kind, match[0], True) for kind, words in _NEVER.items() for match in words.finditer(masked)),
         *(Finding("hate", "a slur", True) for token in tokens if _is_slur(token)),
-        *_violence(tokens),
+        *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
         *(Finding(kind, match[0], False) for kind, words in _LOOK.items() for match in words.finditer(masked)),
     ]
     if any(finding.kind == "sexual" for finding in found) and _MINORS.intersection(tokens):
@@ -60,15 +60,18 @@ def find_unsafe(text: str) -> list[Finding]:
     return sorted(dict.fromkeys(found), key=lambda finding: not finding.certain)
 
 
-def _violence(tokens: list[str]) -> Iterator[Finding]:
-    playing = not _SPORT.isdisjoint(tokens)
+def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
     armed = any(_WEAPON.fullmatch(token) for token in tokens)
     for place, token in enumerate(tokens):
         rest = tokens[place + 1 :]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
             yield Finding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
-            if token != form or (particle and rest[:1] != [particle]) or (particle == "at" and not armed):
+            if (
+                token != form
+                or (particle and rest[:1] != [particle])
+                or ((token, particle) in _NEED_ARMS and not armed)
+            ):
                 continue
             words = _object_of(rest[bool(particle) :])
             victim = next((word for word in reversed(words) if not word.endswith("ly")), "")
@@ -137,16 +140,20 @@ _HELD_TO = re.compile(
     r"\b(?:knife|dagger|machete|gun|pistol|rifle|razor) (?:to|at|against|into|through) (?:[\w']+ ){0,2}?"
     r"(?:throat|neck|head|temple|face|back|stomach)\b"
 )
+_NEED_ARMS = _forms(lexicon.ARMED, grave=True)
+_TOYS = _compiled(lexicon.TOYS)
 _VERBS = {
     **_forms(lexicon.ROUGH, grave=False),
     **_forms(lexicon.GRAVE, grave=True),
-    **_forms(lexicon.ARMED, grave=True),
+    **_NEED_ARMS,
 }
 _SUFFERED = {**_participles(lexicon.ROUGH, grave=False), **_participles(lexicon.GRAVE, grave=True)}
 _TO_ONESELF = frozenset(form for verb in lexicon.TO_ONESELF for form in verb_forms(verb))
 _PLAYED = frozenset(form for verb in lexicon.PLAYED for form in verb_forms(verb))
 _ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
-_BENEFIT = frozenset(("a", "an", "some", "another", "two", "free", "loose"))
+_BENEFIT = frozenset((
+    "a", "an", "some", "another", "two", "free", "loose", "upside", "out", "into", "through", "over", "off", "up", "onto",
+))  # fmt: skip
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
 _PERSONS = _with_plurals(lexicon.PERSONS)
 _VICTIMS = _PERSONS | _with_plurals(lexicon.ANIMALS)
