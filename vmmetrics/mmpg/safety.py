@@ -152,7 +152,8 @@ _TO_ONESELF = frozenset(form for verb in lexicon.TO_ONESELF for form in verb_for
 _PLAYED = frozenset(form for verb in lexicon.PLAYED for form in verb_forms(verb))
 _ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
 _BENEFIT = frozenset((
-    "a", "an", "some", "another", "two", "free", "loose", "upside", "out", "into", "through", "over", "off", "up", "onto",
+    "a", "an", "some", "another", "two", "free", "loose", "upside", "out", "into", "through", "over", "off", "up",
+    "onto",
 ))  # fmt: skip
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
 _PERSONS = _with_plurals(lexicon.PERSONS)

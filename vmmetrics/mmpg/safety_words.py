@@ -72,7 +72,8 @@ NEVER: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "violence": (r"(?:is|are|was|were|being) (?:[\w-]+ )?hanged",),
     "terror and massacre": (
-        r"terroris(?:ts?|m)", r"hostages?", r"massacr\w*", r"(?:mass|school) shoot\w*", r"(?:car|suicide|pipe|nail) bomb\w*",
+        r"terroris(?:ts?|m)", r"hostages?", r"massacr\w*", r"(?:mass|school) shoot\w*",
+        r"(?:car|suicide|pipe|nail) bomb\w*",
         r"(?:firing|death) squads?", r"executioners?", r"torture chambers?",
     ),
     "drugs": (
@@ -134,11 +135,10 @@ MINORS: Final = (
 )  # fmt: skip
 SPORT: Final = (
     "basketball", "football", "soccer", "ball", "puck", "hoop", "goal", "goalkeeper", "goalie", "ring", "boxer",
-    "boxing",
-    "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring", "taekwondo",
-    "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait", "cameraman", "tripod", "film",
-    "video",
-    "camera", "photographer", "paintball", "arcade", "tag", "hockey", "lacrosse", "water-polo", "padded",
+    "boxing", "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring",
+    "taekwondo", "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait",
+    "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag", "hockey",
+    "lacrosse", "water-polo", "padded",
 )  # fmt: skip
 """Company in which people are shot at, hit or tackled in sport, play or pictures."""
 
