@@ -116,8 +116,9 @@ def test_near_duplicate_of_a_dropped_one_comes_up_again(served) -> None:
 )  # fmt: skip
 def test_without_a_usable_answer_it_stays_undecided(served, step: Callable[[], Any], why: str) -> None:
     client, _ = served(step())
-    ((outcome, told),) = outcomes(client, PROMPTS[0])
-    assert outcome == "undecided" and why in told
+    (decision,) = filter_entries(entries(PROMPTS[0]), judge=Judge(client))
+    assert decision.outcome == "undecided" and why in decision.reasons[0].why
+    assert decision.again == ("no answer in" in decision.reasons[0].why)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,10 @@ def test_command_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         assert "4 to be judged: 4 requests" in declined.output and "at most" in declined.output
         first = CliRunner().invoke(app, [*arguments, "--yes"])
         assert first.exit_code == 3, first.output
-        assert "3 kept, 0 dropped, 1 undecided" in first.output and "1 undecided, in neither" in first.output
+        assert (
+            "3 kept, 0 dropped, 1 undecided" in first.output
+            and "the same command asks again about 1 of them" in first.output
+        )
         lines = [json.loads(line) for line in (tmp_path / "kept.decisions.jsonl").read_text().splitlines()]
         assert [line["decision"] for line in lines] == ["kept", "kept", "undecided", "kept"]
         assert "500" in lines[2]["reasons"][0]["why"]

@@ -112,7 +112,9 @@ def filter_prompts(
     messages.print(f"written: {out}, {path}", markup=False, highlight=False, soft_wrap=True)
     undecided = sum(decision.outcome == "undecided" for decision in found)
     if undecided:
-        messages.print(f"{undecided} undecided, in neither; the same command asks again about them", markup=False)
+        again = sum(decision.again for decision in found)
+        told = f"{undecided} undecided and not kept, see {path}; the same command asks again about {again} of them"
+        messages.print(told, markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_FAILURES)
 
 

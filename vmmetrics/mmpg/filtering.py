@@ -102,6 +102,7 @@ class Decision:
         notes: What a person should look at, and the verdict that kept it.
         words: Of the prompt.
         ease: Its reading ease.
+        again: Whether it is undecided because the model could not be reached, so that asking again may help.
     """
 
     outcome: Outcome
@@ -109,6 +110,7 @@ class Decision:
     notes: tuple[Reason, ...]
     words: int
     ease: float
+    again: bool = False
 
 
 def filter_entries(
@@ -257,7 +259,9 @@ class _Filter:
             else:
                 reasons = [told]
                 outcome = "dropped" if verdict.decision == "drop" else "undecided"
-        return Decision(outcome, tuple(reasons), tuple(notes), len(words(entry.prompt)), reading_ease(entry.prompt))
+        again = outcome == "undecided" and verdict is not None and verdict.kind == "unreachable"
+        ease = reading_ease(entry.prompt)
+        return Decision(outcome, tuple(reasons), tuple(notes), len(words(entry.prompt)), ease, again)
 
 
 def _faults_of(entry: PromptEntry, settings: FilterSettings) -> list[Reason]:
