@@ -116,6 +116,16 @@ def test_broken_json_is_named(tmp_path: Path, text: str) -> None:
         texts(write(tmp_path / "a.json", text))
 
 
+def test_a_row_without_captions_is_empty_once_others_have_some(tmp_path: Path) -> None:
+    rows = [{"caption": "a dog"}, {"id": 3}, {"caption": "a cat"}]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    assert texts(write(tmp_path / "a.jsonl", lines)) == ["a dog", "", "a cat"]
+    assert texts(write(tmp_path / "a.json", json.dumps(rows))) == ["a dog", "", "a cat"]
+    assert texts(write(tmp_path / "b.jsonl", lines), "caption") == ["a dog", "", "a cat"]
+    with pytest.raises(SetupError, match="--column; there are id"):
+        texts(write(tmp_path / "c.json", json.dumps(rows[1:])))
+
+
 def test_a_broken_line_is_named_by_its_number(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="line 2"):
         texts(write(tmp_path / "a.jsonl", '"a dog"\n{"caption": \n'))

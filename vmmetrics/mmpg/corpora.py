@@ -35,6 +35,10 @@ _WORDS_OF_A_NAME = 3
 """A lone column whose heading is longer has no heading: its first line is a caption."""
 
 
+class _NoColumnError(SetupError):
+    """A row has no captions that can be found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file of a corpus.
@@ -168,7 +172,7 @@ def _find(names: Sequence[str], column: str | None, path: Path) -> str | None:
     by_name = {name.strip().casefold(): name for name in reversed(names)}
     if column is not None:
         if column.strip().casefold() not in by_name:
-            raise SetupError(f"{path} has no column {column!r} but {_shown(names)}")
+            raise _NoColumnError(f"{path} has no column {column!r} but {_shown(names)}")
         return by_name[column.strip().casefold()]
     return next((by_name[name] for name in COLUMNS if name in by_name), None)
 
@@ -176,7 +180,7 @@ def _find(names: Sequence[str], column: str | None, path: Path) -> str | None:
 def _need(names: Sequence[str], column: str | None, path: Path) -> str:
     found = _find(names, column, path)
     if found is None:
-        raise SetupError(f"{path}: which column has the captions? Name it with --column; there are {_shown(names)}")
+        raise _NoColumnError(f"{path}: which column has the captions? Name it with --column; there are {_shown(names)}")
     return found
 
 
@@ -206,14 +210,30 @@ def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | No
 
 
 def _of_lines(text: IO[str], path: Path, column: str | None) -> Iterator[str]:
+    return _of_rows(_lines(text, path), column, path)
+
+
+def _lines(text: IO[str], path: Path) -> Iterator[Any]:
     for number, line in enumerate(text, start=1):
-        if not line.strip():
-            continue
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
+
+
+def _of_rows(rows: Iterable[Any], column: str | None, path: Path) -> Iterator[str]:
+    """Captions of rows; a row without any is an empty one where a row before it had some."""
+    known = False
+    for row in rows:
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
-        yield from _of_value(value, column, path)
+            captions = list(_of_value(row, column, path))
+        except _NoColumnError:
+            if not known:
+                raise
+            captions = [""]
+        known = known or isinstance(row, Mapping)
+        yield from captions
 
 
 def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterator[str]:
@@ -221,8 +241,7 @@ def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterat
     head = text.read(_CHUNK)
     try:
         if head.lstrip().startswith("["):
-            for value in _array(head, text):
-                yield from _of_value(value, column, path)
+            yield from _of_rows(_array(head, text), column, path)
             return
         if size > LARGEST_OBJECT:
             raise SetupError(f"{path}: one JSON object of more than {LARGEST_OBJECT // 2**20} MiB; make it JSON Lines")
@@ -267,8 +286,7 @@ def _of_value(value: Any, column: str | None, path: Path) -> Iterator[str]:
     if isinstance(value, str):
         yield value.strip()
     elif isinstance(value, list):
-        for part in value:
-            yield from _of_value(part, column, path)
+        yield from _of_rows(value, column, path)
     elif isinstance(value, Mapping):
         yield from _of_mapping(value, column, path)
     else:

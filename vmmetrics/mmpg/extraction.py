@@ -112,12 +112,13 @@ def extract(
     """
     chosen = settings or ExtractSettings()
     if out is not None:
-        _refuse_foreign(out)
+        _prepare(out)
     sources = find_sources(paths)
     lists = [source for source in sources if is_place_list(source.path)]
     corpus = Corpus([source for source in sources if source not in lists], chosen.column)
     embed, embedding = _embedding(chosen.infer)
-    known = Lexicon(read_metadata(lexicon), embed)
+    data = read_metadata(lexicon)
+    known = Lexicon(data, embed)
     categories = [item for source in lists for item in read_place_list(source.path)]
     cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
     versions: dict[str, str] = {}
@@ -140,7 +141,10 @@ def extract(
         "found": counts,
         "parser": versions,
         "embedding": embedding,
-        "lexicon": "shipped" if lexicon is None else str(lexicon),
+        "lexicon": {
+            "folder": "shipped" if lexicon is None else str(lexicon),
+            **{name: len(getattr(data, name)) for name in _TABLES},
+        },
     }
     if out is not None:
         for name in _TABLES:
@@ -150,12 +154,16 @@ def extract(
     return Extraction(metadata, record)
 
 
-def _refuse_foreign(out: Path) -> None:
-    """Metadata somebody wrote by hand is not overwritten."""
+def _prepare(out: Path) -> None:
+    """Make the folder before the work; metadata somebody wrote by hand is not overwritten."""
     if out.exists() and not out.is_dir():
         raise SetupError(f"{out} is no folder")
     if (out / RECORD).is_file():
         return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(f"Cannot write to {out}: {error.strerror or error}") from error
     there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
     if there:
         raise SetupError(f"{out} holds {', '.join(there)} that no extraction wrote; choose another folder")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -53,12 +54,12 @@ def parse_in_processes(
         except BrokenProcessPool as error:
             raise SetupError("A process that parsed was killed; use fewer --jobs") from error
         finally:
-            for future in waiting:
-                future.cancel()
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _start(model: str | None, nouns: Collection[str], places: Collection[str], verbs: Collection[str]) -> None:
     global _parser
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads stops these
     _parser = CaptionParser(model, nouns, places, verbs)
 
 
