@@ -40,9 +40,9 @@ has 0.6 of the weight is right three times in four, and an attribute seven times
 would have a class, less than half of them the right one."""
 
 LEAST_PATTERN_SHARE = 0.9
-"""Of what is known of a class, the share that must show one pattern before all of the class is taken to show it: by
-leaving out each action of the library's in turn, right for 0.96 of 333, where at 0.8 it is 0.87 of 415. Attributes, asked
-after that, are right for half of the library's actions: those are spread evenly over the patterns on purpose."""
+"""Of what is known of a class, the share that must show one pattern before all of the class is taken to show it. With
+each of 1,473 actions left out in turn the class tells 333 of them, 0.96 rightly; at a share of 0.8 it tells 415, 0.87
+rightly. Attributes, asked after that, are right for half: the library's actions are spread evenly over the patterns."""
 
 LEAST_PATTERN_VOTES = 3
 """Subjects and actions of a class that must show the pattern: one or two may be the exception."""
