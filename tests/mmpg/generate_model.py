@@ -13,6 +13,7 @@ import pytest
 from vmmetrics.cli.main import main
 from vmmetrics.endpoint import wire
 from vmmetrics.mmpg.files import write_metadata
+from vmmetrics.mmpg.inflection import ing_form
 from vmmetrics.mmpg.writing_instructions import REQUIREMENTS, REVIEWER, WRITER
 
 TESTS = Path(__file__).parents[1]
@@ -52,7 +53,8 @@ def model(body: dict[str, Any], **changed: Any) -> dict[str, Any]:
             f"Somewhere at the {fields['place']['enum'][0]}, number {n} of the {noun} kind begins to {lemma} in one go"
         )
         tags = {"subjects": "one", "interaction": "none", "speed": "fast", "amplitude": "large", "skeleton": "none"}
-        free = {"prompt": f"{text}{moved}.", "subject": f"the {noun}", "action": f"to {lemma}", "outcome": "it is done"}
+        free = {"prompt": f"{text}{moved}.", "subject": f"the {noun}", "outcome": "it is done"}
+        free["action"] = f"{ing_form(lemma)} there"
         written.append(given | free | {"tags": tags | {"camera": camera, "seconds": 3}} | changed)
     return {"plausible": True, "why": "", "candidates": written}
 

@@ -67,6 +67,24 @@ def test_what_only_looks_like_a_fault(prompt):
     assert faults(replace(GOOD, prompt=prompt)) == []
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"subject": "a grey pony"}, "'a grey pony' is not of 'horse'"),
+        ({"action": "jumps a wall"}, "is not a phrase of 'jumping'"),
+        ({"action": "leaping a wall"}, "is not a phrase of 'jumping'"),
+        ({"action": ""}, "is not a phrase of 'jumping'"),
+    ],
+)
+def test_fields_must_agree_with_each_other(changed, said):
+    (found,) = faults(replace(GOOD, **changed))
+    assert said in found
+
+
+def test_an_action_may_have_two_verbs():
+    assert faults(replace(GOOD, action="gathering itself, jumping a wall and landing")) == []
+
+
 def test_a_camera_motion_that_is_asked_for_must_be_in_the_words():
     pan = replace(GOOD, tags=Tags(camera="pan"))
     assert faults(pan) == ["the camera motion that was asked for is not in the words: pan"]

@@ -77,6 +77,13 @@ def test_no_combination_twice_and_the_same_for_the_same_seed():
     assert [c.key for c in Combiner(sample.metadata(), seed=1)] != [c.key for c in ALL]
 
 
+def test_metadata_that_say_the_same_twice_give_nothing_twice():
+    twice = Metadata(sample.CLASSES, sample.SUBJECTS * 2, sample.PLACES * 2, sample.ACTIONS * 2)
+    drawn = list(Combiner(twice))
+    assert len({c.key for c in drawn}) == len(drawn)
+    assert [c.number for c in drawn] == list(range(len(drawn)))
+
+
 def test_patterns_take_turns_and_new_categories_come_first():
     patterns = {a.pattern for a in sample.ACTIONS}
     assert {c.pattern for c in ALL[: len(patterns)]} == patterns

@@ -10,6 +10,7 @@ import pytest
 from vmmetrics.mmpg.checks import faults
 from vmmetrics.mmpg.combine import ASKED_CAMERAS, Combination, Combiner
 from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.inflection import ing_form
 from vmmetrics.mmpg.metadata import Action, Place, Subject
 from vmmetrics.mmpg.realise import realise
 from vmmetrics.mmpg.realise_verbs import base_of, conform
@@ -34,7 +35,7 @@ def entry(text: str, combination: Combination) -> PromptEntry:
         combination.noun_phrase,
         combination.subject.noun,
         combination.place.name,
-        "",
+        f"{ing_form(combination.action.lemma)} there",
         combination.pattern,
         combination.action.lemma,
         tags=combination.tags,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from vmmetrics.mmpg.entry import PromptEntry
-from vmmetrics.mmpg.inflection import article, plural, verb_forms
+from vmmetrics.mmpg.inflection import article, ing_form, plural, verb_forms
 
 SHORTEST, LONGEST = 12, 35
 """Words of a prompt (MMPG's bounds)."""
@@ -157,6 +157,20 @@ def verb_kept(text: str, lemma: str) -> str | None:
     return None if _any_of(verb_forms(lemma), text) else f"the action is not named: {lemma!r}"
 
 
+def fields_agree(entry: PromptEntry) -> str | None:
+    """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb."""
+    if entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
+        return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
+    done = words(entry.action.lower())
+    if entry.action_lemma and not (done and done[0].endswith("ing") and any(f in done for f in _ings(entry))):
+        return f"the action {entry.action!r} is not a phrase of {ing_form(entry.action_lemma)!r}"
+    return None
+
+
+def _ings(entry: PromptEntry) -> list[str]:
+    return [form for form in verb_forms(entry.action_lemma) if form.endswith("ing")]
+
+
 def _own_plural(entry: PromptEntry) -> str:
     """The plural that the entry's subject phrase has ("two young pizzaioli"), where it begins as the noun does."""
     head = entry.subject.rpartition(" ")[2].lower()
@@ -185,6 +199,7 @@ CHECKS: Mapping[str, Check] = {
     "noun": lambda entry: (
         noun_kept(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
     ),
+    "fields": fields_agree,
     "verb": lambda entry: verb_kept(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
 }
 """Every check of an entry by its name; noun and verb only where the entry says them."""

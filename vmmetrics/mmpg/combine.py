@@ -154,15 +154,17 @@ class Combiner:
         draw = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
         queues = {p: draw.sample(found, len(found)) for p, found in self._categories.items() if found}
         sources = {pattern: self._pattern(found, draw) for pattern, found in queues.items()}
-        number = 0
+        keys: set[str] = set()
         while sources:
             for pattern in list(sources):
                 drawn = next(sources[pattern], None)
                 if drawn is None:
                     del sources[pattern]
                     continue
-                yield self._combination(number, pattern, *drawn, draw)
-                number += 1
+                combination = self._combination(len(keys), pattern, *drawn, draw)
+                if combination.key not in keys:  # metadata may have the same twice
+                    keys.add(combination.key)
+                    yield combination
 
     def _categories_of(self, pattern: str) -> list[_Category]:
         """Every (lemma, class) of a pattern in which somebody can do something somewhere."""

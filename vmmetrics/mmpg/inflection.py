@@ -52,19 +52,19 @@ forget/forgot/forgotten freeze/froze/frozen get/got/got give/gave/given go/went/
 grow/grew/grown hang/hung/hung have/had/had hear/heard/heard hide/hid/hidden hit/hit/hit hold/held/held
 input/input/input keep/kept/kept kneel/knelt/knelt knit/knitted/knitted know/knew/known lay/laid/laid lead/led/led
 leap/leapt/leapt leave/left/left lend/lent/lent let/let/let lie/lay/lain light/lit/lit lose/lost/lost make/made/made
-meet/met/met offset/offset/offset outrun/outran/outrun overtake/overtook/overtaken pay/paid/paid put/put/put
-read/read/read rebuild/rebuilt/rebuilt rerun/reran/rerun reset/reset/reset ride/rode/ridden ring/rang/rung
-rise/rose/risen run/ran/run saw/sawed/sawn say/said/said see/saw/seen seek/sought/sought sell/sold/sold
-send/sent/sent set/set/set sew/sewed/sewn shake/shook/shaken shear/sheared/shorn shed/shed/shed shine/shone/shone
-shoot/shot/shot show/showed/shown shrink/shrank/shrunk shut/shut/shut sing/sang/sung sink/sank/sunk sit/sat/sat
-slay/slew/slain sleep/slept/slept slide/slid/slid sling/slung/slung slink/slunk/slunk slit/slit/slit sow/sowed/sown
-speak/spoke/spoken speed/sped/sped spin/spun/spun spit/spat/spat split/split/split spread/spread/spread
-spring/sprang/sprung stand/stood/stood steal/stole/stolen stick/stuck/stuck sting/stung/stung stride/strode/stridden
-strike/struck/struck string/strung/strung strive/strove/striven sweep/swept/swept swell/swelled/swollen
-swim/swam/swum swing/swung/swung take/took/taken teach/taught/taught tear/tore/torn tell/told/told
-think/thought/thought throw/threw/thrown thrust/thrust/thrust tread/trod/trodden understand/understood/understood
-undo/undid/undone unwind/unwound/unwound upset/upset/upset wake/woke/woken wear/wore/worn weave/wove/woven
-weep/wept/wept win/won/won wind/wound/wound wring/wrung/wrung write/wrote/written
+meet/met/met offset/offset/offset outrun/outran/outrun overrun/overran/overrun overtake/overtook/overtaken
+pay/paid/paid put/put/put read/read/read rebuild/rebuilt/rebuilt rerun/reran/rerun reset/reset/reset
+ride/rode/ridden ring/rang/rung rise/rose/risen run/ran/run saw/sawed/sawn say/said/said see/saw/seen
+seek/sought/sought sell/sold/sold send/sent/sent set/set/set sew/sewed/sewn shake/shook/shaken shear/sheared/shorn
+shed/shed/shed shine/shone/shone shoot/shot/shot show/showed/shown shrink/shrank/shrunk shut/shut/shut
+sing/sang/sung sink/sank/sunk sit/sat/sat slay/slew/slain sleep/slept/slept slide/slid/slid sling/slung/slung
+slink/slunk/slunk slit/slit/slit sow/sowed/sown speak/spoke/spoken speed/sped/sped spin/spun/spun spit/spat/spat
+split/split/split spread/spread/spread spring/sprang/sprung stand/stood/stood steal/stole/stolen stick/stuck/stuck
+sting/stung/stung stride/strode/stridden strike/struck/struck string/strung/strung strive/strove/striven
+sweep/swept/swept swell/swelled/swollen swim/swam/swum swing/swung/swung take/took/taken teach/taught/taught
+tear/tore/torn tell/told/told think/thought/thought throw/threw/thrown thrust/thrust/thrust tread/trod/trodden
+understand/understood/understood undo/undid/undone unwind/unwound/unwound upset/upset/upset wake/woke/woken
+wear/wore/worn weave/wove/woven weep/wept/wept win/won/won wind/wound/wound wring/wrung/wrung write/wrote/written
 """
 """Base, past and participle."""
 _IRREGULAR: Mapping[str, tuple[str, str]] = {
@@ -77,9 +77,10 @@ _ING: Mapping[str, str] = {
 }  # fmt: skip
 _DOUBLING = _words(
     "abut admit allot backflip begin commit compel concur confer control defer deter dispel emit equip excel expel "
-    "forget format handicap impel incur infer input kidnap occur offset omit outfit outrun outwit overlap patrol "
-    "permit prefer propel rappel rebel rebut recur refer refit regret remit repel rerun reset sidestep submit "
-    "transfer transmit unclip unfit unpin unplug unwrap unzip upset worship zigzag"
+    "forget format handicap impel incur infer input kidnap leapfrog occur offset omit outfit outrun outwit overlap "
+    "overrun patrol permit prefer propel rappel rebel rebut recur refer refit regret remit repel rerun reset sidestep "
+    "submit transfer transmit unclip unclog unfit unknot unpeg unpin unplug unsnap unstrap unwrap unzip upset worship "
+    "zigzag"
 )
 """Verbs of several syllables that double their last consonant: the stress lies on the last, or they are said as if."""
 _NOT_DOUBLED_L = _words("parallel appeal conceal congeal peel reveal")

@@ -33,6 +33,10 @@ You may add a fitting detail (a colour, a surface, an obstacle) and bend the giv
 If no honest sentence can make the combination plausible (this subject cannot do it, or not at that place), say so: \
 set "plausible" to false, give the reason in "why", and leave the list of candidates empty.
 
+Beside each prompt, "subject" repeats the moving noun phrase of your sentence with its article or number, "action" \
+says what it does in a phrase that begins with the -ing form of the verb, and "outcome" says in a short clause what \
+must be visible at the end.
+
 The tags describe the prompt as you wrote it: how many subjects move; whether they touch nothing, an object or \
 another subject; the speed on screen; whether the motion stays in place (small), takes part of the picture (medium) \
 or much of it (large); whose joints are plainly visible; and the seconds the shot needs until the motion has visibly \
