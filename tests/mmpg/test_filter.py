@@ -65,8 +65,10 @@ def test_each_check_drops_what_it_is_for(text: str, check: str) -> None:
 
 
 def test_subject_and_verb_are_asked_for_where_they_are_known() -> None:
-    assert dropped_for(GOOD[0], subject_noun="heron", action_lemma="spear") == set()
-    assert dropped_for(GOOD[0], subject_noun="goose", action_lemma="swim") == {"noun", "verb"}
+    heron = {"subject": "a grey heron", "subject_noun": "heron", "action": "spearing a fish", "action_lemma": "spear"}
+    goose = {"subject": "a goose", "subject_noun": "goose", "action": "swimming away", "action_lemma": "swim"}
+    assert dropped_for(GOOD[0], **heron) == set()
+    assert dropped_for(GOOD[0], **goose) == {"noun", "verb"}
 
 
 def test_every_reason_is_told_with_its_figure() -> None:

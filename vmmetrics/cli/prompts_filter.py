@@ -69,11 +69,9 @@ def filter_prompts(
     asks only for those it has not. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_entries, write_entries
-    from vmmetrics.mmpg.filtering import decision_line, filter_entries
+    from vmmetrics.mmpg.files import read_entries
+    from vmmetrics.mmpg.filtering import filter_entries
     from vmmetrics.mmpg.verdicts import Judge
-    from vmmetrics.run.directory import write_json
-    from vmmetrics.run.journal import encode
     from vmmetrics.shipped import shipped_list
 
     if (url is None) != (model is None):
@@ -88,11 +86,9 @@ def filter_prompts(
     entries = read_entries(prompts)
     others = [(name, entry) for name in against or () for entry in read_entries(name)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
+    client = _client(out, url, model, tokens, per_minute, prices, key_env, max_cost) if url and model else None
     with stoppable(), _Verdicts(messages, yes) as progress:
-        judge = client = None
-        if url is not None and model is not None:
-            client = _client(out, url, model, tokens, per_minute, prices, key_env, max_cost)
-            judge = Judge(client, progress, threads)
+        judge = None if client is None else Judge(client, progress, threads)
         try:
             found = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
         except KeyboardInterrupt:
@@ -100,14 +96,8 @@ def filter_prompts(
             messages.print("stopped; replies are kept, the same command goes on", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None
     pairs = list(zip(entries, found, strict=True))
-    try:
-        write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
-        _write_lines(path, [encode(decision_line(entry, decision)) for entry, decision in pairs])
-        if json_file is not None:
-            about = {"list": prompts, "against": against or [], "embedding": identity}
-            write_json(json_file, _summary(found, settings, about, client))
-    except OSError as error:
-        raise typer.BadParameter(f"{error.filename or out}: cannot be written: {error.strerror or error}") from error
+    about = {"list": prompts, "against": against or [], "embedding": identity}
+    _write(pairs, out, path, json_file, _summary(found, settings, about, client))
     _print(pairs, client, output)
     messages.print(f"written: {out}, {path}", markup=False, highlight=False, soft_wrap=True)
     undecided = sum(decision.outcome == "undecided" for decision in found)
@@ -167,11 +157,26 @@ def _client(
     return Client(settings, out.with_suffix(".replies"), max_cost)
 
 
-def _write_lines(path: Path, lines: Sequence[bytes]) -> None:
-    from vmmetrics.run.directory import write_atomically
+def _write(
+    pairs: Sequence[tuple[PromptEntry, Decision]],
+    out: Path,
+    decisions: Path,
+    json_file: Path | None,
+    told: dict[str, Any],
+) -> None:
+    from vmmetrics.mmpg.files import write_entries
+    from vmmetrics.mmpg.filtering import decision_line
+    from vmmetrics.run.directory import write_atomically, write_json
+    from vmmetrics.run.journal import encode
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, b"".join(lines))
+    try:
+        write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
+        decisions.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(decisions, b"".join(encode(decision_line(entry, decision)) for entry, decision in pairs))
+        if json_file is not None:
+            write_json(json_file, told)
+    except OSError as error:
+        raise typer.BadParameter(f"{error.filename or out}: cannot be written: {error.strerror or error}") from error
 
 
 def _counts(found: Sequence[Decision]) -> dict[str, int]:
