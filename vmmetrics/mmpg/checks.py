@@ -158,11 +158,11 @@ def verb_kept(text: str, lemma: str) -> str | None:
 
 
 def fields_agree(entry: PromptEntry) -> str | None:
-    """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb."""
-    if entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
+    """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb. Where known."""
+    if entry.subject and entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
         return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
     done = words(entry.action.lower())
-    if entry.action_lemma and not (done and done[0].endswith("ing") and any(f in done for f in _ings(entry))):
+    if entry.action_lemma and done and not (done[0].endswith("ing") and any(f in done for f in _ings(entry))):
         return f"the action {entry.action!r} is not a phrase of {ing_form(entry.action_lemma)!r}"
     return None
 
