@@ -4,6 +4,8 @@ Run ``python -m benchmarks.prompts_extract`` (``--lexicon FOLDER`` for other met
 
 - precision and recall of subjects, actions and places on ``tests/mmpg/extract_gold.jsonl``: part a was looked at while
   the rules were written, part b was not, but for one caption (the hummingbird's);
+- recall of the subject and the action that the library names of each of its prompts, which are long and choose rare
+  verbs;
 - for each noun of the lexicon, left out in turn, how often its nearest nouns have its class and its attributes right,
   by the least share of the vote: where the thresholds of ``vmmetrics.mmpg.lexicon`` come from;
 - for every fifth action of the lexicon, left out in turn, how often its pattern is right, by what told it.
@@ -18,10 +20,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vmmetrics.mmpg.files import read_metadata
+from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.files import read_entries, read_metadata, resolve_list
 from vmmetrics.mmpg.lexicon import Known, Lexicon, Vote
 from vmmetrics.mmpg.metadata import Metadata
 from vmmetrics.mmpg.parsing import CaptionParser
+from vmmetrics.mmpg.parsing_nouns import NounPhrase
 from vmmetrics.text.embedding import embed, embedding_installed
 
 GOLD = Path(__file__).resolve().parents[1] / "tests" / "mmpg" / "extract_gold.jsonl"
@@ -48,6 +52,21 @@ def measure_gold(lexicon: Lexicon) -> None:
     for (part, kind), n in sorted(counts.items()):
         precision, recall = n["right"] / n["found"], n["right"] / n["wanted"]
         print(f"  part {part}  {kind:8}  precision {precision:.2f}  recall {recall:.2f}  of {n['wanted']}")
+
+
+def measure_prompts(lexicon: Lexicon, entries: Sequence[PromptEntry]) -> None:
+    parser = CaptionParser(None, lexicon.nouns, lexicon.places, lexicon.verbs)
+    nouns = actions = 0
+    for entry, found in zip(entries, parser.parse([entry.prompt for entry in entries]), strict=True):
+        names = {" ".join(words[start:]) for words in map(_words, found.subjects) for start in range(len(words))}
+        nouns += entry.subject_noun.lower() in names
+        actions += entry.action_lemma in {deed.lemma for deed in found.deeds}
+    total = len(entries)
+    print(f"{total} prompts: subject found in {nouns / total:.2f}, action in {actions / total:.2f}")
+
+
+def _words(phrase: NounPhrase) -> list[str]:
+    return [*phrase.modifiers, *phrase.noun.split(" ")]
 
 
 def measure_nouns(lexicon: Lexicon, metadata: Metadata) -> None:
@@ -96,9 +115,14 @@ def measure_patterns(metadata: Metadata) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--lexicon", type=Path, help="folder of metadata; default: the shipped")
-    metadata = read_metadata(parser.parse_args().lexicon)
+    parser.add_argument("--prompts", help="list with subject and action of each; default: the shipped library")
+    options = parser.parse_args()
+    metadata = read_metadata(options.lexicon)
     lexicon = Lexicon(metadata, embed if embedding_installed() else None)
     measure_gold(lexicon)
+    prompts = resolve_list(options.prompts or "library")
+    if prompts.is_file():
+        measure_prompts(lexicon, [entry for entry in read_entries(prompts) if entry.action_lemma])
     if embedding_installed():
         measure_nouns(lexicon, metadata)
     measure_patterns(metadata)

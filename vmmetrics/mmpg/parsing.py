@@ -119,7 +119,11 @@ class CaptionParser:
     def _documents(self, captions: list[str]) -> list[Any]:
         """Parse, and once more what a small model reads better as a whole sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
-        again = {place: text for place, text in enumerate(_completed(d, self._movers) for d in documents) if text}
+        again = {
+            place: text
+            for place, text in enumerate(_completed(d, self._movers, self._verbs) for d in documents)
+            if text
+        }
         for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
             documents[place] = document
         return documents
@@ -228,7 +232,7 @@ def _as_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _completed(document: Any, movers: Collection[str]) -> str:
+def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -> str:
     """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
 
     Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
@@ -238,7 +242,7 @@ def _completed(document: Any, movers: Collection[str]) -> str:
     for token in document[1:]:
         before = token.nbor(-1)
         compound = before.dep_ == "compound" and before.head.i == token.i
-        if token.tag_ in _PLURAL and compound and _disagrees(token, before):
+        if token.tag_ in _PLURAL and compound and (_disagrees(token, before) or _is_known_verb(token, verbs)):
             return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
     if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
         return ""
@@ -260,6 +264,22 @@ def _completed(document: Any, movers: Collection[str]) -> str:
 def _looks_so(token: Token) -> bool:
     """Whether a word has the form of a participle and stands before its object: "a hummingbird drinking nectar"."""
     return bool(token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod"))
+
+
+def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
+    """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
+    if (
+        lemma_of(token) not in verbs
+        or token.i + 1 == len(token.doc)
+        or token.nbor().pos_ not in ("ADP", "ADV", "DET", "PRON", "ADJ")
+    ):
+        return False
+    for way in (-1, 1):
+        other = token
+        while 0 < other.i < len(token.doc) - 1 and not (other := other.nbor(way)).is_punct:
+            if other.tag_ in _FINITE:
+                return False
+    return True
 
 
 def _disagrees(token: Token, before: Token) -> bool:
