@@ -21,11 +21,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from vmmetrics.mmpg.entry import PromptEntry
-from vmmetrics.mmpg.files import read_entries, read_metadata, resolve_list
+from vmmetrics.mmpg.files import read_entries, read_metadata
 from vmmetrics.mmpg.lexicon import Known, Lexicon, Vote
 from vmmetrics.mmpg.metadata import Metadata
 from vmmetrics.mmpg.parsing import CaptionParser
 from vmmetrics.mmpg.parsing_nouns import NounPhrase
+from vmmetrics.shipped import shipped_list
 from vmmetrics.text.embedding import embed, embedding_installed
 
 GOLD = Path(__file__).resolve().parents[1] / "tests" / "mmpg" / "extract_gold.jsonl"
@@ -120,7 +121,7 @@ def main() -> None:
     metadata = read_metadata(options.lexicon)
     lexicon = Lexicon(metadata, embed if embedding_installed() else None)
     measure_gold(lexicon)
-    prompts = resolve_list(options.prompts or "library")
+    prompts = shipped_list(options.prompts or "library")
     if prompts.is_file():
         measure_prompts(lexicon, [entry for entry in read_entries(prompts) if entry.action_lemma])
     if embedding_installed():
