@@ -223,9 +223,7 @@ def test_an_endpoint_that_knows_little(served, server):
     assert len(script.requests) == before + 1  # it remembers
 
 
-@pytest.mark.parametrize(
-    ("status", "said"), [(401, "VMMETRICS_ENDPOINT_KEY"), (404, "404"), (302, "302"), (400, "400")]
-)
+@pytest.mark.parametrize(("status", "said"), [(401, "VMMETRICS_ENDPOINT_KEY"), (404, "404"), (302, "302")])
 def test_what_cannot_pass_stops_everything(served, server, status, said):
     elsewhere, robbed = served(server.completion(GOOD), cache="other")
     headers = {"Location": f"{elsewhere.settings.url}/chat/completions"}
@@ -235,6 +233,35 @@ def test_what_cannot_pass_stops_everything(served, server, status, said):
     assert "sk-never" not in str(caught.value)
     assert len(script.requests) <= 3  # nothing new is begun after the first
     assert robbed.requests == []
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_request_that_is_not_taken_is_no_reason_to_stop(served, server, status):
+    def answer(body):
+        return (
+            (status, {}, b"context is too long") if "3" in body["messages"][1]["content"] else server.completion(GOOD)
+        )
+
+    client, script = served(answer=answer)
+    found = dict(client.ask_all([question(str(n)) for n in range(8)], threads=2))
+    assert {n for n, a in found.items() if a.kind == "answered"} == set("0124567")
+    assert found["3"].kind == "unusable" and f"status {status}: context is too long" in found["3"].why
+    assert len(script.requests) == 8
+
+
+def test_requests_that_are_never_taken_are(served):
+    client, script = served((400, {}, b"no such model"))
+    with pytest.raises(SetupError, match="no such model"):
+        list(client.ask_all([question(str(n)) for n in range(100)], threads=2))
+    assert GIVE_UP <= len(script.requests) <= GIVE_UP + 2
+
+
+@pytest.mark.parametrize("said", [b'{"error": {"code": "content_filter"}}', b"Azure's content management policy"])
+def test_a_filter_that_refuses_by_its_status(served, said):
+    client, script = served((400, {}, said))
+    assert client.ask(question()).kind == "refused"
+    assert client.ask(question()).kind == "refused"
+    assert len(script.requests) == 1
 
 
 def test_several_at_once_and_in_any_order(served, server):

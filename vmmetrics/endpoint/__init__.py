@@ -36,7 +36,7 @@ from vmmetrics.endpoint.asking import AGAIN, ASKED, Answer, converse, read_answe
 from vmmetrics.endpoint.cache import ReplyCache, default_folder, key_of
 from vmmetrics.endpoint.client import GIVE_UP, THREADS, Client, Question
 from vmmetrics.endpoint.cost import Estimate, Ledger, estimate, estimated_tokens
-from vmmetrics.endpoint.messages import CostLimitError, NoAnswerError, Reply, Turn
+from vmmetrics.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Reply, Turn
 from vmmetrics.endpoint.pace import Pace
 from vmmetrics.endpoint.reading import objects_in, read_object, refuses
 from vmmetrics.endpoint.settings import KEY_VARIABLE, EndpointSettings
@@ -46,7 +46,7 @@ from vmmetrics.endpoint.wire import Endpoint
 __all__ = [
     "AGAIN", "ASKED", "GIVE_UP", "KEY_VARIABLE", "THREADS",
     "Answer", "Client", "CostLimitError", "Endpoint", "EndpointSettings", "Estimate", "Ledger", "NoAnswerError", "Pace",
-    "Question", "Reply", "ReplyCache", "Turn",
+    "Question", "RejectedError", "Reply", "ReplyCache", "Turn",
     "converse", "default_folder", "estimate", "estimated_tokens", "in_words", "key_of", "objects_in", "problem",
     "read_answer", "read_object", "refuses",
 ]  # fmt: skip

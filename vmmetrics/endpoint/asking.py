@@ -24,8 +24,9 @@ class Answer:
 
     Attributes:
         value: The JSON object, of the shape that was asked for; None unless ``kind`` is "answered".
-        kind: "answered"; "refused" by the model or a filter before it; "unusable" however often asked; "unreachable":
-            no reply could be had, another time it might.
+        kind: "answered"; "refused" by the model or a filter before it; "unusable" however often asked, or a
+            request that the endpoint does not take (too long); "unreachable": no reply could be had, another time it
+            might.
         why: What was wrong, where anything was.
         text: The last reply, word by word.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,14 +13,14 @@ from typing import Any, Generic, TypeVar
 from vmmetrics.endpoint.asking import Answer, converse, read_answer
 from vmmetrics.endpoint.cache import ReplyCache, default_folder, key_of
 from vmmetrics.endpoint.cost import Estimate, Ledger, estimate
-from vmmetrics.endpoint.messages import NoAnswerError, Reply, Turn
+from vmmetrics.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn
 from vmmetrics.endpoint.settings import EndpointSettings
 from vmmetrics.endpoint.wire import FIRST_PAUSE, Endpoint
 
 THREADS = 4
 """Questions in the air at once: hosted endpoints allow at least this, and a local one batches them."""
 GIVE_UP = 8
-"""Questions in a row without any reply after which the endpoint counts as gone: each was tried half a minute."""
+"""Questions in a row without any reply after which the endpoint counts as gone: each was tried for half a minute."""
 
 Check = Callable[[dict[str, Any]], str | None]
 T = TypeVar("T")
@@ -86,7 +87,7 @@ class Client:
 
         Raises:
             NoAnswerError: It is the :data:`GIVE_UP`-th in a row that could not be reached.
-            SetupError: The endpoint does not take such requests, or not from us.
+            SetupError: The endpoint takes no requests, or not from us, or not the :data:`GIVE_UP`-th in a row.
             CostLimitError: The next request could go over the bound.
         """
 
@@ -96,6 +97,11 @@ class Client:
 
         try:
             reply = converse(lambda turns: self._reply(turns, question), question.turns, fault)
+        except RejectedError as error:
+            self._silent += 1
+            if self._silent >= GIVE_UP:  # it is not this one question
+                raise
+            return Answer(None, "unusable", str(error))
         except NoAnswerError as error:
             self._silent += 1
             if self._silent >= GIVE_UP:
@@ -117,8 +123,9 @@ class Client:
         Raises:
             VMMetricsError: As :meth:`ask`; answers that were on their way are yielded before.
         """
-        for question, answer in self.work_through(self.ask, questions, threads):
-            yield question.about, answer
+        with closing(self.work_through(self.ask, questions, threads)) as answers:
+            for question, answer in answers:
+                yield question.about, answer
 
     def work_through(
         self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS

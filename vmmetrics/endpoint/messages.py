@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vmmetrics.errors import VMMetricsError
+from vmmetrics.errors import SetupError, VMMetricsError
 
 
 class NoAnswerError(VMMetricsError):
     """No answer could be had; another time it might."""
+
+
+class RejectedError(SetupError):
+    """The endpoint does not take this request (status 400, 413, 422); it may take others."""
 
 
 class CostLimitError(VMMetricsError):

@@ -11,9 +11,9 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from threading import Event
-from typing import Any, NoReturn
+from typing import Any
 
-from vmmetrics.endpoint.messages import NoAnswerError, Reply, Turn
+from vmmetrics.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn
 from vmmetrics.endpoint.pace import Pace
 from vmmetrics.endpoint.settings import EndpointSettings
 from vmmetrics.errors import SetupError
@@ -34,6 +34,10 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 }
 """What not every endpoint knows, and the words by which one complains of it. It is then asked without schema (the words
 of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
+REJECTING = frozenset({400, 413, 422})
+"""Statuses that are about this one request: too long, a picture too many, an option that is not known."""
+FILTERED = ("content_filter", "content_policy", "content management policy")
+"""Words of hosted endpoints that refuse a request by status 400, before any model sees it."""
 LARGEST = 4_000_000
 """Bytes of a reply that are read; an answer has hundreds or thousands."""
 
@@ -91,7 +95,8 @@ class Endpoint:
 
         Raises:
             NoAnswerError: No answer after :data:`TRIES` requests.
-            SetupError: The endpoint does not take such requests, or not from us.
+            RejectedError: The endpoint does not take this request.
+            SetupError: It takes none, or not from us.
         """
         body = self._body(turns, shape)
         given = {"seed": seed, "temperature": temperature}
@@ -125,7 +130,7 @@ class Endpoint:
             with self._opener.open(request, timeout=self.settings.timeout) as response:
                 data = response.read(LARGEST)
         except urllib.error.HTTPError as error:
-            self._refused(error, sent)
+            return self._failed(error, sent)
         except (OSError, http.client.HTTPException) as error:  # no connection, cut off, too slow
             raise _PassingError(f"{type(error).__name__}: {error}") from error
         return _reply(data)
@@ -151,8 +156,8 @@ class Endpoint:
             known["max_completion_tokens"] = body["max_tokens"]
         return known
 
-    def _refused(self, error: urllib.error.HTTPError, sent: Mapping[str, Any]) -> NoReturn:
-        """Say what an error status means."""
+    def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any]) -> Reply:
+        """Raise what an error status means; a filter's is a refusal."""
         with error:
             try:
                 said = error.read(2000).decode("utf-8", "replace")
@@ -164,11 +169,14 @@ class Endpoint:
             raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
         # of what this request had in it: another thread may have learned the same since
         unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in said.lower() for w in words)}
-        if error.code in (400, 422) and unknown:
+        if error.code in REJECTING and any(word in said.lower() for word in FILTERED):
+            return Reply("", refused=True)
+        if error.code in REJECTING and unknown:
             self._unknown |= unknown
             raise _PassingError(f"status {error.code}: {said}")
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
-        raise SetupError(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
+        kind = RejectedError if error.code in REJECTING else SetupError
+        raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
 
 
 def _message(turn: Turn) -> dict[str, Any]:
