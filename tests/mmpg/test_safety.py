@@ -72,6 +72,7 @@ A corpse flower opens its frill.
 A crew shoots a woman on a horse with a camera on a crane.
 A butcher hangs a string of sausages in the window.
 Rapids toss a grape crate past a heroine in a canoe from Sussex.
+A porter hangs two coats hiding them behind a door.
 A horse kicks up dust as two men lean on the fence.
 A rocket lifts off and a bird crosses the frame.
 """.strip().splitlines()
@@ -87,6 +88,7 @@ HARMFUL = {
     "A robber aims a pistol at the cashier and holds a gun to her head.": "violence",
     "A lorry runs over a pedestrian on the crossing.": "violence",
     "A teenager hangs himself from a beam.": "self-harm",
+    "A raider stabs him and leaves.": "violence",
     "Soldiers fire at civilians from a roof.": "violence",
     "A swordsman decapitates a prisoner.": "violence",
     "A prisoner is hanged at dawn.": "violence",

@@ -74,7 +74,7 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
             ):
                 continue
             words = _object_of(rest[bool(particle) :])
-            victim = next((word for word in reversed(words) if not word.endswith("ly")), "")
+            victim = _head_of(words)
             if victim in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield Finding(VIOLENCE, shown, grave and victim in _PERSONS)
@@ -94,6 +94,12 @@ def _object_of(rest: list[str]) -> list[str]:
             break
         words.append(token)
     return words
+
+
+def _head_of(words: list[str]) -> str:
+    """The noun an object is about, its last word but for adverbs; a pronoun only where it stands alone."""
+    head = next((word for word in reversed(words) if not word.endswith("ly")), "")
+    return head if head not in _PRONOUNS or words[0] == head else ""
 
 
 def _sufferer(before: list[str]) -> str:
@@ -151,6 +157,7 @@ _SUFFERED = {**_participles(lexicon.ROUGH, grave=False), **_participles(lexicon.
 _TO_ONESELF = frozenset(form for verb in lexicon.TO_ONESELF for form in verb_forms(verb))
 _PLAYED = frozenset(form for verb in lexicon.PLAYED for form in verb_forms(verb))
 _ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
+_PRONOUNS = frozenset(("him", "them", "someone", "somebody"))
 _BENEFIT = frozenset((
     "a", "an", "some", "another", "two", "free", "loose", "upside", "out", "into", "through", "over", "off", "up",
     "onto",
