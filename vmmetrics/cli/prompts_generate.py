@@ -60,10 +60,7 @@ def generate(
     from vmmetrics.mmpg.files import read_metadata
     from vmmetrics.mmpg.generation import GenerationSettings, Plan
 
-    if (url is None) != (model is None):
-        raise typer.BadParameter("--url and --model go together")
-    if url is None and (prices is not None or max_cost is not None):
-        raise typer.BadParameter("prices and a bound on the cost need --url and --model")
+    _check_usage(url, model, prices is not None or max_cost is not None)
     output, messages = open_consoles()
     try:
         settings = GenerationSettings(count, candidates, seed, _patterns(pattern), camera_share, temperature)
@@ -85,6 +82,13 @@ def generate(
     if unreached:
         messages.print(f"{unreached} combinations got no reply; the same command tries them again", markup=False)
         raise typer.Exit(EXIT_FAILURES)
+
+
+def _check_usage(url: str | None, model: str | None, priced: bool) -> None:
+    if (url is None) != (model is None):
+        raise typer.BadParameter("--url and --model go together")
+    if url is None and priced:
+        raise typer.BadParameter("prices and a bound on the cost need --url and --model")
 
 
 def _patterns(names: list[str] | None) -> tuple[str, ...]:
