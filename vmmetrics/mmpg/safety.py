@@ -67,23 +67,28 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
             yield Finding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
-            if (
-                token != form
-                or (particle and rest[:1] != [particle])
-                or ((token, particle) in _NEED_ARMS and not armed)
-            ):
+            if token != form:
                 continue
-            words = _object_of(rest[bool(particle) :])
-            victim = _head_of(words)
-            if victim in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
+            words = _object_of(_behind(rest, particle, armed, (token, particle) in _NEED_ARMS))
+            if _head_of(words) in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
                 shown = " ".join([token, *([particle] if particle else []), *words])
-                yield Finding(VIOLENCE, shown, grave and victim in _PERSONS)
+                yield Finding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
             subject = _sufferer(tokens[:place])
             if subject in _VICTIMS:
                 yield Finding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
     for match in _HELD_TO.finditer(" ".join(tokens)):
         yield Finding(VIOLENCE, match[0], True)
+
+
+def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> list[str]:
+    """What follows a verb and its particle, which may be apart where a weapon stands between: "shoots a gun at him"."""
+    if not particle:
+        return rest
+    near = rest[:_LONGEST_AIM] if armed and particle == "at" else rest[:1]
+    if particle not in near or (needs_arms and not armed):
+        return []
+    return rest[near.index(particle) + 1 :]
 
 
 def _object_of(rest: list[str]) -> list[str]:
@@ -175,5 +180,7 @@ _BREAKS = frozenset((
     "then", "that", "who", "which", "is", "are",
 ))  # fmt: skip
 """What ends a verb's object."""
+_LONGEST_AIM = 5
+"""Words from a verb to its "at" with a weapon between."""
 _LONGEST_PHRASE = 6
 """Words of an object: article, number, three adjectives, noun."""

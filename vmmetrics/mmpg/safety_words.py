@@ -70,7 +70,10 @@ NEVER: Final[Mapping[str, tuple[str, ...]]] = {
         r"ethnic cleansing",
         r"genocid\w*", r"lynch(?:es|ed|ing|ings|mob)?", r"hitler", r"racial slurs?", r"blackface",
     ),
-    "violence": (r"(?:is|are|was|were|being) (?:[\w-]+ )?hanged",),
+    "violence": (
+        r"(?:m[ae]n|wom[ae]n|child(?:ren)?|people|person) (?:is|are|was|were) set (?:on fire|alight|ablaze)",
+        r"throats? (?:is |was )?(?:cut|slit|slashed)", r"(?:is|are|was|were|being) (?:[\w-]+ )?hanged",
+    ),
     "terror and massacre": (
         r"terroris(?:ts?|m)", r"hostages?", r"massacr\w*", r"(?:mass|school) shoot\w*",
         r"(?:car|suicide|pipe|nail) bomb\w*",
@@ -137,8 +140,8 @@ SPORT: Final = (
     "basketball", "football", "soccer", "ball", "puck", "hoop", "goal", "goalkeeper", "goalie", "ring", "boxer",
     "boxing", "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring",
     "taekwondo", "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait",
-    "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag", "hockey",
-    "lacrosse", "water-polo", "padded",
+    "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag",
+    "tennis", "badminton", "chess", "race", "hockey", "lacrosse", "water-polo", "padded",
 )  # fmt: skip
 """Company in which people are shot at, hit or tackled in sport, play or pictures."""
 
