@@ -56,6 +56,7 @@ class Figure:
         answered: Share of them with an answer that was understood, 0..1.
         chance: What guessing gives; None where that means nothing.
         note: What must be known to read it.
+        error: Standard error, clustered by video, computed without resampling: a check on the interval.
     """
 
     group: str
@@ -69,10 +70,30 @@ class Figure:
     answered: float | None = None
     chance: float | None = None
     note: str = ""
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A published row, shown beside ours.
+
+    Attributes:
+        model: Of which model.
+        source: Where it was published.
+        figures: (measure, group, name) to value, named and scaled as our figures are.
+    """
+
+    model: str
+    source: str
+    figures: Mapping[tuple[str, str, str], float]
 
 
 class Benchmark(Protocol):
-    """Reads, asks and scores one benchmark."""
+    """Reads, asks and scores one benchmark.
+
+    A benchmark may also have ``references``, a sequence of :class:`Reference`, and ``policy``, the frame policy it is
+    asked under if no other is wanted (``"8 uniform"``); or both in its data file, see :mod:`.benchmarks`.
+    """
 
     name: str
     """As commands take it ("motionbench", "favor-mcq", "favor-caption", "tuna-mcq", "tuna-cap", "fpsbench", ...)."""
