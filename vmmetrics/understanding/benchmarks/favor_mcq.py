@@ -1,0 +1,168 @@
+"""FAVOR-Bench's questions with options: six tasks about motion, from the third and the first person's view.
+
+``protocol="upstream"``: options listed as texts, the released runner's judgement by substring, and its fixed
+denominators (a partial run counts the rest as wrong). Ours: lettered options, an answer read once and compared once,
+denominators counted, each perspective by itself. Tu et al., "FAVOR-Bench", 2025.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.favor.choosing import chosen_option, upstream_judge
+from vmmetrics.understanding.favor.reading import (
+    EGO,
+    THIRD,
+    VideoFiles,
+    each_question,
+    find_file,
+    options_of,
+    perspective_of,
+    read_rows,
+    sha256_of,
+)
+from vmmetrics.understanding.questions import LETTERS, Loaded, Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.statistics import accuracy_figures
+
+_DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["mcq"]
+
+
+class FavorMcq:
+    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+
+    name = "favor-mcq"
+    needs_judge = False
+
+    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+        """Read the released list or its flat twin.
+
+        Raises:
+            SetupError: There is no such file, or it cannot be read.
+        """
+        path = find_file(data, _DATA["files"], "questions")
+        problems: Counter[str] = Counter()
+        files = VideoFiles(videos or (data if data.is_dir() else data.parent))
+        questions = []
+        for key, video, item in each_question(read_rows(path), problems):
+            question = _question(key, video, item, files.find(video), problems)
+            if question is not None:
+                questions.append(question)
+        return Loaded(tuple(questions), dict(problems), {str(path): sha256_of(path)})
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
+        """What is said: the options as a list of texts (upstream), or by letter."""
+        if protocol == "upstream":
+            asked = _DATA["listed"].format(options=list(question.options))
+        else:
+            lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
+            asked = "\n".join([*lines, _DATA["lettered"]])
+        return (Turn("user", f"{_DATA['instruction'].strip()}\n\n{question.text}\n{asked}"),)
+
+    def score(
+        self,
+        questions: Sequence[Question],
+        answers: Mapping[str, Answered],
+        protocol: Scoring,
+        judge: Any = None,  # noqa: ARG002 - of those that need one
+    ) -> list[Scored]:
+        """Judge each answer; one that is missing or not understood is wrong."""
+        return [_score(question, answers.get(question.id), protocol) for question in questions]
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
+        """Accuracy over all, by perspective, by task, and by task within each perspective."""
+        if protocol == "upstream":
+            return _released_figures(questions, scored)
+        tasks = list(_DATA["tasks"])
+        order = [THIRD, EGO, *tasks, *(f"{view} {task}" for view in (THIRD, EGO) for task in tasks)]
+        return accuracy_figures(questions, scored, ("perspective", "task", "perspective and task"), order)
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The paper's rows."""
+        return tuple(_reference(row) for row in _DATA["reference"])
+
+
+def _question(
+    key: str, video: str, item: Mapping[str, Any], path: Path | None, problems: Counter[str]
+) -> Question | None:
+    options = options_of(item.get("options"))
+    text = str(item.get("question") or "").strip()
+    if not text or not 2 <= len(options) <= len(LETTERS):
+        problems["questions without text or options, left out"] += 1
+        return None
+    if len(options) != _DATA["options"]:
+        problems[f"questions with other than {_DATA['options']} options"] += 1
+    task = str(item.get("task_type") or "").strip().upper()
+    if task not in _DATA["tasks"]:
+        problems["questions of no known task"] += 1
+        task = task or "?"
+    correct = item.get("correct_answer")
+    answer = _answer_index(correct, options)
+    if correct is None:
+        problems["hidden answers"] += 1
+    elif answer is None:
+        problems["right answers that are none of the options, or two of them"] += 1
+    if path is None:
+        problems["questions whose video is missing"] += 1
+    view = perspective_of(video)
+    groups = {"task": (task,), "perspective": (view,), "perspective and task": (f"{view} {task}",)}
+    reference = {} if correct is None else {"correct_answer": str(correct)}
+    return Question(key, video, text, options, answer, groups, path, reference=reference)
+
+
+def _answer_index(correct: Any, options: Sequence[str]) -> int | None:
+    """Place of the option that the right text equals, or equals but for case, spaces and the mark at its end."""
+    for plain in (str, lambda text: " ".join(str(text).lower().split()).rstrip(" .,;!?")):
+        places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
+        if correct is not None and len(places) == 1:
+            return places[0]
+    return None
+
+
+def _score(question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
+    said = answered.text if answered is not None and answered.error is None else ""
+    correct = question.reference.get("correct_answer")
+    if protocol == "upstream":
+        right = correct is not None and upstream_judge(correct, question.options, said)
+        return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
+    chosen = chosen_option(said, question.options)
+    value = None if question.answer is None else float(chosen == question.answer)
+    return Scored(question.id, value, chosen, chosen is not None)
+
+
+def _reference(row: Mapping[str, Any]) -> Reference:
+    figures = {("accuracy", "all", "all"): row["all"] / 100} if "all" in row else {}
+    for view in (THIRD, EGO):
+        values = dict(zip([*_DATA["tasks"], "all"], row.get(view, ()), strict=False))
+        for name, percent in values.items():
+            if percent == percent:  # nan: not printed
+                key = ("perspective", view) if name == "all" else ("perspective and task", f"{view} {name}")
+                figures["accuracy", *key] = percent / 100
+    return Reference(row["model"], row["source"], figures)
+
+
+def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
+    """The released script's seven percentages, to its two decimals, as shares."""
+    right: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for question, entry in zip(questions, scored, strict=True):
+        for name in ("all", *question.groups["task"]):
+            right[name] += entry.value == 1
+            asked[name] += 1
+    found = []
+    for name, fixed in _DATA["released"].items():
+        percent = round(right[name] / fixed * 100, 2)
+        note = "" if asked[name] == fixed else f"out of {fixed} as the released script has it; {asked[name]} were asked"
+        found.append(Figure("all" if name == "all" else "task", name, "accuracy", percent / 100, n=fixed, note=note))
+    return found
+
+
+BENCHMARK: Final = FavorMcq()
