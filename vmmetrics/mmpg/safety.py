@@ -63,7 +63,7 @@ def find_unsafe(text: str) -> list[Finding]:
 def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
     armed = any(_WEAPON.fullmatch(token) for token in tokens)
     for place, token in enumerate(tokens):
-        rest = tokens[place + 1 :]
+        rest = tokens[place + 1 : place + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
             yield Finding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
@@ -74,7 +74,7 @@ def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
                 shown = " ".join([token, *([particle] if particle else []), *words])
                 yield Finding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
-            subject = _sufferer(tokens[:place])
+            subject = _sufferer(tokens[max(0, place - _LONGEST_PHRASE) : place])
             if subject in _VICTIMS:
                 yield Finding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
     for match in _HELD_TO.finditer(" ".join(tokens)):
