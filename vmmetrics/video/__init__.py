@@ -2,6 +2,9 @@
 
 from vmmetrics.video.discover import CLIP_SUFFIXES, Source, discover
 from vmmetrics.video.prompts import PromptOf, Prompts
-from vmmetrics.video.reader import ASSUME_FPS, read_batch, read_clip
+from vmmetrics.video.reader import ASSUME_FPS, read_batch, read_clip, sample_clip
 
-__all__ = ["ASSUME_FPS", "CLIP_SUFFIXES", "PromptOf", "Prompts", "Source", "discover", "read_batch", "read_clip"]
+__all__ = [
+    "ASSUME_FPS", "CLIP_SUFFIXES", "PromptOf", "Prompts", "Source",
+    "discover", "read_batch", "read_clip", "sample_clip",
+]  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vmmetrics.types import FloatArray
 from vmmetrics.video.timing import Timing
 
 
@@ -28,6 +30,20 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """Which frames are wanted, and how large.
+
+    Attributes:
+        choose: From the times of all frames, (T,) seconds from the first, and the time at which the last one ends, to
+            the indices of those that are wanted: at least one.
+        side: Longer side that frames are made smaller to; None keeps them as they are.
+    """
+
+    choose: Callable[[FloatArray, float], Sequence[int]]
+    side: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What the caller allows and assumes.
 
@@ -35,8 +51,10 @@ class Limits:
         max_memory: Bytes a clip may take while it is scored.
         assume_fps: Frame rate where the source states none.
         fps: Frame rate that overrides what the source states, or None.
+        sampling: Which frames are wanted; None for all.
     """
 
     max_memory: int
     assume_fps: float
     fps: float | None = None
+    sampling: Sampling | None = None

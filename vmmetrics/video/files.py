@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from vmmetrics.errors import ClipError
-from vmmetrics.video.budget import MAX_PIXELS, FrameStore, check_size, make_plan
+from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
 from vmmetrics.video.pixels import HDR_TRANSFERS, FrameConverter, Orientation, colour_of
 from vmmetrics.video.timing import from_times, regular
@@ -43,7 +43,7 @@ _DURATION_SLACK = 0.1
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[InputContainer]:
+def opened(path: Path) -> Iterator[InputContainer]:
     """Open a container; whatever FFmpeg cannot make sense of becomes a ClipError.
 
     FFmpeg is handed an open file rather than a name, so that no name is taken for a URL or pattern.
@@ -69,7 +69,12 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _video_stream(container: InputContainer) -> VideoStream:
+def video_stream(container: InputContainer) -> VideoStream:
+    """The first video stream that is no cover picture.
+
+    Raises:
+        ClipError: There is none.
+    """
     from av.stream import Disposition
 
     streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
@@ -80,7 +85,7 @@ def _video_stream(container: InputContainer) -> VideoStream:
 
 
 @dataclass(slots=True)
-class _Index:
+class Index:
     """What the packets of a stream promise, found without decoding.
 
     Attributes:
@@ -118,15 +123,15 @@ class _Index:
         return end >= self.duration - max(_DURATION_SLACK, 2 * float(np.max(np.diff(known))))
 
 
-def _index(path: Path) -> _Index:
+def index_of(path: Path) -> Index:
     """Demux the file once."""
-    with _opened(path) as container:
-        stream = _video_stream(container)
+    with opened(path) as container:
+        stream = video_stream(container)
         context = stream.codec_context
         if context is None:
             raise ClipError("The video stream is in a format that this build of FFmpeg cannot decode")
         check_size(context.width or 1, context.height or 1)  # 0 where only the bitstream states the size
-        index = _Index(stated=int(stream.frames), duration=_stated_duration(container, stream))
+        index = Index(stated=int(stream.frames), duration=_stated_duration(container, stream))
         index.sequential = container.format.name == _WITHOUT_PTS
         time_base = stream.time_base or Fraction(1)
         for packet in container.demux(stream):
@@ -157,7 +162,7 @@ def _stated_duration(container: InputContainer, stream: VideoStream) -> float | 
     return None
 
 
-def _check_index(index: _Index) -> list[str]:
+def check_index(index: Index) -> list[str]:
     """Hold the packets against what the container states.
 
     Returns:
@@ -192,33 +197,61 @@ def read_video(path: Path, limits: Limits) -> Decoded:
     Raises:
         ClipError: Not a video, damaged, cut short, empty, too large, or not all frames can be decoded.
     """
-    index = _index(path)
-    notes = _check_index(index)
-    with _opened(path) as container:
-        stream = _video_stream(container)
-        decoder = _Decoder(stream, len(index.pts), limits.max_memory)
+    index = index_of(path)
+    notes = check_index(index)
+    count = len(index.pts)
+    with opened(path) as container:
+        stream = video_stream(container)
+        decoder = Decoder(stream, index, lambda width, height: make_plan(count, width, height, limits.max_memory))
         for packet in container.demux(stream):
             decoder.feed(packet)
-        rate = stream.average_rate or stream.guessed_rate
-    notes += decoder.finish(index)
-    times = decoder.times
-    if index.sequential:
-        known = sorted(time for time in index.pts if time is not None)
-        times = list(known) if len(known) == len(times) else [None] * len(times)
-    if limits.fps is not None:
-        timing = regular(len(times), limits.fps)
-    else:
-        timing = from_times(times, None if rate is None else float(rate), limits.assume_fps)
-    return Decoded(decoder.store.frames, timing, decoder.size, tuple(notes))
+        rate = stated_rate(stream)
+    notes += decoder.finish()
+    times = shown_at(decoder.times, index)
+    timing = from_times(times, rate, limits.assume_fps) if limits.fps is None else regular(len(times), limits.fps)
+    return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes))
 
 
-class _Decoder:
-    """Turns the packets of one stream into stored frames."""
+def stated_rate(stream: VideoStream) -> float | None:
+    """Frames per second that the container states."""
+    rate = stream.average_rate or stream.guessed_rate
+    return None if rate is None else float(rate)
 
-    def __init__(self, stream: VideoStream, expected: int, max_memory: int) -> None:
+
+def shown_at(times: list[float | None], index: Index) -> list[float | None]:
+    """Times of the decoded frames, where the container has presentation times; else those that its packets promise."""
+    if not index.sequential:
+        return times
+    known = sorted(time for time in index.pts if time is not None)
+    return list(known) if len(known) == len(times) else [None] * len(times)
+
+
+class Decoder:
+    """Turns the packets of one stream into stored frames.
+
+    Args:
+        stream: The stream.
+        index: What its packets promise.
+        plan: Chooses the size that frames are kept at from their upright size in square pixels.
+        wanted: Which frames are kept, by their number among the decoded and their time; None keeps all.
+
+    Attributes:
+        times: Presentation time in seconds of every decoded frame, None where unstated.
+        size: (width, height) as stored in the source.
+        store: The frames that were kept.
+    """
+
+    def __init__(
+        self,
+        stream: VideoStream,
+        index: Index,
+        plan: Callable[[int, int], Plan],
+        wanted: Callable[[int, float | None], bool] | None = None,
+    ) -> None:
         self.times: list[float | None] = []
         self.size = (0, 0)
-        self._expected, self._max_memory = expected, max_memory
+        self.store: FrameStore
+        self._index, self._plan, self._wanted = index, plan, wanted
         self._context, self._alpha_lost = _decoder_for(stream)
         self._aspect = float(stream.sample_aspect_ratio or 1)
         self._time_base = stream.time_base or Fraction(1)
@@ -226,32 +259,47 @@ class _Decoder:
         self._interlaced = self._transparent = False
         self._notes: list[str] = []
 
-    def feed(self, packet: av.Packet[VideoStream]) -> None:
+    def feed(self, packet: av.Packet[VideoStream] | None) -> None:
+        """Decode a packet; None, or an empty one, fetches what the decoder still holds.
+
+        Raises:
+            ClipError: It is damaged.
+        """
         import av
 
         try:
-            frames = self._context.decode(packet if packet.size else None)
+            frames = self._context.decode(packet if packet is not None and packet.size else None)
         except (av.FFmpegError, MemoryError) as error:
-            raise ClipError(f"Damaged after {len(self.times)} of {self._expected} frames: {_reason(error)}") from error
+            at = f"{len(self.times)} of {len(self._index.pts)}"
+            raise ClipError(f"Damaged after {at} frames: {_reason(error)}") from error
         for frame in frames:
-            self._keep(frame)
+            self._take(frame)
 
-    def _keep(self, frame: av.VideoFrame) -> None:
+    def restart(self) -> None:
+        """Be ready for packets from another place, after the last packet of one place was fetched with None."""
+        self._context.flush_buffers()
+
+    def _take(self, frame: av.VideoFrame) -> None:
+        number, time = len(self.times), None if frame.pts is None else float(frame.pts * self._time_base)
+        if self._wanted is None or self._wanted(number, time):
+            self._keep(frame, number)
+        self.times.append(time)
+
+    def _keep(self, frame: av.VideoFrame, number: int) -> None:
         if frame.is_corrupt:
-            raise ClipError(f"Damaged: frame {len(self.times)} of {self._expected} cannot be decoded whole")
-        if not self.times:
+            raise ClipError(f"Damaged: frame {number} of {len(self._index.pts)} cannot be decoded whole")
+        if self.size == (0, 0):
             self._start(frame)
         elif (frame.width, frame.height) != self.size:
-            (width, height), at = self.size, len(self.times)
+            width, height = self.size
             raise ClipError(
                 f"Expected frames of one size but they change from {width}x{height} to "
-                f"{frame.width}x{frame.height} at frame {at}"
+                f"{frame.width}x{frame.height} at frame {number}"
             )
         rgb, transparent = self._convert.convert(frame, colour_of(frame))
         self.store.add(self._orientation.apply(rgb))
         self._transparent |= transparent
         self._interlaced |= bool(frame.interlaced_frame)
-        self.times.append(None if frame.pts is None else float(frame.pts * self._time_base))
 
     def _start(self, frame: av.VideoFrame) -> None:
         """Learn from the first frame what holds for all."""
@@ -264,7 +312,7 @@ class _Decoder:
             self._notes.append(f"sample aspect ratio {self._aspect:g} ignored as implausible")
         if self._orientation.transpose:
             width, height = height, width
-        plan = make_plan(self._expected, width, height, self._max_memory)
+        plan = self._plan(width, height)
         self.store = FrameStore(plan)
         transfer = HDR_TRANSFERS.get(int(self._context.color_trc or 0))
         if transfer:
@@ -272,20 +320,31 @@ class _Decoder:
         found = (*colour_of(frame).notes, self._orientation.note, plan.note)
         self._notes += [note for note in found if note]
 
-    def finish(self, index: _Index) -> list[str]:
-        """Check the count and return the notes."""
-        count, notes = len(self.times), self._notes
+    def finish(self) -> list[str]:
+        """Check the count of decoded frames.
+
+        Returns:
+            Notes on differences that have an innocent explanation.
+
+        Raises:
+            ClipError: Frames are missing.
+        """
+        expected, count = len(self._index.pts), len(self.times)
         if not count:
-            raise ClipError(f"None of the {self._expected} frames could be decoded")
-        missing = self._expected - count
-        if missing > 0 and not (self._interlaced and 2 * count >= self._expected):
-            first = self.times[0]
-            priming = (
-                0 if first is None or index.sequential else sum(time is not None and time < first for time in index.pts)
-            )
-            if priming != missing:
-                raise ClipError(f"Only {count} of {self._expected} frames could be decoded")
-            notes.append(f"{missing} frames before the first key frame cannot be decoded")
+            raise ClipError(f"None of the {expected} frames could be decoded")
+        missing = expected - count
+        if missing <= 0 or (self._interlaced and 2 * count >= expected):
+            return []
+        first = self.times[0]
+        known = () if first is None or self._index.sequential else self._index.pts
+        if sum(time is not None and time < (first or 0.0) for time in known) != missing:
+            raise ClipError(f"Only {count} of {expected} frames could be decoded")
+        return [f"{missing} frames before the first key frame cannot be decoded"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was assumed or changed in the frames that were kept."""
+        notes = list(self._notes)
         if self._transparent:
             notes.append("transparent pixels put on white")
         if self._alpha_lost:

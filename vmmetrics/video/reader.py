@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError
-from vmmetrics.types import Tags
+from vmmetrics.types import FloatArray, Tags
 from vmmetrics.video.animations import read_animation, sniff
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
-from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.decoded import Decoded, Limits, Sampling
 from vmmetrics.video.files import read_video
 from vmmetrics.video.folders import FRAME_SUFFIXES, read_folder
+from vmmetrics.video.sampled import read_sampled, thinned
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import check_fps
 
@@ -68,6 +71,35 @@ def read_clip(
     return _clip(decoded, name or "clip", prompt, subject, tags)
 
 
+def sample_clip(
+    path: Path,
+    choose: Callable[[FloatArray, float], Sequence[int]],
+    *,
+    side: int | None = None,
+    assume_fps: float = ASSUME_FPS,
+    max_memory: int | None = None,
+) -> Clip:
+    """Read some frames of a clip, decoded as :func:`read_clip` does; a long video file is not held as a whole.
+
+    Args:
+        path: Any file or folder that :func:`read_clip` takes.
+        choose: From the times of all frames, (T,) float64 seconds from the first, and the time at which the last one
+            ends, to the indices of those that are wanted: at least one.
+        side: Longer side in pixels that larger frames are made smaller to; None keeps their size.
+        assume_fps: Frames per second where the source states none.
+        max_memory: Bytes, as for :func:`read_clip`.
+
+    Returns:
+        The wanted frames at their times in the file; ``fps`` is the rate of the whole file.
+
+    Raises:
+        ClipError: The source cannot be read; the text says why.
+        SetupError: Something must be installed to read this kind of source.
+    """
+    limits = replace(_limits(None, assume_fps, max_memory), sampling=Sampling(choose, side))
+    return _clip(_read_path(path, None, limits, None), path.name, None, None)
+
+
 def read_batch(
     source: Any,
     *,
@@ -103,7 +135,7 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
         if root is not None and not path.resolve().is_relative_to(root.resolve()):
             raise ClipError(f"{path.name} leads out of the folder given, {root}")
         if path.is_dir():
-            return read_folder(path, limits)
+            return thinned(read_folder(path, limits), limits.sampling)
         if not path.exists():
             kind = "link leads nowhere" if path.is_symlink() else "file does not exist"
             raise ClipError(f"The {kind}: {path}")
@@ -119,19 +151,19 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
 def _read_file(path: Path, layout: str | None, limits: Limits) -> Decoded:
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        return _single(read_arrays(load_npy(path), layout, limits))
+        return thinned(_single(read_arrays(load_npy(path), layout, limits)), limits.sampling)
     if suffix in (".pt", ".pth"):
-        return _single(read_arrays(load_pt(path), layout, limits))
+        return thinned(_single(read_arrays(load_pt(path), layout, limits)), limits.sampling)
     if suffix == ".npz":
         raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
     with path.open("rb") as file:
         head = file.read(16)
     kind = sniff(head)  # content decides, not the name: GIFs called .mp4 are common
     if kind is not None:
-        return read_animation(path, kind, limits)
+        return thinned(read_animation(path, kind, limits), limits.sampling)
     if suffix in FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff"):
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
-    return read_video(path, limits)
+    return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
 
 
 def _clip(
