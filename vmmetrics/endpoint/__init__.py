@@ -23,8 +23,9 @@ checked against a JSON schema and asked for again with what was wrong::
             ...
     client.ledger.cost, client.ledger.input_tokens  # what it took; kept replies take nothing
 
-``Client.ask(question)`` asks one. ``Question.check`` takes what a schema cannot say (a function from the object to what
-is wrong with it, or None). ``Turn.pictures`` takes JPEG bytes. :class:`Endpoint` is the bare wire: no cache, no checks.
+``Client.ask(question)`` asks one; ``Client.say(turns)`` has free text answered. ``Question.check`` takes what a schema
+cannot say (a function from the object to what is wrong with it, or None). ``Turn.pictures`` takes JPEG bytes,
+``Turn.video`` a video for endpoints that take one. :class:`Endpoint` is the bare wire: no cache, no checks.
 
 What stops everything, :class:`~vmmetrics.errors.SetupError` (401, 404, a redirect: it would carry the key away),
 :class:`CostLimitError` and, from ``ask_all``, :class:`NoAnswerError` when the endpoint is gone, are
@@ -36,7 +37,7 @@ from vmmetrics.endpoint.asking import AGAIN, ASKED, Answer, converse, read_answe
 from vmmetrics.endpoint.cache import ReplyCache, default_folder, key_of
 from vmmetrics.endpoint.client import GIVE_UP, THREADS, Client, Question
 from vmmetrics.endpoint.cost import Estimate, Ledger, estimate, estimated_tokens
-from vmmetrics.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Reply, Turn
+from vmmetrics.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Reply, Turn, Video
 from vmmetrics.endpoint.pace import Pace
 from vmmetrics.endpoint.reading import objects_in, read_object, refuses
 from vmmetrics.endpoint.settings import KEY_VARIABLE, EndpointSettings
@@ -46,7 +47,7 @@ from vmmetrics.endpoint.wire import Endpoint
 __all__ = [
     "AGAIN", "ASKED", "GIVE_UP", "KEY_VARIABLE", "THREADS",
     "Answer", "Client", "CostLimitError", "Endpoint", "EndpointSettings", "Estimate", "Ledger", "NoAnswerError", "Pace",
-    "Question", "RejectedError", "Reply", "ReplyCache", "Turn",
+    "Question", "RejectedError", "Reply", "ReplyCache", "Turn", "Video",
     "converse", "default_folder", "estimate", "estimated_tokens", "in_words", "key_of", "objects_in", "problem",
     "read_answer", "read_object", "refuses",
 ]  # fmt: skip

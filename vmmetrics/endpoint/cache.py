@@ -28,8 +28,12 @@ def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
         dependencies: Ready for JSON: settings, shape, seed.
         turns: What was said.
     """
-    said = [[turn.role, turn.text, [hashlib.sha256(p).hexdigest() for p in turn.pictures]] for turn in turns]
+    said = [[turn.role, turn.text, [hashlib.sha256(p).hexdigest() for p in _seen(turn)]] for turn in turns]
     return hashlib.sha256(json.dumps([*dependencies, said], sort_keys=True).encode()).hexdigest()
+
+
+def _seen(turn: Turn) -> tuple[bytes, ...]:
+    return turn.pictures if turn.video is None else (*turn.pictures, turn.video.kind.encode(), turn.video.data)
 
 
 class ReplyCache:

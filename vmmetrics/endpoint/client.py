@@ -110,6 +110,17 @@ class Client:
         self._silent = 0
         return read_answer(reply, question.shape, question.check)
 
+    def say(self, turns: Sequence[Turn]) -> Reply:
+        """Have a conversation answered in free text, which is neither read nor asked for again.
+
+        Raises:
+            NoAnswerError: No answer could be had.
+            RejectedError: The endpoint does not take this request.
+            SetupError: The endpoint takes no requests, or not from us.
+            CostLimitError: The request could go over the bound.
+        """
+        return self._reply(turns)
+
     def ask_all(self, questions: Iterable[Question[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
         """Ask many questions, several at once.
 
@@ -165,8 +176,8 @@ class Client:
         """
         return estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
 
-    def _reply(self, turns: Sequence[Turn], question: Question[Any]) -> Reply:
-        """The reply to a conversation, the one that was kept if there is one."""
+    def _reply(self, turns: Sequence[Turn], question: Question[Any] | None = None) -> Reply:
+        """The reply to a conversation, the one that was kept if there is one; in free text for no question."""
         key = self._key(turns, question)
         kept = self._cache.get(key)
         if kept is not None:
@@ -174,14 +185,19 @@ class Client:
         promised = self.ledger.promise(turns)
         reply = None
         try:
-            reply = self._endpoint.reply(turns, question.shape, question.seed, question.temperature)
+            if question is None:
+                reply = self._endpoint.reply(turns)
+            else:
+                reply = self._endpoint.reply(turns, question.shape, question.seed, question.temperature)
         finally:
             self.ledger.settle(promised, turns, reply)
         self._cache.put(key, reply)
         return reply
 
-    def _key(self, turns: Sequence[Turn], question: Question[Any]) -> str:
+    def _key(self, turns: Sequence[Turn], question: Question[Any] | None) -> str:
         part = self.settings.part()
+        if question is None:
+            return key_of(part, None, turns=turns)
         given = {"seed": question.seed, "temperature": question.temperature}
         part |= {name: value for name, value in given.items() if value is not None}
         return key_of(part, dict(question.shape), turns=turns)

@@ -26,10 +26,8 @@ def estimated_tokens(turns: Sequence[Turn]) -> int:
     >>> estimated_tokens([Turn("user", "a" * 400)])
     104
     """
-    each = (
-        TURN_TOKENS + math.ceil(len(t.text) / CHARACTERS_PER_TOKEN) + PICTURE_TOKENS * len(t.pictures) for t in turns
-    )
-    return sum(each)
+    texts = sum(TURN_TOKENS + math.ceil(len(turn.text) / CHARACTERS_PER_TOKEN) for turn in turns)
+    return texts + PICTURE_TOKENS * sum(len(turn.pictures) + (turn.video.frames if turn.video else 0) for turn in turns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,21 @@ class CostLimitError(VMMetricsError):
 
 
 @dataclass(frozen=True, slots=True)
+class Video:
+    """A video that is sent as a whole, to endpoints that take one.
+
+    Attributes:
+        data: The file.
+        frames: How many frames it has, for estimates.
+        kind: Its media type.
+    """
+
+    data: bytes
+    frames: int
+    kind: str = "video/mp4"
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One thing said: by us, with pictures or without, or by the model.
 
@@ -27,11 +42,13 @@ class Turn:
         role: ``"system"``, ``"user"`` or ``"assistant"``.
         text: The words.
         pictures: JPEG files that go before them.
+        video: A video that goes before them.
     """
 
     role: str
     text: str
     pictures: tuple[bytes, ...] = ()
+    video: Video | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,11 +180,17 @@ class Endpoint:
 
 
 def _message(turn: Turn) -> dict[str, Any]:
-    if not turn.pictures:
-        return {"role": turn.role, "content": turn.text}
-    urls = (f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}" for picture in turn.pictures)
-    pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return {"role": turn.role, "content": [*pictures, {"type": "text", "text": turn.text}]}
+    parts = [_part("image", "image/jpeg", picture) for picture in turn.pictures]
+    if turn.video is not None:
+        parts.append(_part("video", turn.video.kind, turn.video.data))
+    content = [*parts, {"type": "text", "text": turn.text}] if parts else turn.text
+    return {"role": turn.role, "content": content}
+
+
+def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
+    """A file as part of a message; videos in the form of vLLM and SGLang, whom others follow."""
+    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return {"type": f"{name}_url", f"{name}_url": {"url": url}}
 
 
 def _reply(data: bytes) -> Reply:
