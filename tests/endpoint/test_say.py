@@ -46,7 +46,7 @@ def test_keys_of_conversations_without_a_video_stay_what_they_were(served):
 
 
 def test_a_request_that_is_not_taken_is_about_itself(served, server):
-    client, script = served((400, {}, b'{"error": "too many images"}'), server.completion("A"))
+    client, _ = served((400, {}, b'{"error": "too many images"}'), server.completion("A"))
     with pytest.raises(RejectedError, match="too many images"):
         client.say([Turn("user", "Which?")])
     assert client.say([Turn("user", "Which?")]).text == "A"

@@ -1,0 +1,135 @@
+"""Answers that somebody recorded: by this harness, a benchmark's released code, or any other program."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.frames import Frames
+from vmmetrics.understanding.models.protocol import OneByOne, Said
+from vmmetrics.understanding.questions import Question
+
+IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
+"""Names under which a row may have the key of its question, the first that is there counts."""
+TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
+"""Names under which it may have the answer; the first that is there and not empty counts. Not ``answer``: in released
+files that is the key, and a key that is taken for answers scores 100 %."""
+_NOT_THERE = "no recorded answer"
+
+
+class RecordedModel(OneByOne):
+    """Answers from a file: JSON or JSON lines; ``{key: text}``, ``{key: row}``, or rows with their keys in them.
+
+    A list under a key (FAVOR-Bench's results) answers the questions ``key_0``, ``key_1``, ... Where a key comes twice,
+    the first answer that is not empty counts, as in MotionBench's released code.
+
+    Args:
+        path: The file.
+
+    Raises:
+        SetupError: It cannot be read, or holds no answers.
+    """
+
+    sees = False
+
+    def __init__(self, path: Path) -> None:
+        self.name = f"recorded: {path.name}"
+        self._path = path
+        self.answers: dict[str, str] = {}
+        for key, text in answers_in(path):
+            if not self.answers.get(key, "").strip():
+                self.answers[key] = text
+        if not self.answers:
+            raise SetupError(f"{path} holds no answers; expected {{key: text}}, or rows with {', '.join(TEXTS[:4])}")
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The file by what is in it, wherever it lies."""
+        whole = json.dumps(sorted(self.answers.items())).encode()
+        return {"recorded": hashlib.sha256(whole).hexdigest()}
+
+    def check(self, questions: Sequence[Question]) -> None:
+        """See that the answers are to these questions.
+
+        Raises:
+            SetupError: None of them is.
+        """
+        if questions and not any(question.id in self.answers for question in questions):
+            ours, theirs = questions[0].id, next(iter(self.answers))
+            raise SetupError(
+                f"None of the {len(self.answers)} answers in {self._path} is to one of these questions: "
+                f"their keys are like {theirs!r}, the questions' like {ours!r}"
+            )
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """What was recorded."""
+        text = self.answers.get(question.id)
+        return Said("", _NOT_THERE) if text is None else Said(text)
+
+
+def answers_in(path: Path) -> Iterator[tuple[str, str]]:
+    """Keys and texts of the answers in a file, in its order.
+
+    Raises:
+        SetupError: It cannot be read.
+    """
+    for value in _values(path):
+        rows = value if isinstance(value, list) else [value]
+        for row in rows:
+            if isinstance(row, Mapping):
+                yield from _in_row(row)
+
+
+def _values(path: Path) -> Iterator[Any]:
+    """The JSON values of a file: the one that it is, or one a line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{path} cannot be read: {error}") from error
+    try:
+        yield json.loads(text)
+        return
+    except (ValueError, RecursionError):
+        pass
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise SetupError(f"{path}, line {number}: neither JSON nor a line of JSON ({error})") from error
+
+
+def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    key = next((row[name] for name in IDS if isinstance(row.get(name), str | int)), None)
+    text = _text(row)
+    if key is not None and text is not None:
+        yield _key(key), text
+        return
+    for name, value in row.items():  # keys and answers
+        if isinstance(value, list):
+            for place, item in enumerate(value):
+                inner = _text(item) if isinstance(item, Mapping) else _plain(item)
+                if inner is not None:
+                    yield f"{_key(name)}_{place}", inner
+        else:
+            inner = _text(value) if isinstance(value, Mapping) else _plain(value)
+            if inner is not None:
+                yield _key(name), inner
+
+
+def _key(key: str | int) -> str:
+    return str(key).removesuffix(".mp4")
+
+
+def _text(row: Mapping[str, Any]) -> str | None:
+    found = [text for name in TEXTS if (text := _plain(row.get(name))) is not None]
+    return next((text for text in found if text.strip()), found[0] if found else None)
+
+
+def _plain(value: Any) -> str | None:
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
