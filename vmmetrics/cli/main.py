@@ -21,6 +21,7 @@ from vmmetrics.cli import (
     prompts,
     score,
     show,
+    understand,
     weights,
 )
 from vmmetrics.errors import VMMetricsError
@@ -44,6 +45,7 @@ app.command("probe")(probe.probe)
 app.command("doctor")(doctor.doctor)
 app.add_typer(cas.app, name="cas")
 app.add_typer(prompts.app, name="prompts")
+app.add_typer(understand.app, name="understand")
 app.add_typer(weights.app, name="weights")
 
 
