@@ -1,46 +1,29 @@
-"""The way through a list, the file of decisions, and review by lines."""
+"""The way through a list, and the file of decisions."""
 
 from __future__ import annotations
 
-import contextlib
 import io
-import json
 import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from vmmetrics.cli.main import main
+sys.path.insert(0, str(Path(__file__).parent))
+from review_samples import entries, lines
+
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg.entry import PromptEntry, Tags
-from vmmetrics.mmpg.files import write_entries
+from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.review_decisions import Decision, DecisionFile, Standing, key_of, read_decisions, tidy
 from vmmetrics.mmpg.review_lines import LineReview
 from vmmetrics.mmpg.reviewing import Review
-
-ROOT = Path(__file__).parents[2]
-ANNA = ("--reviewer", "anna", "--decisions", "d.jsonl")
-
-
-def entries(count: int) -> list[PromptEntry]:
-    nouns = ("horse", "kettle", "flag", "wheel", "river")
-    return [
-        PromptEntry(
-            f"{n:04d}", f"A {nouns[n % 5]} number {n} moves.", f"a {nouns[n % 5]}", nouns[n % 5], "yard", "moving",
-            "fluid dynamics", tags=Tags(),
-        )
-        for n in range(1, count + 1)
-    ]  # fmt: skip
 
 
 class Clock:
@@ -49,10 +32,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_every_decision_is_a_line_with_what_was_judged_and_how_long_it_took(tmp_path: Path) -> None:
@@ -153,7 +132,9 @@ def test_skipped_entries_come_again_at_the_end_the_longest_put_off_first(tmp_pat
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(["keep", "drop", "edit", "skip", "undo", "jump"]), max_size=30), st.integers(0, 99))
+@given(
+    st.lists(st.sampled_from(["keep", "drop", "edit", "skip", "set", "undo", "jump"]), max_size=30), st.integers(0, 99)
+)
 def test_what_stands_is_what_a_list_of_undoable_steps_says(
     tmp_path_factory: object, steps: list[str], seed: int
 ) -> None:
@@ -161,6 +142,7 @@ def test_what_stands_is_what_a_list_of_undoable_steps_says(
     folder = tmp_path_factory.mktemp("d")  # type: ignore[attr-defined]
     chance = random.Random(seed)
     stack: list[tuple[str, str]] = []
+    outcomes: list[str] = []
     with DecisionFile(folder / "d.jsonl") as file:
         review = Review(entries(5), file, "anna")
         for step in steps:
@@ -169,22 +151,31 @@ def test_what_stands_is_what_a_list_of_undoable_steps_says(
                 assert (taken is None) == (not stack)
                 if stack:
                     key, decision = stack.pop()
+                    if decision == "set":
+                        outcomes.pop()
                     assert taken is not None and (taken.key, taken.decision) == (key, decision)
             elif step == "jump":
                 review.show(chance.randrange(5))
             elif review.current is not None:
                 key = review.keys[review.current]
-                newest = dict(stack).get(key)
+                newest = dict(one for one in stack if one[1] != "set").get(key)
                 if step == "skip" and newest not in (None, "skip"):
                     review.skip()  # what was decided stands: no line
                     continue
                 stack.append((key, step))
+                if step == "set":
+                    review.correct("outcome", f"it ends after {len(stack)}")
+                    outcomes.append(f"it ends after {len(stack)}")
+                    continue
                 {"keep": review.keep, "skip": review.skip}.get(
                     step, (lambda: review.drop("vague")) if step == "drop" else (lambda: review.edit("Other."))
                 )()
-        expected = dict(stack)
+        expected = dict(one for one in stack if one[1] != "set")
         assert {k: d.decision for k, d in Standing(file.decisions, "anna").by_key.items()} == expected
         kinds = [d.decision for d in file.decisions]
+        if stack and stack[-1][1] == "set":
+            review.show(review.keys.index(stack[-1][0]))
+            assert review.with_corrections().outcome == outcomes[-1]
     assert len(kinds) == len(stack) + 2 * kinds.count("undo")
 
 
@@ -244,7 +235,9 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path, cont
     assert path.read_text() == content
 
 
-@pytest.mark.parametrize("field, value", [("decision", "burn"), ("prompt", 3), ("seconds", "long")])
+@pytest.mark.parametrize(
+    "field, value", [("decision", "burn"), ("prompt", 3), ("seconds", "long"), ("decision", "set")]
+)
 def test_a_line_with_a_wrong_field_is_no_decision(field: str, value: object) -> None:
     line = Decision("anna", "now", "k", "1", "A dog.", "keep").to_json() | {field: value}
     with pytest.raises(ValueError):
@@ -298,71 +291,17 @@ def test_kill_in_the_middle_loses_nothing_that_was_written(tmp_path: Path) -> No
     assert len(before) > 100 and after[:-1] == before and after[-1].reviewer == "ben"
 
 
-def command(tmp_path: Path, text: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command in this process, with lines from a pipe."""
-    told, said, code = io.StringIO(), io.StringIO(), 0
-    with (
-        contextlib.chdir(tmp_path),
-        contextlib.redirect_stdout(told),
-        contextlib.redirect_stderr(said),
-        mock.patch("sys.stdin", io.StringIO(text)),
-    ):
-        try:
-            main(["prompts", "review", *map(str, arguments)])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-    return subprocess.CompletedProcess([], code, told.getvalue(), said.getvalue())
-
-
-def test_lines_from_a_pipe_do_everything(tmp_path: Path) -> None:
-    write_entries(tmp_path / "list.json", entries(8))
-    script = "keep\ne  A wheel\tturns. \nd 3 too dark\ns\nundo\n/ number 7\nk\ng 8\ndrop boring stuff\non\n?\nq\nkeep\n"
-    done = subprocess.run(
-        [sys.executable, "-m", "vmmetrics", "prompts", "review", "list.json", *ANNA],
-        input=script, capture_output=True, text=True, cwd=tmp_path, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    told = lines(tmp_path / "d.jsonl")
-    assert [line["decision"] for line in told] == ["keep", "edit", "drop", "skip", "undo", "keep", "drop"]
-    assert told[1]["edited"] == "A wheel turns." and told[2]["reason"] == "unseen: too dark"
-    assert told[5]["index"] == "0007" and told[6]["index"] == "0008" and told[6]["reason"] == "boring stuff"
-    assert "5 of 8 decided: 2 kept, 1 edited, 2 dropped" in done.stderr
-    assert "\x1b" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    "script, says",
-    [("kepe\n", "line 1"), ("keep\ndrop\n", "line 2: drop: expected a reason"), ("edit\n", "expected the new text"),
-     ("find zebra\n", "nothing found"), ("go 77\n", "no entry has the index"),
-     ("keep\nkeep\nkeep\n", "no entry is shown")],
-)  # fmt: skip
-def test_a_line_that_cannot_be_done_stops_a_script(tmp_path: Path, script: str, says: str) -> None:
-    write_entries(tmp_path / "list.json", entries(2))
-    done = command(tmp_path, script, "list.json", *ANNA)
-    assert done.returncode == 2 and says in done.stderr
-    assert not (tmp_path / "d.jsonl").exists() or len(lines(tmp_path / "d.jsonl")) == min(2, script.count("keep"))
-
-
-def test_hostile_text_reaches_the_screen_escaped(tmp_path: Path) -> None:
-    evil = "A dog\x1b]0;owned\x07 runs \x1b[2J‮ away [red]markup[/red]\n\r."
-    entry = PromptEntry("1\x1b[2J", evil, evil, evil, evil, evil)
+def test_files_written_before_there_were_corrections_are_read(tmp_path: Path) -> None:
+    (entry,) = entries(1)
+    (tmp_path / "d.jsonl").write_text(
+        f'{{"reviewer":"anna","when":"2026-11-21T20:00:00+00:00","key":"{key_of(entry)}","index":"0001",'
+        f'"prompt":"{entry.prompt}","decision":"drop","reason":"still","seconds":0.003}}\n'
+    )
     with DecisionFile(tmp_path / "d.jsonl") as file:
-        told = io.StringIO()
-        review = Review([entry], file, "mallory\x1b[2J")
-        LineReview(review, Console(file=told, width=200), True).run(["drop \x1b[31mred", "undo"])
-    shown = told.getvalue()
-    assert not any(ord(c) < 32 and c != "\n" for c in shown) and "‮" not in shown
-    assert "[red]markup[/red]" in shown and "\\x1b[2J" in shown
+        own = Review([entry], file, "anna")
+        assert own.progress().dropped == 1 and own.undo() is not None and own.progress().done == 0
 
 
 @given(st.text())
 def test_tidy_text_is_one_printable_line(text: str) -> None:
     assert tidy(text).isprintable() and tidy(tidy(text)) == tidy(text)
-
-
-def test_wrong_usage_is_told(tmp_path: Path) -> None:
-    write_entries(tmp_path / "list.json", entries(2))
-    for arguments in (["list.json"], ["list.json", "--reviewer", " ", "--decisions", "d"], ["--apply", "list.json"],
-                      ["--agreement", "none.jsonl"], ["--apply", "list.json", "--out", "o.json"]):  # fmt: skip
-        assert command(tmp_path, "", *arguments).returncode == 2

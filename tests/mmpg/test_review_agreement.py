@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.cli.main import main
+from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.agreement import measure_agreement
-from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.files import read_entries, write_entries
 from vmmetrics.mmpg.review_apply import Rule, apply_decisions
 from vmmetrics.mmpg.review_decisions import Decision, DecisionFile, key_of
@@ -141,6 +143,79 @@ def test_rules(votes: str, rule: str, outcome: str) -> None:
 def test_so_many_reviewers_must_have_decided() -> None:
     applied = apply_decisions(listed(2), judged(anna="kk", ben="k-"), reviewers=2)
     assert [e.index for e in applied.kept] == ["0001"] and [e.index for e in applied.undecided] == ["0002"]
+
+
+def correction(reviewer: str, entry: PromptEntry, field: str, value: str, when: str = "2026-02-01") -> Decision:
+    return Decision(reviewer, when, key_of(entry), entry.index, entry.prompt, "set", field=field, value=value)
+
+
+def test_corrections_are_taken_over_and_what_was_there_is_kept() -> None:
+    (entry,) = listed(1)
+    entry = replace(entry, tags=Tags(seconds=4), provenance={"author": "anna"})
+    made = [
+        correction("anna", entry, "tags.speed", "slow"), correction("anna", entry, "place", "yard"),
+        *judged(anna="e"),
+        correction("anna", entry, "tags.seconds", "6"), correction("anna", entry, "tags.speed", "fast", "2026-02-03"),
+    ]  # fmt: skip
+    applied = apply_decisions([entry], made)
+    (kept,) = applied.kept
+    assert kept.tags == Tags(speed="fast", seconds=6) and kept.place == "yard" and kept.prompt == "Edited e."
+    assert kept.provenance == {
+        "author": "anna",
+        "review": {
+            "by": ["anna"], "when": "2026-02-03", "edited_from": entry.prompt,
+            "corrected_from": {"tags.speed": "moderate", "tags.seconds": "4"},
+        },
+    }  # fmt: skip
+    assert (applied.edited, applied.corrected) == (1, 1)
+    undone = [*made, replace(made[-1], decision="undo", field="", value="")]
+    assert apply_decisions([entry], undone).kept[0].tags == Tags(speed="slow", seconds=6)
+
+
+@pytest.mark.parametrize(
+    "rule, votes, values, outcome",
+    [
+        ("unanimous", "kk", ("mat", "mat"), "mat"), ("unanimous", "kk", ("mat", None), "mat"),
+        ("unanimous", "kk", ("mat", "rug"), None), ("unanimous", "kk", ("mat", "yard"), None),
+        ("any-drop", "kk", ("mat", "rug"), None), ("majority", "kkk", ("mat", "rug", "rug"), "rug"),
+        ("majority", "kkk", ("mat", "yard", "yard"), "yard"), ("majority", "kkk", ("mat", "rug", None), None),
+        ("majority", "kkd", ("mat", "mat", "rug"), "mat"), ("unanimous", "k-", ("mat", "rug"), "mat"),
+    ],
+)  # fmt: skip
+def test_corrections_of_several(rule: str, votes: str, values: tuple[str | None, ...], outcome: str | None) -> None:
+    (entry,) = listed(1)
+    names = [f"r{n}" for n in range(len(votes))]
+    decisions = judged(**dict(zip(names, votes, strict=True)))
+    made = [correction(name, entry, "place", v) for name, v in zip(names, values, strict=True) if v]
+    applied = apply_decisions([entry], [*decisions, *made], Rule(rule))
+    assert [kept.place for kept in applied.kept] == ([outcome] if outcome else [])
+    assert applied.conflicts == (() if outcome else (entry,))
+    assert applied.corrected == (outcome not in (None, "yard"))
+
+
+def test_a_correction_alone_decides_nothing() -> None:
+    (entry,) = listed(1)
+    applied = apply_decisions([entry], [correction("anna", entry, "place", "mat")])
+    assert applied.undecided == (entry,) and not applied.kept
+
+
+def test_a_correction_that_the_list_cannot_take_is_told() -> None:
+    (entry,) = listed(1)
+    with pytest.raises(SetupError, match="0001: the entry has no tags"):
+        apply_decisions([entry], [*judged(anna="k"), correction("anna", entry, "tags.speed", "fast")])
+
+
+def test_the_time_of_a_script_is_no_time(tmp_path: Path) -> None:
+    write_entries(tmp_path / "list.json", listed(2))
+    for name, seconds in (("anna", 0.004), ("ben", 0.0)):
+        with DecisionFile(tmp_path / "d.jsonl") as file:
+            for entry in listed(2):
+                file.append(Decision(name, "now", key_of(entry), entry.index, entry.prompt, "keep", seconds=seconds))
+    assert "median" not in command(tmp_path, "--agreement", "d.jsonl").stdout
+    with DecisionFile(tmp_path / "d.jsonl") as file:
+        file.append(Decision("eva", "now", key_of(listed(1)[0]), "0001", "Prompt 1 moves.", "keep", seconds=3.0))
+    told = command(tmp_path, "--agreement", "d.jsonl").stdout
+    assert "median" in told and "3.0" in told and "0.0" not in told.split("κ")[0]
 
 
 def test_half_a_pair_of_utf16_survives(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.files import write_entries
 
 pytest.importorskip("pty")
@@ -34,7 +34,16 @@ def start(tmp_path: Path) -> Iterator[Start]:
     opened = []
     nouns = ("horse", "kettle", "flag", "wheel", "river", "crane")
     listed = [
-        PromptEntry(f"{n:04d}", f"A {noun} moves here.", f"a {noun}", noun, "yard", "moving")
+        PromptEntry(
+            f"{n:04d}",
+            f"A {noun} moves here.",
+            f"a {noun}",
+            noun,
+            "yard",
+            "moving",
+            outcome=f"the {noun} is elsewhere",
+            tags=Tags(),
+        )
         for n, noun in enumerate(nouns, start=1)
     ]
     write_entries(tmp_path / "list.json", listed)
@@ -87,7 +96,9 @@ def test_editing_in_line_begins_with_the_text_that_is_there(start: Start, tmp_pa
     assert shown
     terminal.press("e", r"new text: A \w+ moves here\.")
     terminal.keys("\x7f" * len("here.") + "fast.\r")
-    terminal.until(r"1/6 anna.*1 edited.*q quit")
+    asked = driver.plain(terminal.until(r"any other key leaves"))
+    assert f"A {shown[1]} moves fast." in asked and "warning: 4 words, expected 12 to 35" in asked
+    terminal.press("y", r"1/6 anna.*1 edited.*q quit")
     (line,) = decided(tmp_path)
     assert line["decision"] == "edit" and line["edited"] == f"A {shown[1]} moves fast."
 
@@ -102,6 +113,44 @@ def test_an_edit_that_is_emptied_or_broken_off_leaves_the_prompt(start: Start, t
     terminal.press("d", r"9 unsafe")
     terminal.press("\x1b", r"not dropped.*q quit")
     assert kinds(tmp_path) == []
+
+
+def test_a_new_text_with_faults_is_asked_about_once_and_one_without_never(start: Start, tmp_path: Path) -> None:
+    terminal = start()
+    shown = re.search(r"A (\w+) moves here\.", driver.plain(terminal.first))
+    assert shown and f"the {shown[1]} is elsewhere" in driver.plain(terminal.first)
+    good = f"A {shown[1]} moves slowly across the yard and comes to rest beside the old gate."
+    terminal.press("e", r"new text: A \w+ moves here\.")
+    terminal.press(
+        "\x15" + good[:-1].replace("rest", "rest \u2014") + "\r", r"not plain text.*full stop|full stop.*not plain text"
+    )
+    terminal.press("n", r"0/6 anna.*left as it was.*q quit")
+    terminal.press("e", r"new text: A \w+ moves here\.")
+    terminal.press("\x15" + good[:-1] + "\r", r"warning: it does not end with a full stop.*any other key leaves")
+    terminal.press("e", r"new text: A \w+ moves slowly")
+    terminal.press(".\r", r"1/6 anna.*1 edited.*q quit")
+    (line,) = decided(tmp_path)
+    assert line["edited"] == good
+
+
+def test_a_field_is_corrected_and_taken_back(start: Start, tmp_path: Path) -> None:
+    terminal = start()
+    terminal.press("f", r"field \(")
+    terminal.press("speed\r", r"tags\.speed: moderate")
+    terminal.press("\x15quick\r", r"Expected speed to be one of slow, moderate, fast but got 'quick'.*q quit")
+    terminal.press("f", r"field \(")
+    terminal.press("speed\r", r"tags\.speed: moderate")
+    shown = driver.plain(terminal.press("\x15fast\r", r"0/6 anna.*set tags\.speed: fast.*q quit"))
+    assert "· fast ·" in shown and "tags.speed was moderate" in shown
+    terminal.press("f", r"field \(")
+    terminal.press("subject_noun\r", r"subject_noun: \w+")
+    terminal.press("\x15zebra\r", r"warning: the subject is not named: 'zebra'.*q quit")
+    shown = driver.plain(terminal.press("u", r"taken back: set subject_noun: zebra.*q quit"))
+    assert "zebra" not in shown.replace("subject_noun: zebra", "")
+    for nothing in ("\r", "sped\r"):
+        terminal.press("f", r"field \(")
+        terminal.press(nothing, r"(nothing corrected|expected a field).*q quit")
+    assert kinds(tmp_path) == ["set", "set", "undo"]
 
 
 def test_a_reason_in_words_of_ones_own_with_letters_beyond_ascii(start: Start, tmp_path: Path) -> None:
@@ -119,7 +168,8 @@ def test_the_editor_of_the_environment_is_used_and_its_notes_are_left_out(start:
         "assert '# subject: ' in t\np.write_text(t.replace('moves', 'leaps\\n over'))\n"
     )
     terminal = start(EDITOR=f"'{sys.executable}' '{script}'")
-    terminal.press("E", r"1 edited.*q quit")
+    terminal.press("E", r"warning: 5 words.*any other key leaves")
+    terminal.press("y", r"1 edited.*q quit")
     assert re.fullmatch(r"A \w+ leaps over here\.", decided(tmp_path)[0]["edited"])
     broken = start(EDITOR="/no/such/editor")
     broken.press("E", r"cannot be started.*set EDITOR.*q quit")
@@ -207,8 +257,9 @@ def test_hostile_text_steers_nothing(start: Start, tmp_path: Path) -> None:
     assert "\x1b]" not in terminal.first and "1049h" in terminal.first and "\x1b[?1049h" not in terminal.first
     shown = terminal.press("e", r"new text: A dog")
     assert "\x1b]0" not in shown and "\x07" not in shown
-    terminal.keys("\r")
-    terminal.until(r"1/1 anna")
+    asked = terminal.press("\r", r"warning: .*any other key leaves")
+    assert "\x1b]" not in asked and "\x1b[?1049h" not in asked
+    terminal.press("y", r"1/1 anna")
     assert decided(tmp_path)[0]["edited"].isprintable()
 
 

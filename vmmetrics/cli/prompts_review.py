@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from vmmetrics.alignment.results import Estimate
     from vmmetrics.mmpg.agreement import Agreed, ReviewAgreement
     from vmmetrics.mmpg.review_decisions import Decision
+    from vmmetrics.mmpg.reviewing import Progress
 
 SHOWN_DIFFERENCES = 20
 """On the screen; ``--conflicts`` writes all of them."""
@@ -33,7 +35,9 @@ def review(
     decisions: Annotated[
         list[Path] | None,
         typer.Option(
-            help="File of decisions (JSONL), appended to; may be one file for all reviewers.", show_default=False
+            help="File of decisions (JSONL), appended to; may be one file for all reviewers. Beside it stays a lock, "
+            ".NAME.lock, by which they take turns; delete it when no review runs, if you like.",
+            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the order.")] = 0,
@@ -42,7 +46,7 @@ def review(
     ] = False,
     agreement: Annotated[
         list[Path] | None,
-        typer.Option(metavar="D.jsonl", help="Print how far the reviewers of a file agree; repeatable."),
+        typer.Option(metavar="D.jsonl", help="Print how far the reviewers of a file of decisions agree; repeatable."),
     ] = None,
     apply: Annotated[
         str | None, typer.Option(metavar="LIST", help="Apply the decisions to this list and write it to --out.")
@@ -57,15 +61,26 @@ def review(
 ) -> None:
     """Read prompts one a screen and keep, edit or drop them with single keys; ? explains them.
 
-    Every decision is on the disk at once, and the same command goes on where it stopped. Where input or output is no
-    terminal, commands are read as lines (keep, edit TEXT, drop REASON, skip, undo, find WORDS, go INDEX, quit).
+    Every decision is on the disk at once, and the same command goes on where
+    it stopped. New texts are checked, and what is wrong with them is told. With f
+    a field is corrected; --apply takes corrections over.
+
+    Where input or output is no terminal, commands are read as lines: keep, edit
+    TEXT, set FIELD VALUE, drop REASON [WORDS], skip and undo, each with an INDEX
+    before what follows, if you like, so that it cannot land on another entry; show
+    [INDEX], go INDEX, find WORDS, next, on, help, quit. Each decision is answered
+    by a line. The next one needs an INDEX, or show, go or next before it. A line
+    that cannot be done ends the run with exit code 2 and says how many were done
+    before it: these stand, and nothing after it is done.
     """
     files = [*(decisions or ()), *(agreement or ())]
     if apply is None and not agreement:
         _review(prompts, reviewer, files, seed, show_others)
         return
     if prompts is not None or reviewer is not None:
-        raise typer.BadParameter("--agreement and --apply go without LIST and --reviewer")
+        raise typer.BadParameter(
+            "--agreement (of files of decisions) and --apply LIST go without a list before them, and without --reviewer"
+        )
     if (apply is None) != (out is None):
         raise typer.BadParameter("--apply LIST and --out FILE go together")
     if not files:
@@ -95,22 +110,28 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
     if not entries:
         raise typer.BadParameter(f"{prompts} holds no prompts")
     with DecisionFile(files[0]) as file:
-        session = Review(entries, file, reviewer.strip(), seed)
+        read_along = sys.stdin.isatty()
+        clock = time.monotonic if read_along else lambda: 0.0  # the time of a script says nothing
+        session = Review(entries, file, reviewer.strip(), seed, clock)
+        by_lines = LineReview(session, output, show_others, read_along)
         try:
             if usable():
                 with Keyboard() as keyboard:
                     TerminalReview(session, output, keyboard, show_others).run()
             else:
-                LineReview(session, output, show_others).run(sys.stdin)
+                by_lines.run(sys.stdin)
         except KeyboardInterrupt:
             raise typer.Exit(EXIT_INTERRUPTED) from None
         finally:
-            progress = session.progress()
-            messages.print(
-                f"{progress.done} of {progress.total} decided: {progress.kept} kept, {progress.edited} edited, "
-                f"{progress.dropped} dropped; the same command goes on",
-                markup=False, highlight=False, soft_wrap=True,
-            )  # fmt: skip
+            messages.print(_summary(session.progress(), by_lines.warned), markup=False, highlight=False, soft_wrap=True)
+
+
+def _summary(progress: Progress, warned: int) -> str:
+    from vmmetrics.cli.progress import count
+
+    said = f"{progress.done} of {progress.total} decided: {progress.kept} kept, {progress.edited} edited, "
+    said += f"{progress.dropped} dropped, {progress.corrected} with corrected fields; the same command goes on"
+    return f"{said}\n{count(warned, 'warning')}, printed above" if warned else said
 
 
 def _print_agreement(decisions: Sequence[Decision]) -> None:
@@ -128,10 +149,12 @@ def _print_agreement(decisions: Sequence[Decision]) -> None:
 
 
 def _reviewers_table(found: ReviewAgreement) -> Table:
-    table = _table("reviewer", "decided", "kept", "edited", "dropped", "median s")
+    timed = any(one.seconds is not None for one in found.reviewers)
+    table = _table("reviewer", "decided", "kept", "edited", "dropped", *(["median s"] if timed else []))
     for one in found.reviewers:
         numbers = (one.kept + one.edited + one.dropped, one.kept, one.edited, one.dropped)
-        table.add_row(_text(one.name), *map(str, numbers), f"{one.seconds:.1f}")
+        seconds = ["-" if one.seconds is None else f"{one.seconds:.1f}"] if timed else []
+        table.add_row(_text(one.name), *map(str, numbers), *seconds)
     return table
 
 
@@ -186,7 +209,8 @@ def _apply(
                 write_entries(path, parts[what])
     except OSError as error:
         raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}", param_hint="--out") from error
-    said = [f"{len(applied.kept)} kept ({applied.edited} of them edited): {out}", f"{len(applied.dropped)} dropped"]
+    changed = f"{applied.edited} of them edited, {applied.corrected} with corrected fields"
+    said = [f"{len(applied.kept)} kept ({changed}): {out}", f"{len(applied.dropped)} dropped"]
     said += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]
     for line in said:
         messages.print(line, markup=False, highlight=False, soft_wrap=True)

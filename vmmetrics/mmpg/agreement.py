@@ -30,14 +30,14 @@ class ReviewerCounts:
         kept: Prompts kept as they are.
         edited: Kept with another text.
         dropped: Dropped.
-        seconds: Median time of a decision that stands.
+        seconds: Median time of a decision that stands; None where none was timed, as in a script.
     """
 
     name: str
     kept: int
     edited: int
     dropped: int
-    seconds: float
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,6 @@ def _percent_statistic(ratings: FloatArray) -> Statistic:
 
 def _counts(name: str, verdicts: Mapping[str, Decision]) -> ReviewerCounts:
     kinds = [decision.decision for decision in verdicts.values()]
-    seconds = [decision.seconds for decision in verdicts.values()]
+    seconds = [decision.seconds for decision in verdicts.values() if decision.timed]
     kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
-    return ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else 0.0)
+    return ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None)

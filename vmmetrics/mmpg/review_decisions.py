@@ -11,13 +11,15 @@ from typing import Any, Self
 
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.review_fields import check_correction
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import JOURNAL, ByteLocks
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 VERDICTS = (KEEP, EDIT, DROP)
-SKIP, UNDO = "skip", "undo"
-"""Not verdicts: ``skip`` puts an entry off, ``undo`` takes back the reviewer's last line about an entry."""
+SKIP, SET, UNDO = "skip", "set", "undo"
+"""Not verdicts: ``skip`` puts an entry off, ``set`` corrects a field of it whatever the verdict, ``undo`` takes back
+the reviewer's last line about an entry."""
 
 REASONS: Mapping[str, tuple[str, str]] = {
     "1": ("english", "not natural English"),
@@ -33,6 +35,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
 """Reasons for dropping: key, name in the file, meaning."""
 
 _FIRST_BYTES = b'{"reviewer":'  # every line begins so, a torn one too
+_LEAST_SECONDS = 0.05  # half of what the fastest need to press a key at a sign; scripts took up to 0.022
 _KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chance of 3e-8
 
 
@@ -46,10 +49,12 @@ class Decision:
         key: Of the entry, :func:`key_of`.
         index: Of the entry in the list reviewed; lists are renumbered, so it only helps the reader.
         prompt: The text that was judged.
-        decision: One of :data:`VERDICTS`, ``"skip"`` or ``"undo"``.
+        decision: One of :data:`VERDICTS`, ``"skip"``, ``"set"`` or ``"undo"``.
         reason: Why it was dropped: a name of :data:`REASONS`, free text, or ``"name: free text"``.
         edited: The new text of an edited prompt.
-        seconds: From showing the entry to the decision.
+        seconds: From showing the entry to the decision; 0 where commands came from a script.
+        field: Of a correction: one of :data:`vmmetrics.mmpg.review_fields.FIELDS`.
+        value: What it shall hold, as text.
     """
 
     reviewer: str
@@ -61,6 +66,8 @@ class Decision:
     reason: str = ""
     edited: str = ""
     seconds: float = 0.0
+    field: str = ""
+    value: str = ""
 
     def to_json(self) -> Line:
         """The line, empty fields left out."""
@@ -82,9 +89,16 @@ class Decision:
         texts = [getattr(made, part.name) for part in fields(cls) if part.name != "seconds"]
         if not all(isinstance(text, str) for text in texts) or not isinstance(made.seconds, int | float):
             raise ValueError("a field holds what it should not")
-        if made.decision not in (*VERDICTS, SKIP, UNDO):
+        if made.decision not in (*VERDICTS, SKIP, SET, UNDO):
             raise ValueError(f"unknown decision {made.decision!r}")
+        if made.decision == SET:
+            check_correction(made.field, made.value)
         return made
+
+    @property
+    def timed(self) -> bool:
+        """Whether somebody took time over it; a script does not."""
+        return self.seconds >= _LEAST_SECONDS
 
     @property
     def text(self) -> str | None:
@@ -122,6 +136,9 @@ def tidy(text: str) -> str:
 
 class DecisionFile:
     """The file, shared by every process that opened it. Each decision is on the disk when :meth:`append` returns.
+
+    Beside it stays an empty ``.NAME.lock``, by which processes take turns. It may be deleted when no review runs; the
+    last one out does not, since another may just be opening it, and the two would then hold different locks.
 
     Attributes:
         decisions: Every line so far, of all reviewers, in the file's order.
@@ -178,7 +195,7 @@ def read_decisions(paths: Iterable[Path]) -> list[Decision]:
     for path in paths:
         try:
             if not path.is_file():
-                raise SetupError(f"No file of decisions: {path}")
+                raise SetupError(f"No file of decisions, as a review writes them: {path}")
             _refuse_other_files(path)
             found += _decisions(Journal(path).read_new(), path)
         except OSError as error:
@@ -190,8 +207,8 @@ class Standing:
     """What stands of one reviewer's decisions.
 
     Attributes:
-        by_key: The decision about each entry that has one, skips included.
-        history: Keys in the order of the decisions that stand, for taking back the last.
+        by_key: The decision about each entry that has one, skips included, corrections not.
+        history: Keys in the order of the lines that stand, for taking back the last.
     """
 
     def __init__(self, decisions: Sequence[Decision], reviewer: str) -> None:
@@ -200,7 +217,8 @@ class Standing:
         for decision in decisions:
             if decision.reviewer == reviewer:
                 self._add(decision)
-        self.by_key = {key: stack[-1] for key, stack in self._stacks.items() if stack}
+        judged = {key: [d for d in stack if d.decision != SET] for key, stack in self._stacks.items()}
+        self.by_key = {key: stack[-1] for key, stack in judged.items() if stack}
 
     def _add(self, decision: Decision) -> None:
         stack = self._stacks.setdefault(decision.key, [])
@@ -210,6 +228,15 @@ class Standing:
         elif stack:
             stack.pop()
             del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
+
+    def last(self, key: str) -> Decision | None:
+        """The last line about an entry, which an undo takes back; None where nothing is left."""
+        stack = self._stacks.get(key)
+        return stack[-1] if stack else None
+
+    def corrections(self, key: str) -> dict[str, Decision]:
+        """The last correction of each field of an entry."""
+        return {made.field: made for made in self._stacks.get(key, ()) if made.decision == SET}
 
     def verdicts(self) -> dict[str, Decision]:
         """The entries that were decided upon."""
@@ -234,4 +261,7 @@ def _refuse_other_files(path: Path) -> None:
         with path.open("rb") as file:
             head = file.read(len(_FIRST_BYTES))
         if not _FIRST_BYTES.startswith(head):
-            raise SetupError(f"{path} is no file of decisions; choose another one, or a new name")
+            raise SetupError(
+                f"{path} is no file of decisions, which a review writes (--decisions; --agreement reads them); "
+                "choose another one, or for a new review a new name"
+            )

@@ -49,6 +49,7 @@ class Keyboard:
         for end in (self._woken, self._wake):
             os.set_blocking(end, False)
         self._signals: dict[int, Any] = {}
+        self._former_wake = -1
         self._modes: list[Any] = []
 
     def __enter__(self) -> Self:
@@ -57,6 +58,8 @@ class Keyboard:
         self._modes = termios.tcgetattr(self._input)
         for number in (signal.SIGWINCH, signal.SIGCONT):
             self._signals[number] = signal.signal(number, self._on_signal)
+        # written to even where a signal comes just before the wait for a key begins, and its handler only after it
+        self._former_wake = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         self._single_keys()
         return self
 
@@ -66,14 +69,13 @@ class Keyboard:
         self._as_found()
         for number, handler in self._signals.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(self._former_wake)
         os.close(self._woken)
         os.close(self._wake)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if number == signal.SIGCONT:
             self._single_keys()  # the shell has put its own modes back
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._wake, b"!")
 
     def _single_keys(self) -> None:
         import termios

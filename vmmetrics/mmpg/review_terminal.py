@@ -9,11 +9,13 @@ from rich.text import Text
 
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.review_decisions import REASONS, SKIP, reason_text, tidy
+from vmmetrics.mmpg.review_fields import field_named, value_of
 from vmmetrics.mmpg.review_keys import END, RESIZED, Keyboard
 from vmmetrics.mmpg.review_screen import KEYS, decision_text, help_screen, reasons_line, show
 from vmmetrics.mmpg.reviewing import Review
 
 _QUIT = ("q", END)
+_ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
 
 
 class TerminalReview:
@@ -37,6 +39,7 @@ class TerminalReview:
             "k": self._keep,
             "e": self._edit,
             "E": self._edit_outside,
+            "f": self._correct,
             "d": self._drop,
             "s": self._skip,
             "n": self._next,
@@ -79,31 +82,70 @@ class TerminalReview:
     def _edit(self) -> str:
         entry = self._review.entry
         assert entry is not None  # noqa: S101  (the action is offered only then)
-        return self._take(self._keyboard.line("new text: ", tidy(entry.prompt)))
+        return self._edit_again(tidy(entry.prompt))
+
+    def _edit_again(self, text: str) -> str:
+        return self._take(self._keyboard.line("new text: ", text), self._edit_again)
 
     def _edit_outside(self) -> str:
         entry = self._review.entry
         assert entry is not None  # noqa: S101  (likewise)
-        notes = f"subject: {tidy(entry.subject)}\naction: {tidy(entry.action)}\nplace: {tidy(entry.place)}"
+        return self._edit_again_outside(tidy(entry.prompt))
+
+    def _edit_again_outside(self, text: str) -> str:
+        entry = self._review.with_corrections()
+        told = {"subject": entry.subject, "action": entry.action, "place": entry.place, "outcome": entry.outcome}
+        notes = "\n".join(f"{name}: {tidy(value)}" for name, value in told.items())
         try:
-            return self._take(self._keyboard.in_editor(tidy(entry.prompt), notes))
+            edited = self._keyboard.in_editor(text, notes)
         except SetupError as error:
             return str(error)
+        return self._take(edited, self._edit_again_outside)
 
-    def _take(self, text: str | None) -> str:
+    def _take(self, text: str | None, again: Callable[[str], str]) -> str:
+        """Take a new text over; where the checks find something wrong with it, ask once."""
         edited = tidy(text or "")
         if not edited:
             return "left as it was"
+        wrong = self._review.warnings_of(edited)
+        if wrong:
+            key = self._ask(f"{edited}\n" + "\n".join(f"warning: {what}" for what in wrong), _ANYWAY)
+            if key == "e":
+                return again(edited)
+            if key != "y":
+                return "left as it was"
         self._review.edit(edited)
         return ""
 
-    def _drop(self) -> str:
-        self._message = "why?"
-        self._draw(reasons_line())
+    def _correct(self) -> str:
+        entry = self._review.with_corrections()
+        name = tidy(self._keyboard.line("field (subject, place, speed, ...): ") or "")
+        if not name:
+            return "nothing corrected"
+        try:
+            field = field_named(name)
+            value = tidy(self._keyboard.line(f"{field}: ", tidy(value_of(entry, field))) or "")
+            if not value:
+                return "nothing corrected"
+            before = set(self._review.warnings_of(entry.prompt))
+            self._review.correct(field, value)
+            new = [what for what in self._review.warnings_of(entry.prompt) if what not in before]
+        except ValueError as error:
+            return str(error)
+        return "\n".join([f"set {field}: {value}", *(f"warning: {what}" for what in new)])
+
+    def _ask(self, message: str, footer: str) -> str:
+        """Show a message until a key comes; the key."""
+        self._message = message
+        self._draw(footer)
         key = self._keyboard.key()
         while key == RESIZED:
-            self._draw(reasons_line())
+            self._draw(footer)
             key = self._keyboard.key()
+        return key
+
+    def _drop(self) -> str:
+        key = self._ask("why?", reasons_line())
         reason = reason_text(key) if key in REASONS else ""
         if key == "o":
             reason = tidy(self._keyboard.line("reason: ") or "")
@@ -132,7 +174,10 @@ class TerminalReview:
         return f"{len(self._found)} found"
 
     def _go(self) -> str:
-        position = self._review.at_index(tidy(self._keyboard.line("go to index: ") or ""))
+        try:
+            position = self._review.at_index(tidy(self._keyboard.line("go to index: ") or ""))
+        except ValueError as error:
+            return str(error)
         if position is None:
             return "no entry has that index"
         self._review.show(position)

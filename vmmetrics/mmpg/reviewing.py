@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
+from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.review_checks import warnings_of
 from vmmetrics.mmpg.review_decisions import (
     DROP,
     EDIT,
     KEEP,
+    SET,
     SKIP,
     UNDO,
     VERDICTS,
@@ -22,6 +26,7 @@ from vmmetrics.mmpg.review_decisions import (
     key_of,
     reviewers_of,
 )
+from vmmetrics.mmpg.review_fields import corrected, field_named
 from vmmetrics.run.provenance import now
 
 _PACE_OVER = 20
@@ -38,7 +43,8 @@ class Progress:
         edited: Kept with another text.
         dropped: Dropped.
         skipped: Put off.
-        pace: Seconds a decision takes, the median of the last twenty; None before the first.
+        corrected: Entries with a correction of a field, whatever was decided upon them.
+        pace: Seconds a decision takes, the median of the last twenty that were timed; None before the first.
     """
 
     total: int
@@ -46,6 +52,7 @@ class Progress:
     edited: int
     dropped: int
     skipped: int
+    corrected: int
     pace: float | None
 
     @property
@@ -70,7 +77,7 @@ class Review:
         file: Decisions so far, and where new ones go.
         reviewer: Who decides.
         seed: Of the order.
-        clock: Seconds, for the time an entry takes.
+        clock: Seconds, for the time an entry takes; one that stands still where nobody reads.
 
     Attributes:
         entries: In the order they are shown.
@@ -115,6 +122,45 @@ class Review:
         else:
             self._decide(EDIT, edited=text)
 
+    def warnings_of(self, text: str) -> list[str]:
+        """What the checks find wrong with the entry shown if it had this text, in words."""
+        standing = self._standing()
+        others = [self._left(position, standing) for position in range(len(self.entries)) if position != self.current]
+        left = replace(self.with_corrections(), prompt=text)
+        return warnings_of(left, [entry for entry in others if entry is not None])
+
+    def correct(self, field: str, value: str) -> str:
+        """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
+
+        The value that it has already is a line too: so one says that another reviewer's correction is wrong.
+
+        Args:
+            field: One of :data:`~vmmetrics.mmpg.review_fields.FIELDS`; a tag may go without "tags.".
+            value: What it shall hold, as text.
+
+        Returns:
+            The full name of the field.
+
+        Raises:
+            ValueError: No such field, or it cannot hold the value.
+        """
+        self._shown()
+        name = field_named(field)
+        corrected(self.with_corrections(), {name: value})
+        self._write(self.current or 0, SET, field=name, value=value)
+        return name
+
+    def corrections(self) -> dict[str, str]:
+        """What this reviewer corrected of the entry shown: values by field."""
+        self._shown()
+        made = self._standing().corrections(self.keys[self.current or 0])
+        return {field: decision.value for field, decision in made.items()}
+
+    def with_corrections(self) -> PromptEntry:
+        """The entry shown with this reviewer's corrections; its text is that of the list."""
+        self._shown()
+        return self._corrected(self.current or 0, self._standing())
+
     def drop(self, reason: str) -> None:
         """Drop the entry shown, and go on."""
         self._decide(DROP, reason=reason)
@@ -127,20 +173,24 @@ class Review:
         else:
             self.go_on()
 
-    def undo(self) -> Decision | None:
-        """Take back this reviewer's last decision about this list, of an earlier session too, and show its entry.
+    def undo(self, position: int | None = None) -> Decision | None:
+        """Take back this reviewer's last line about this list, of an earlier session too, and show its entry.
+
+        Args:
+            position: Of the entry whose last line is meant; None for the last of all.
 
         Returns:
             What was taken back; None where there is nothing.
         """
         self._file.refresh()
         standing = self._standing()
-        key = next((key for key in reversed(standing.history) if key in self._position), None)
-        if key is None:
+        wanted = self._position if position is None else {self.keys[position]: position}
+        key = next((key for key in reversed(standing.history) if key in wanted), None)
+        taken = None if key is None else standing.last(key)
+        if key is None or taken is None:
             return None
-        taken = standing.by_key[key]
-        self._write(self._position[key], UNDO)
-        self.show(self._position[key])
+        self._write(wanted[key], UNDO)
+        self.show(wanted[key])
         return taken
 
     def show(self, position: int) -> None:
@@ -160,9 +210,22 @@ class Review:
         return [position for position in around if wanted in _everything(self.entries[position]).casefold()]
 
     def at_index(self, index: str) -> int | None:
-        """Position of the entry with an index, leading zeros apart; None where there is none."""
-        wanted = index.strip().lstrip("0")
-        return next((p for p, entry in enumerate(self.entries) if entry.index.lstrip("0") == wanted), None)
+        """Position of the entry with an index, leading zeros apart; None where there is none.
+
+        Raises:
+            ValueError: There are several.
+        """
+        wanted = index.strip()
+        found = [p for p, entry in enumerate(self.entries) if entry.index == wanted] or [
+            p for p, entry in enumerate(self.entries) if entry.index.lstrip("0") == wanted.lstrip("0")
+        ]
+        if len(found) > 1:
+            raise ValueError(f"{len(found)} entries have the index {wanted}")
+        return found[0] if found else None
+
+    def has_index(self, index: str) -> bool:
+        """Whether an entry has this very index."""
+        return any(entry.index == index for entry in self.entries)
 
     def own(self) -> Decision | None:
         """What this reviewer decided about the entry shown; None for nothing, or put off."""
@@ -181,10 +244,12 @@ class Review:
         standing = self._standing()
         mine = [decision for key, decision in standing.by_key.items() if key in self._position]
         kinds = [decision.decision for decision in mine]
-        recent = [d.seconds for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in VERDICTS]
-        pace = median(recent[-_PACE_OVER:]) if recent else None
+        recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in VERDICTS]
+        timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
+        pace = median(timed) if timed else None
+        put_right = sum(bool(standing.corrections(key)) for key in self.keys)
         kept, edited, dropped, skipped = (kinds.count(kind) for kind in (KEEP, EDIT, DROP, SKIP))
-        return Progress(len(self.entries), kept, edited, dropped, skipped, pace)
+        return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
 
     def warnings(self) -> list[str]:
         """What was found damaged in the file since the last call."""
@@ -200,16 +265,29 @@ class Review:
     def _standing(self) -> Standing:
         return Standing(self._file.decisions, self.reviewer)
 
-    def _decide(self, decision: str, reason: str = "", edited: str = "") -> None:
+    def _corrected(self, position: int, standing: Standing) -> PromptEntry:
+        entry, made = self.entries[position], standing.corrections(self.keys[position])
+        try:
+            return corrected(entry, {field: decision.value for field, decision in made.items()})
+        except ValueError as error:  # it had tags when it was corrected
+            raise SetupError(f"{entry.index}: {error}") from error
+
+    def _left(self, position: int, standing: Standing) -> PromptEntry | None:
+        """An entry as this reviewer leaves it so far; None where it goes."""
+        verdict = standing.by_key.get(self.keys[position])
+        if verdict is None or verdict.decision not in (EDIT, DROP):
+            return self.entries[position]
+        return None if verdict.text is None else replace(self.entries[position], prompt=verdict.text)
+
+    def _decide(self, decision: str, **more: str) -> None:
         self._shown()
         position = self.current or 0
-        self._write(position, decision, reason, edited, self._clock() - self._shown_at)
+        self._write(position, decision, seconds=round(self._clock() - self._shown_at, 3), **more)
         self._advance(position)
 
-    def _write(self, position: int, decision: str, reason: str = "", edited: str = "", seconds: float = 0.0) -> None:
+    def _write(self, position: int, decision: str, **more: Any) -> None:
         entry, key = self.entries[position], self.keys[position]
-        line = (self.reviewer, now(), key, entry.index, entry.prompt, decision, reason, edited, round(seconds, 3))
-        self._file.append(Decision(*line))
+        self._file.append(Decision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
 
     def _advance(self, position: int) -> None:
         """Show the next entry that nothing was said about, else the one put off longest, else none."""
