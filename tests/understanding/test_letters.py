@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.questions import LETTERS
+
+OPTIONS = ["walks", "walks left", "Walks left, then sits", "runs", " sits down."]
+
+CHOSEN = {
+    "A": 0, "a": 0, "A.": 0, "B": 1, "(B": 1, "b)": 1, "(c) x": 2, "**D**": 3, "**(B)**": 1, "E": 4,
+    "B\nbecause of the end": 1, "B because he": 1, "C The man": 2, "B - runs": 1, "B, because": 1, "B; it": 1,
+    "C. Walks left, then sits": 2, "D. runs. A. no": 3, "A is right": 0,
+    "The answer is (E).": 4, "The answer is A.": 0, "The answer: A": 0, "Answer: A because he runs": 0, "Answer:B": 1,
+    "**Answer:** C": 2, "ANSWER: D": 3, "The best answer is: (B) runs": 1, "Option (B)": 1, "Choice E": 4,
+    "The correct option is C: it ends so": 2, "I would choose D.": 3, "B is correct": 1, "(C) is the right one": 2,
+    '{"answer": "B"}': 1, '```json\n{"answer": "D", "why": "A"}\n```': 3, "<answer>C</answer>": 2,
+    r"final answer: \boxed{D}": 3, r"\boxed{\text{C}}": 2,
+    "<think>A or B</think>C": 2, "so A, or ...</think>\nB": 1,
+    "A. walks\nB. runs\nThe answer is B": 1, "Option A is wrong. Option B is right. The answer is B": 1,
+    "walks": 0, "Sits down": 4, "I think he walks left": 1, "A man runs": 3,
+}  # fmt: skip
+
+UNREAD = [
+    "", "F", "Z.", "I cannot tell", "A man", "The answer is A man", "Answer: A's", "None of the above",
+    "maybe (A) or (B)", "A, B and C", "A and C", "A or B", "Both A and B", "Answer: A or B", "walks left and runs",
+    "A. walks\nB. walks left\nC. x\nD. runs", "<think>The answer is A", "I'm not sure. The answer is not B",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("output", "index"), CHOSEN.items())
+def test_chosen(output: str, index: int) -> None:
+    assert chosen_option(output, OPTIONS) == index
+
+
+@pytest.mark.parametrize("output", UNREAD)
+def test_unread(output: str) -> None:
+    assert chosen_option(output, OPTIONS) is None
+
+
+def test_letters_beyond_the_options_do_not_count() -> None:
+    assert chosen_option("C", ["x", "y"]) is None
+    assert chosen_option("The answer is C, no, option B", ["x", "y"]) == 1
+
+
+def test_equal_options_are_told_apart_by_letter_only() -> None:
+    assert chosen_option("falls", ["falls", "falls"]) is None
+    assert chosen_option("B. falls", ["falls", "falls"]) == 1
+
+
+@given(st.integers(0, 4), st.sampled_from(["{}", "({})", "{}.", "The answer is {}.", "**{}**", "Option {}", "{}\nSo."]))
+def test_a_letter_said_clearly_is_read(index: int, form: str) -> None:
+    assert chosen_option(form.format(LETTERS[index]), OPTIONS) == index
+
+
+@given(st.text(max_size=200), st.integers(2, 5))
+def test_anything_may_be_said(output: str, count: int) -> None:
+    found = chosen_option(output, OPTIONS[:count])
+    assert found is None or 0 <= found < count
+
+
+@pytest.mark.parametrize("piece", [" ", "answer ", "(", "*", "<think>", "</think>", "A ", "A\n", "answer:::", "is B"])
+def test_long_answers_take_linear_time(piece: str) -> None:
+    begun = time.perf_counter()
+    chosen_option("answer" + piece * (200_000 // len(piece)) + "x", OPTIONS)
+    assert time.perf_counter() - begun < 2

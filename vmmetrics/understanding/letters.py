@@ -1,0 +1,106 @@
+"""Which option an answer chooses: the reading of every benchmark here, unless it is asked to read as released.
+
+One rule set for all, so that accuracies differ by what models see and not by how their words are read. Nothing is taken
+for an answer that may not be one: two candidates, an article or an echo of the options leave the answer unread.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from typing import Final
+
+from vmmetrics.understanding.questions import LETTERS
+
+_WORDS: Final = r"(?i:answer|option|choice|choose|pick|select)"
+_ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b)[a-z])"
+"""After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
+_PRONOUN: Final = r"(?!['\u2019]|\s+(?!because\b|since\b|as\b|is\b|for\b)[a-z])"
+"""After an I: ``I think``, ``I'm sure``."""
+_LETTER: Final = rf"([B-HJ-Z]|A{_ARTICLE}|I{_PRONOUN})"
+_CLAIM: Final = re.compile(
+    rf"(?:\b{_WORDS}|</?answer>)(?i:\s+(?:is|would\s+be|should\s+be))?[\s*_\"'>]{{0,9}}(?i:option\b\s{{0,9}})?[:=]?"
+    rf"[\s*_(\[\"'{{]{{0,9}}{_LETTER}(?![\w'\u2019])"
+)
+"""``the answer is (B)``, ``Option C``, ``Answer: **D**``, ``{"answer": "B"}``, ``<answer>C``, ``I choose D``. Repeats
+are bounded, so that no answer takes more than linear time."""
+_VERDICT: Final = re.compile(
+    rf"(?<![\w'\u2019])[(*_\[]{{0,9}}{_LETTER}[)*_\].:]{{0,9}}\s{{1,9}}(?i:is)\s{{1,9}}(?:the\s{{1,9}})?(?i:correct|right|best)\b"
+)
+"""``B is correct``, ``(C) is the right one``."""
+_BARE: Final = re.compile(
+    r"^[\s*_(\[\"'`]*([A-Za-z])(?:[\s*_\"'`]*$|[*_\])\"'`]*[).:,;\]*]|\s*[-\u2013\u2014]\s|[\s*_\"'`]*\n)"
+)
+"""``B``, ``B.``, ``(B) ...``, ``**B**``, ``b)``, ``B - ...``."""
+_FIRST: Final = re.compile(rf"^[\s*_(\[\"'`]*{_LETTER}(?=\s)")
+"""``B because he falls``, ``C The ball``."""
+_LINES: Final = re.compile(r"^[ \t*_(\[\"'`-]*([A-Z])[).:][*_)\]]*\s", re.MULTILINE)
+_ALSO: Final = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b|,\s*(?:and|or)\b)\s*[(*\[]*[A-Z]\b(?!['\u2019])", re.IGNORECASE)
+_BRACKETED: Final = re.compile(r"\(([A-Z])\)|\*\*([A-Z])\*\*|\\boxed\{(?:\\text\{)?([A-Z])\}")
+_THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
+"""What is between the marks; before a closing mark whose opening one was part of the prompt; after an opening mark
+whose closing one was cut off with the answer."""
+
+
+def chosen_option(output: str, options: Sequence[str]) -> int | None:
+    """Index of the option that an answer chooses; None where it chooses none, or several.
+
+    Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
+    answer, the last one; a letter in brackets, if there is one only; an option's text in it, if there is one only, not
+    counting options within a longer option that is there too. Letters count only where there is such an option.
+
+    Args:
+        output: What the model said.
+        options: Texts of the options as they were shown, without letters.
+
+    >>> chosen_option("(B), because it falls", ["rises", "falls"]), chosen_option("A man falls", ["rises", "falls"])
+    (1, 1)
+    """
+    said = _THOUGHT.sub(" ", output).strip()
+    plain = _plain(said)
+    texts = [_plain(option) for option in options]
+    if plain and texts.count(plain) == 1:
+        return texts.index(plain)
+    letters = LETTERS[: len(options)]
+    leading = _leading(said, letters)
+    if leading is not None:
+        return leading
+    claimed = [
+        found[1]
+        for pattern in (_CLAIM, _VERDICT)
+        for found in pattern.finditer(said)
+        if found[1] in letters and not _ALSO.match(said, found.end(1))
+    ]
+    if claimed:
+        return letters.index(claimed[-1])
+    bracketed = {letter for found in _BRACKETED.findall(said) for letter in found if letter and letter in letters}
+    if len(bracketed) == 1:
+        return letters.index(bracketed.pop())
+    return None if len(_listed(said, letters)) > 1 else _named_option(plain, texts)
+
+
+def _leading(said: str, letters: str) -> int | None:
+    found = _BARE.match(said) or _FIRST.match(said)
+    if found is None or found[1].upper() not in letters or len(_listed(said, letters)) > 1:
+        return None
+    if re.match(r"[*_)\]\"'`]*" + _ALSO.pattern, said[found.end(1) :], re.IGNORECASE):
+        return None
+    return letters.index(found[1].upper())
+
+
+def _listed(said: str, letters: str) -> set[str]:
+    """Letters that lines begin with: an answer that goes through the options begins with none of them."""
+    return {letter for letter in _LINES.findall(said) if letter in letters}
+
+
+def _named_option(plain: str, texts: Sequence[str]) -> int | None:
+    padded = f" {plain} "
+    there = [index for index, text in enumerate(texts) if text and f" {text} " in padded]
+    alone = [i for i in there if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in there)]
+    return alone[0] if len(alone) == 1 else None
+
+
+def _plain(text: str) -> str:
+    """Lower case, single spaces, no punctuation at the ends of words: what must not decide."""
+    return " ".join(bare for word in text.lower().split() if (bare := word.strip(string.punctuation)))
