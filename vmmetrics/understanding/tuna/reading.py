@@ -1,0 +1,145 @@
+"""TUNA's files as they are in the wild: Parquet, the table made from it, a JSON twin; options in several spellings."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import read_rows
+
+DATA: Final = tomllib.loads(
+    resources.files("vmmetrics.understanding.benchmarks").joinpath("tuna.toml").read_text(encoding="utf-8")
+)
+"""The data file of both benchmarks."""
+SEPARATOR: Final = " / "
+"""Between a visual characteristic and what is looked at within it, in names of figures."""
+
+_ANSWERS: Final = ("prediction", "candidate_caption", "caption", "answer_text")
+"""Fields that answers are found in."""
+_VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
+
+
+def text_of(value: Any) -> str:
+    """A field as text; empty where it is missing, however a table writes that."""
+    return "" if value is None or value != value else str(value).strip()
+
+
+def options_of(value: Any) -> tuple[str, ...]:
+    r"""Texts of the options: a list, or one written as JSON, as Python, or as NumPy prints it. Text is never run.
+
+    >>> options_of("['it stops', 'it turns']") == options_of("['it stops'\n 'it turns']") == ("it stops", "it turns")
+    True
+    """
+    if isinstance(value, str):
+        value = _list_in(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return tuple(str(option).strip() for option in value) if isinstance(value, list | tuple) else ()
+
+
+def _list_in(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    # NumPy puts no commas between texts, and Python glues texts that stand side by side.
+    texts = _texts_in(text) if isinstance(value, list) and len(value) == 1 else []
+    return texts if len(texts) > 1 else value
+
+
+def _texts_in(literal: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(literal.strip()).readline)
+    return [str(ast.literal_eval(token.string)) for token in tokens if token.type == tokenize.STRING]
+
+
+def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
+    """Visual characteristics, written with commas between them; case, spaces and hyphens do not matter.
+
+    Args:
+        value: ``"High-Dynamic,Multi-Scene"``, or a list of them.
+        problems: What was wrong is counted here.
+    """
+    named = value if isinstance(value, list | tuple) else text_of(value).split(",")
+    known = {_plain(name): name for name in DATA["characteristics"]}
+    wanted = [_plain(name) for name in named if _plain(name)]
+    if any(name not in known for name in wanted):
+        problems["rows with an unknown visual characteristic"] += 1
+    found = tuple(dict.fromkeys(known[name] for name in wanted if name in known))
+    if ("Low-Dynamic" in found) == ("High-Dynamic" in found):
+        problems["rows that are not of one dynamic, low or high"] += 1
+    return found
+
+
+def known_name(value: Any, names: Sequence[str]) -> str | None:
+    """The name that a field means, however it is written; None where it is none of them."""
+    return {_plain(name): name for name in names}.get(_plain(value))
+
+
+def _plain(value: Any) -> str:
+    return "".join(letter for letter in text_of(value).casefold() if letter.isalnum())
+
+
+def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
+    """The file that was named; or, in a folder, all that fit, the likelier before the others."""
+    if data.is_file():
+        return [data]
+    found = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
+    return list(dict.fromkeys(found))
+
+
+def nothing_found(data: Path, what: str, patterns: Sequence[str]) -> SetupError:
+    """What is raised where no file is there."""
+    return SetupError(f"{data}: no {what} there; looked for {', '.join(patterns)}")
+
+
+def video_of(row: Mapping[str, Any]) -> str:
+    """Key of a row's video: its name without folder or extension."""
+    name = text_of(row.get("video")) or text_of(row.get("video_path")) or text_of(row.get("video_index"))
+    name = name.replace("\\", "/").rsplit("/", 1)[-1]
+    ending = next((ending for ending in _VIDEO_ENDINGS if name.lower().endswith(ending.lower())), "")
+    return name[: len(name) - len(ending)]
+
+
+def video_file(folder: Path, video: str) -> Path | None:
+    """The file of a video below a folder; None where there is none."""
+    for place in DATA["video_folders"]:
+        for ending in _VIDEO_ENDINGS:
+            path: Path = folder / place / f"{video}{ending}"
+            if path.is_file():
+                return path
+    return None
+
+
+def read_answers(path: Path) -> dict[str, Answered]:
+    """What a model said, from a file in one of the released forms.
+
+    A submission (``{index: caption}``), the intermediate file of the captions' scorer (a list of objects with ``index``
+    and ``candidate_caption``), or a table with ``index`` and ``prediction``, which the released runner writes.
+
+    Raises:
+        SetupError: It cannot be read, or is none of them.
+    """
+    found: dict[str, Answered] = {}
+    for row in read_rows(path):
+        fields = row if isinstance(row, Mapping) else {}
+        text = next((fields[name] for name in _ANSWERS if name in fields), None)
+        entries = {fields["index"]: text} if "index" in fields and text is not None else fields
+        if all(isinstance(said, str | None) for said in entries.values()):
+            found |= {text_of(key): Answered(text_of(key), text_of(said)) for key, said in entries.items()}
+    if not found:
+        raise SetupError(f"{path}: no answers there; expected an object of them by index, or rows with {_ANSWERS}")
+    return found
