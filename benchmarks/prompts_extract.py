@@ -7,7 +7,7 @@ Run ``python -m benchmarks.prompts_extract`` (``--lexicon FOLDER`` for other met
 - recall of the subject and the action that the library names of each of its prompts, which are long and choose rare
   verbs;
 - for each noun of the lexicon, left out in turn, how often its nearest nouns have its class and its attributes right,
-  by the least share of the vote: where the thresholds of ``vmmetrics.mmpg.lexicon`` come from;
+  by the least share of the vote: where the thresholds of ``vmmetrics.mmpg.extract.lexicon`` come from;
 - for every fifth action of the lexicon, left out in turn, how often its pattern is right, by what told it.
 """
 
@@ -21,11 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.extract.lexicon import Known, Lexicon, Vote
+from vmmetrics.mmpg.extract.nouns import NounPhrase
+from vmmetrics.mmpg.extract.parsing import CaptionParser
 from vmmetrics.mmpg.files import read_entries, read_metadata
-from vmmetrics.mmpg.lexicon import Known, Lexicon, Vote
 from vmmetrics.mmpg.metadata import Metadata
-from vmmetrics.mmpg.parsing import CaptionParser
-from vmmetrics.mmpg.parsing_nouns import NounPhrase
 from vmmetrics.shipped import shipped_list
 from vmmetrics.text.embedding import embed, embedding_installed
 

@@ -13,8 +13,8 @@ import pytest
 from vmmetrics.cli.main import main
 from vmmetrics.endpoint import wire
 from vmmetrics.mmpg.files import write_metadata
+from vmmetrics.mmpg.generate.instructions import REQUIREMENTS, REVIEWER, WRITER
 from vmmetrics.mmpg.inflection import ing_form
-from vmmetrics.mmpg.writing_instructions import REQUIREMENTS, REVIEWER, WRITER
 
 TESTS = Path(__file__).parents[1]
 KEY = "sk-never-to-be-written-9876543210"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg import combine_rules as rules
-from vmmetrics.mmpg.combine import Combiner
 from vmmetrics.mmpg.entry import PATTERNS
+from vmmetrics.mmpg.generate import combine_rules as rules
+from vmmetrics.mmpg.generate.combine import Combiner
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject
 
 _spec = importlib.util.spec_from_file_location("combine_sample", Path(__file__).with_name("combine_sample.py"))

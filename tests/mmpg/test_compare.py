@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from prompt_samples import BY_HAND, random_list, without_model
 
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg.comparison import compare
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.files import write_entries
-from vmmetrics.mmpg.statistics import measure, take_apart
-from vmmetrics.mmpg.statistics_report import Prepared, prepare
+from vmmetrics.mmpg.statistics.comparison import compare
+from vmmetrics.mmpg.statistics.measures import measure, take_apart
+from vmmetrics.mmpg.statistics.report import Prepared, prepare
 
 
 def bare(entries: list[PromptEntry], name: str = "list") -> Prepared:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.mmpg import diversity
-from vmmetrics.mmpg.diversity import (
+from vmmetrics.mmpg.statistics import diversity
+from vmmetrics.mmpg.statistics.bleu import bleu_grams, self_bleu
+from vmmetrics.mmpg.statistics.diversity import (
     count_grams,
     distinct_n,
     neighbours,
@@ -21,7 +22,6 @@ from vmmetrics.mmpg.diversity import (
     share_alone,
     words_of,
 )
-from vmmetrics.mmpg.diversity_bleu import bleu_grams, self_bleu
 
 texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join), min_size=1, max_size=7)
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PATTERNS
-from vmmetrics.mmpg.extraction import ExtractSettings, extract
-from vmmetrics.mmpg.extraction_tally import Tally
+from vmmetrics.mmpg.extract.extraction import ExtractSettings, extract
+from vmmetrics.mmpg.extract.lexicon import BODIES, GENERAL, Lexicon
+from vmmetrics.mmpg.extract.tally import Tally
 from vmmetrics.mmpg.files import read_metadata, write_metadata
-from vmmetrics.mmpg.lexicon import BODIES, GENERAL, Lexicon
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
 
 CLASSES = (
@@ -131,7 +131,7 @@ def test_the_order_of_captions_and_the_number_of_processes_change_nothing(
     whole = extract([corpus], None, ExtractSettings(infer=False, keep_repeats=True), lexicon)
     turned = extract([other], None, ExtractSettings(infer=False, keep_repeats=True), lexicon)
     assert turned.metadata == whole.metadata
-    monkeypatch.setattr("vmmetrics.mmpg.parsing_pool.BATCH", 3)
+    monkeypatch.setattr("vmmetrics.mmpg.extract.pool.BATCH", 3)
     split = extract([corpus], None, ExtractSettings(infer=False, keep_repeats=True), lexicon, jobs=2)
     assert split.metadata == whole.metadata
 
@@ -148,7 +148,7 @@ def test_limit_sample_and_least_count(corpus: Path, lexicon: Path) -> None:
 
 
 def test_a_list_of_places_needs_no_parser(tmp_path: Path, lexicon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmmetrics.mmpg.parsing.find_spec", lambda name: None)
+    monkeypatch.setattr("vmmetrics.mmpg.extract.parsing.find_spec", lambda name: None)
     path = tmp_path / "categories.txt"
     path.write_text("/b/balcony/interior 21\n/f/frozen_lake 5\n/i/ice_skating_rink/outdoor 186\n/v/volcanic_lake 7\n")
     places = extract([path], None, ExtractSettings(infer=False), lexicon).metadata.places

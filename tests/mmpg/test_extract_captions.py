@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.mmpg.captions import DROPPED, Cleaner, Seen, clean_caption
+from vmmetrics.mmpg.extract.captions import DROPPED, Cleaner, Seen, clean_caption
 
 
 @pytest.mark.parametrize(

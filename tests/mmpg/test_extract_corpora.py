@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg import corpora
-from vmmetrics.mmpg.corpora import Corpus, find_sources, read_captions, sample
-from vmmetrics.mmpg.corpora_places import PlaceCategory, is_place_list, place_category, read_place_list
+from vmmetrics.mmpg.extract import corpora
+from vmmetrics.mmpg.extract.corpora import Corpus, find_sources, read_captions, sample
+from vmmetrics.mmpg.extract.place_lists import PlaceCategory, is_place_list, place_category, read_place_list
 
 CAPTIONS = ["a dog runs, fast", 'a "red" kite', "two\tcranes", "eine Katze", "snow | falls"]
 

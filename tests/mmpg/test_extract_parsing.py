@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg.parsing import CaptionParser, Found
-from vmmetrics.mmpg.parsing_nouns import singular
+from vmmetrics.mmpg.extract.nouns import singular
+from vmmetrics.mmpg.extract.parsing import CaptionParser, Found
 
 pytest.importorskip("spacy")
 
@@ -172,14 +172,14 @@ def gold(parser: CaptionParser) -> dict[tuple[str, str], Counter[str]]:
 def test_captions_come_back_in_their_order_across_batches(
     parser: CaptionParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmmetrics.mmpg.parsing.BATCH", 2)
+    monkeypatch.setattr("vmmetrics.mmpg.extract.parsing.BATCH", 2)
     nouns = ["dog", "cat", "horse", "boy", "girl"]
     found = list(parser.parse(f"A {noun} is running." for noun in nouns))
     assert [[item.noun for item in one.subjects] for one in found] == [[noun] for noun in nouns]
 
 
 def test_without_spacy_the_command_that_brings_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmmetrics.mmpg.parsing.find_spec", lambda name: None)
+    monkeypatch.setattr("vmmetrics.mmpg.extract.parsing.find_spec", lambda name: None)
     with pytest.raises(SetupError, match=r"pip install 'vmmetrics\[prompts\]'"):
         CaptionParser()
 

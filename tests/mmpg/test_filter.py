@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from vmmetrics.cli.main import app
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.files import read_entries
-from vmmetrics.mmpg.filtering import FilterSettings, decision_line, filter_entries
+from vmmetrics.mmpg.filter.filtering import FilterSettings, decision_line, filter_entries
 from vmmetrics.text.embedding import PACKAGE, embedding_installed
 
 GOOD = [

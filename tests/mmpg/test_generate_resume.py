@@ -124,10 +124,10 @@ def test_a_polite_stop_is_said_and_gone_on_from(run):
 
 def test_one_process_at_a_time(run):
     from vmmetrics.errors import SetupError
-    from vmmetrics.mmpg.candidates import Candidates
+    from vmmetrics.mmpg.generate.candidates import Candidates
 
     with Candidates(Path("mine"), {"a": 1}):
-        code = "from vmmetrics.mmpg.candidates import *; Candidates(Path('mine'), {'a': 1})"
+        code = "from vmmetrics.mmpg.generate.candidates import *; Candidates(Path('mine'), {'a': 1})"
         environment = os.environ | {"PYTHONPATH": str(TESTS.parent)}
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
         assert "Another process writes candidates" in other.stderr

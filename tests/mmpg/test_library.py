@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.mmpg.combine import Combination
 from vmmetrics.mmpg.entry import PATTERNS
 from vmmetrics.mmpg.files import read_entries, read_metadata
-from vmmetrics.mmpg.plausibility_flags import judge
-from vmmetrics.mmpg.realise import realise
+from vmmetrics.mmpg.generate.combine import Combination
+from vmmetrics.mmpg.generate.realise import realise
+from vmmetrics.mmpg.statistics.plausibility_flags import judge
 from vmmetrics.text.embedding import embed, embedding_installed
 
 PROMPTS = Path(__file__).parents[2] / "prompts"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vmmetrics.mmpg.near_duplicates import EMBEDDING, N_GRAMS, Duplicates
+from vmmetrics.mmpg.filter.near_duplicates import EMBEDDING, N_GRAMS, Duplicates
 from vmmetrics.text.embedding import PACKAGE, embed, embedding_installed
 
 GROUPS = [

@@ -11,7 +11,7 @@ from vmmetrics.mmpg.entry import PATTERNS, PromptEntry
 from vmmetrics.mmpg.files import read_metadata
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
 from vmmetrics.mmpg.plausibility import attributes_of, can_do, fits, implausible, suits
-from vmmetrics.mmpg.plausibility_flags import judge, plain_place
+from vmmetrics.mmpg.statistics.plausibility_flags import judge, plain_place
 
 CLASSES = {item.name: item for item in read_metadata().classes}
 """The library's own: the rules name some of them."""
@@ -198,7 +198,7 @@ def test_nothing_that_is_combined_is_flagged() -> None:
     """What ``generate`` puts together is held to more, never to less, than what ``stats`` flags."""
     from itertools import islice
 
-    from vmmetrics.mmpg.combine import Combiner
+    from vmmetrics.mmpg.generate.combine import Combiner
 
     people = (subject("walker", "adult"), subject("trout", "fish"), subject("bus", "truck or bus"), PENGUIN)
     places = (

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.mmpg.checks import faults
-from vmmetrics.mmpg.combine import ASKED_CAMERAS, Combination, Combiner
 from vmmetrics.mmpg.entry import PromptEntry
+from vmmetrics.mmpg.generate.combine import ASKED_CAMERAS, Combination, Combiner
+from vmmetrics.mmpg.generate.realise import realise
+from vmmetrics.mmpg.generate.realise_verbs import base_of, conform
 from vmmetrics.mmpg.inflection import ing_form
 from vmmetrics.mmpg.metadata import Action, Place, Subject
-from vmmetrics.mmpg.realise import realise
-from vmmetrics.mmpg.realise_verbs import base_of, conform
 
 _spec = importlib.util.spec_from_file_location("combine_sample", Path(__file__).with_name("combine_sample.py"))
 sample = importlib.util.module_from_spec(_spec)

@@ -21,9 +21,9 @@ from review_samples import entries, lines
 
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
-from vmmetrics.mmpg.review_decisions import Decision, DecisionFile, Standing, key_of, read_decisions, tidy
-from vmmetrics.mmpg.review_lines import LineReview
-from vmmetrics.mmpg.reviewing import Review
+from vmmetrics.mmpg.review.decisions import Decision, DecisionFile, Standing, key_of, read_decisions, tidy
+from vmmetrics.mmpg.review.lines import LineReview
+from vmmetrics.mmpg.review.reviewing import Review
 
 
 class Clock:

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg.agreement import measure_agreement
 from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.files import read_entries, write_entries
-from vmmetrics.mmpg.review_apply import Rule, apply_decisions
-from vmmetrics.mmpg.review_decisions import Decision, DecisionFile, key_of
-from vmmetrics.mmpg.reviewing import Review
+from vmmetrics.mmpg.review.agreement import measure_agreement
+from vmmetrics.mmpg.review.apply import Rule, apply_decisions
+from vmmetrics.mmpg.review.decisions import Decision, DecisionFile, key_of
+from vmmetrics.mmpg.review.reviewing import Review
 
 LETTERS = {"k": "keep", "e": "edit", "f": "edit", "d": "drop"}
 

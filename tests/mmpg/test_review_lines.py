@@ -16,9 +16,9 @@ from review_samples import ANNA, command, entries, lines
 
 from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.files import write_entries
-from vmmetrics.mmpg.review_decisions import DecisionFile
-from vmmetrics.mmpg.review_lines import LineReview
-from vmmetrics.mmpg.reviewing import Review
+from vmmetrics.mmpg.review.decisions import DecisionFile
+from vmmetrics.mmpg.review.lines import LineReview
+from vmmetrics.mmpg.review.reviewing import Review
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmmetrics.mmpg.safety import find_unsafe
+from vmmetrics.mmpg.filter.safety import find_unsafe
 
 HARMLESS = """
 A guard shoots a basketball from the corner and it drops through the hoop.

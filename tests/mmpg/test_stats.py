@@ -14,10 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from prompt_samples import BIOLOGICAL, BY_HAND, FLUID, embed, random_list, without_model
 
 from vmmetrics.errors import SetupError
-from vmmetrics.mmpg import skeletons, statistics_report
 from vmmetrics.mmpg.files import read_metadata, write_entries
-from vmmetrics.mmpg.statistics import FIGURES, measure, take_apart
-from vmmetrics.mmpg.statistics_report import ListStatistics, describe, prepare
+from vmmetrics.mmpg.statistics import report as statistics_report
+from vmmetrics.mmpg.statistics import skeletons
+from vmmetrics.mmpg.statistics.measures import FIGURES, measure, take_apart
+from vmmetrics.mmpg.statistics.report import ListStatistics, describe, prepare
 from vmmetrics.text import embedding
 
 needs_parser = pytest.mark.skipif(skeletons.parser_name() is None, reason="spaCy's model is not installed")

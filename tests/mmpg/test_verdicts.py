@@ -15,8 +15,8 @@ from vmmetrics.endpoint import Client, EndpointSettings, wire
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.files import read_entries, write_entries
-from vmmetrics.mmpg.filtering import filter_entries
-from vmmetrics.mmpg.verdicts import Judge
+from vmmetrics.mmpg.filter.filtering import filter_entries
+from vmmetrics.mmpg.filter.verdicts import Judge
 
 _spec = importlib.util.spec_from_file_location("endpoint_server", Path(__file__).parents[1] / "endpoint_server.py")
 assert _spec and _spec.loader

@@ -30,9 +30,9 @@ def compare(
 ) -> None:
     """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.comparison import compare as hold_against
     from vmmetrics.mmpg.files import read_entries, read_metadata
-    from vmmetrics.mmpg.statistics_report import prepare
+    from vmmetrics.mmpg.statistics.comparison import compare as hold_against
+    from vmmetrics.mmpg.statistics.report import prepare
     from vmmetrics.report.prompt_tables import print_comparison
 
     check_picture(picture)

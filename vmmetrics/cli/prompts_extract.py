@@ -14,7 +14,7 @@ from vmmetrics.cli.running import EXIT_INTERRUPTED
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.mmpg.extraction import Extraction, ExtractSettings
+    from vmmetrics.mmpg.extract.extraction import Extraction, ExtractSettings
 
 SHOWN = 10
 """Things of each kind on the screen; all are in the folder."""
@@ -57,8 +57,8 @@ def extract(
     Exit codes: 0 done, 2 wrong usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg import extraction
-    from vmmetrics.mmpg.extraction import ExtractSettings
+    from vmmetrics.mmpg.extract import extraction
+    from vmmetrics.mmpg.extract.extraction import ExtractSettings
 
     settings = ExtractSettings(
         column=column, model=model, limit=limit, sample=sample, seed=seed, min_count=min_count, examples=examples,
@@ -127,7 +127,7 @@ def _print(found: Extraction, output: Console) -> None:
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:
     """Say what was dropped, what is not known, and what would help."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.mmpg.captions import DROPPED
+    from vmmetrics.mmpg.extract.captions import DROPPED
 
     captions, found = record["captions"], record["found"]
     dropped = captions["dropped"]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from vmmetrics.endpoint import Client, Estimate
     from vmmetrics.mmpg.entry import PromptEntry
-    from vmmetrics.mmpg.filtering import Decision, Embed, FilterSettings
-    from vmmetrics.mmpg.verdicts import Verdict
+    from vmmetrics.mmpg.filter.filtering import Decision, Embed, FilterSettings
+    from vmmetrics.mmpg.filter.verdicts import Verdict
 
 
 def filter_prompts(
@@ -70,8 +70,8 @@ def filter_prompts(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.files import read_entries
-    from vmmetrics.mmpg.filtering import filter_entries
-    from vmmetrics.mmpg.verdicts import Judge
+    from vmmetrics.mmpg.filter.filtering import filter_entries
+    from vmmetrics.mmpg.filter.verdicts import Judge
     from vmmetrics.shipped import shipped_list
 
     if (url is None) != (model is None):
@@ -111,7 +111,7 @@ def filter_prompts(
 def _settings(
     cosine: float | None, overlap: float | None, ease: float | None, openings: int | None, without: list[str] | None
 ) -> FilterSettings:
-    from vmmetrics.mmpg.filtering import FilterSettings
+    from vmmetrics.mmpg.filter.filtering import FilterSettings
 
     given = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -165,7 +165,7 @@ def _write(
     told: dict[str, Any],
 ) -> None:
     from vmmetrics.mmpg.files import write_entries
-    from vmmetrics.mmpg.filtering import decision_line
+    from vmmetrics.mmpg.filter.filtering import decision_line
     from vmmetrics.run.directory import write_atomically, write_json
     from vmmetrics.run.journal import encode
 
@@ -200,7 +200,7 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.mmpg.filtering import NAMES
+    from vmmetrics.mmpg.filter.filtering import NAMES
     from vmmetrics.report.markup import clean, shortened
 
     shown = Table(box=SIMPLE_HEAD)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.endpoint import Client
-    from vmmetrics.mmpg.candidates import Candidates, Outcome
-    from vmmetrics.mmpg.generation import Plan
+    from vmmetrics.mmpg.generate.candidates import Candidates, Outcome
+    from vmmetrics.mmpg.generate.generation import Plan
     from vmmetrics.run.journal import Line
 
 FOLDER = "vmmetrics-prompts"
@@ -56,9 +56,9 @@ def generate(
     combinations got no reply, 2 wrong usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.candidates import Candidates
     from vmmetrics.mmpg.files import read_metadata
-    from vmmetrics.mmpg.generation import GenerationSettings, Plan
+    from vmmetrics.mmpg.generate.candidates import Candidates
+    from vmmetrics.mmpg.generate.generation import GenerationSettings, Plan
 
     _check_usage(url, model, prices is not None or max_cost is not None)
     output, messages = open_consoles()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.running import EXIT_INTERRUPTED
-from vmmetrics.mmpg.review_apply import Rule
+from vmmetrics.mmpg.review.apply import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vmmetrics.alignment.results import Estimate
-    from vmmetrics.mmpg.agreement import Agreed, ReviewAgreement
-    from vmmetrics.mmpg.review_decisions import Decision
-    from vmmetrics.mmpg.reviewing import Progress
+    from vmmetrics.mmpg.review.agreement import Agreed, ReviewAgreement
+    from vmmetrics.mmpg.review.decisions import Decision
+    from vmmetrics.mmpg.review.reviewing import Progress
 
 SHOWN_DIFFERENCES = 20
 """On the screen; ``--conflicts`` writes all of them."""
@@ -85,7 +85,7 @@ def review(
         raise typer.BadParameter("--apply LIST and --out FILE go together")
     if not files:
         raise typer.BadParameter("--apply needs the decisions: --decisions FILE")
-    from vmmetrics.mmpg.review_decisions import read_decisions
+    from vmmetrics.mmpg.review.decisions import read_decisions
 
     made = read_decisions(dict.fromkeys(files))
     if agreement:
@@ -99,11 +99,11 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
         raise typer.BadParameter("a review needs LIST, --reviewer NAME and --decisions FILE")
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.files import read_entries
-    from vmmetrics.mmpg.review_decisions import DecisionFile
-    from vmmetrics.mmpg.review_keys import Keyboard, usable
-    from vmmetrics.mmpg.review_lines import LineReview
-    from vmmetrics.mmpg.review_terminal import TerminalReview
-    from vmmetrics.mmpg.reviewing import Review
+    from vmmetrics.mmpg.review.decisions import DecisionFile
+    from vmmetrics.mmpg.review.keys import Keyboard, usable
+    from vmmetrics.mmpg.review.lines import LineReview
+    from vmmetrics.mmpg.review.reviewing import Review
+    from vmmetrics.mmpg.review.terminal import TerminalReview
 
     output, messages = open_consoles()
     entries = read_entries(prompts)
@@ -136,7 +136,7 @@ def _summary(progress: Progress, warned: int) -> str:
 
 def _print_agreement(decisions: Sequence[Decision]) -> None:
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.mmpg.agreement import measure_agreement
+    from vmmetrics.mmpg.review.agreement import measure_agreement
 
     output, _ = open_consoles()
     found = measure_agreement(decisions)
@@ -171,7 +171,7 @@ def _agreement_table(found: ReviewAgreement) -> Table:
 def _print_differences(found: ReviewAgreement, output: Console) -> None:
     from rich.text import Text
 
-    from vmmetrics.mmpg.review_screen import decision_text
+    from vmmetrics.mmpg.review.screen import decision_text
     from vmmetrics.report.markup import clean
 
     output.print(f"{len(found.differing)} differ:", highlight=False)
@@ -190,7 +190,7 @@ def _apply(
 ) -> None:  # fmt: skip
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.files import read_entries, write_entries
-    from vmmetrics.mmpg.review_apply import apply_decisions
+    from vmmetrics.mmpg.review.apply import apply_decisions
     from vmmetrics.shipped import shipped_list
 
     _, messages = open_consoles()

@@ -29,7 +29,7 @@ def stats(
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.files import read_entries, read_metadata
-    from vmmetrics.mmpg.statistics_report import describe, prepare
+    from vmmetrics.mmpg.statistics.report import describe, prepare
     from vmmetrics.report.prompt_tables import print_statistics
 
     check_picture(picture)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from vmmetrics.cli import understand_list
+from vmmetrics.cli import understand_compare, understand_list, understand_run, understand_score
 
 app = typer.Typer(help="Motion understanding of video language models: run, score, compare.", no_args_is_help=True)
+app.command("run")(understand_run.run)
+app.command("score")(understand_score.score)
+app.command("compare")(understand_compare.compare)
 app.command("list")(understand_list.list_benchmarks)

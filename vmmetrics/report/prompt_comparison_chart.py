@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vmmetrics.mmpg.comparison import Comparison
-from vmmetrics.mmpg.diversity import NEAR_DUPLICATE
-from vmmetrics.mmpg.statistics import FIGURES, LONGEST, SHORTEST, TAG_VALUES
-from vmmetrics.mmpg.statistics_report import NEAREST_STEP, ListStatistics
+from vmmetrics.mmpg.statistics.comparison import Comparison
+from vmmetrics.mmpg.statistics.diversity import NEAR_DUPLICATE
+from vmmetrics.mmpg.statistics.measures import FIGURES, LONGEST, SHORTEST, TAG_VALUES
+from vmmetrics.mmpg.statistics.report import NEAREST_STEP, ListStatistics
 from vmmetrics.report import style
 from vmmetrics.report.alignment_canvas import (
     FAINT,

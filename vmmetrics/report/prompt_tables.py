@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vmmetrics.mmpg.comparison import Comparison, Spread
-from vmmetrics.mmpg.plausibility_flags import CHECKS, Plausibility
-from vmmetrics.mmpg.statistics import FIGURES, LONGEST, SHORTEST, Figure, LemmaSource
-from vmmetrics.mmpg.statistics_report import ListStatistics
+from vmmetrics.mmpg.statistics.comparison import Comparison, Spread
+from vmmetrics.mmpg.statistics.measures import FIGURES, LONGEST, SHORTEST, Figure, LemmaSource
+from vmmetrics.mmpg.statistics.plausibility_flags import CHECKS, Plausibility
+from vmmetrics.mmpg.statistics.report import ListStatistics
 from vmmetrics.report.markup import clean
 
 _EXAMPLES = 3

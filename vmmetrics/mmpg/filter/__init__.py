@@ -1,0 +1,3 @@
+"""What of a list is worth keeping."""
+
+from __future__ import annotations

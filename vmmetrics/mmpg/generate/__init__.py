@@ -1,0 +1,3 @@
+"""From metadata to prompts: plausible combinations, written by a language model or by grammar."""
+
+from __future__ import annotations

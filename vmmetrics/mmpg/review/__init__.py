@@ -1,0 +1,3 @@
+"""People decide, and every decision is kept."""
+
+from __future__ import annotations
