@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +16,14 @@ SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
 _LARGEST_FIELD: Final = 2**24  # characters of a cell in a table; the csv module's own bound is 128 KiB
 
 
-def read_rows(path: Path) -> list[Any]:
+def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
     """Rows of a file as they are: whoever takes them checks what they hold.
 
     A ``.json`` file gives its list, or the one value in it; ``.jsonl`` a value per line; tables a dictionary per row.
+
+    Args:
+        path: The file.
+        problems: Lines of a ``.jsonl`` file that are not JSON are counted here, rather than fatal.
 
     Raises:
         SetupError: It cannot be read.
@@ -31,7 +36,7 @@ def read_rows(path: Path) -> list[Any]:
                 csv.field_size_limit(_LARGEST_FIELD)
                 return list(csv.DictReader(file, delimiter=SEPARATORS[path.suffix]))
             if path.suffix == ".jsonl":
-                return [json.loads(line) for line in file if line.strip()]
+                return list(_values(file, problems))
             value = json.load(file)
             return value if isinstance(value, list) else [value]
     except OSError as error:
@@ -53,6 +58,46 @@ def seconds(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 <= number < float("inf") else None
+
+
+def find_file(data: Path, names: Iterable[str], what: str) -> Path:
+    """The file with the data: ``data`` itself, or the first of the names in it or one folder below.
+
+    Args:
+        data: A file or a folder.
+        names: Names or patterns, the wanted first.
+        what: What is looked for, in words.
+
+    Raises:
+        SetupError: There is none.
+    """
+    if data.is_file():
+        return data
+    wanted = list(names)
+    for pattern in [*wanted, *(f"*/{name}" for name in wanted)]:
+        for path in sorted(data.glob(pattern)):
+            return path
+    raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(wanted)}")
+
+
+def _values(lines: Iterable[str], problems: Counter[str] | None) -> Iterator[Any]:
+    read = False
+    failure: ValueError | RecursionError | None = None
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if problems is None:
+                raise
+            problems["lines that are not JSON"] += 1
+            failure = error
+            continue
+        read = True
+        yield value
+    if failure is not None and not read:
+        raise failure
 
 
 def _read_parquet(path: Path) -> list[Any]:

@@ -1,0 +1,199 @@
+"""MotionBench: six tasks about fine motion in short clips. Hong et al., CVPR 2025.
+
+``protocol="upstream"``: an answer's letter and the accuracies as the released tools have them, of what was answered.
+Ours: an answer is read as everywhere here, what is not read or missing is wrong, and accuracy is that of dev: of all
+questions whose key is known. Test questions are asked too, for the file to be handed in (:func:`write_submission`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.errors import SetupError
+from vmmetrics.run.directory import write_json
+from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
+from vmmetrics.understanding.benchmarks.motionbench_reading import (
+    DATA,
+    HIDDEN,
+    VideoFiles,
+    each_question,
+    source_names,
+)
+from vmmetrics.understanding.benchmarks.motionbench_released import Tally, merge, polish, tally
+from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.questions import LETTERS, Loaded, Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
+from vmmetrics.understanding.statistics import accuracy_figures
+
+_ANY_OPTIONS: Final = ("",) * 6
+"""Options of a question that is not at hand: letters count, texts cannot."""
+
+
+class MotionBench:
+    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+
+    name = "motionbench"
+    needs_judge = False
+
+    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+        """Read the released list of clips, the flat dev list, or a table with the fields of either.
+
+        Raises:
+            SetupError: There is no such file, or it cannot be read.
+        """
+        path = find_file(data, DATA["files"], "questions of MotionBench")
+        problems: Counter[str] = Counter()
+        rows = read_rows(path, problems)
+        files = VideoFiles(videos or path.parent, source_names(path.parent))
+        questions = tuple(each_question(rows, files, problems))
+        return Loaded(questions, dict(problems), {str(path): sha256_of(path)})
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
+        """What is said: the question as it is in the file (upstream), or its options each in a line of one form."""
+        lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
+        asked = question.reference["text"] if protocol == "upstream" else "\n".join([question.text, *lines])
+        return (Turn("user", f"{asked}\n\n{DATA['instruction'].strip()}"),)
+
+    def score(
+        self,
+        questions: Sequence[Question],
+        answers: Mapping[str, Answered],
+        protocol: Scoring,
+        judge: Any = None,  # noqa: ARG002 - of those that need one
+    ) -> list[Scored]:
+        """Compare letters; a question without an answer has 0, one with a hidden key None."""
+        one = _score_as_released if protocol == "upstream" else _score
+        return [one(question, answers.get(question.id)) for question in questions]
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
+        """Accuracy over all with a known key, and by task."""
+        if protocol == "upstream":
+            return released_figures(tally(questions, scored))
+        return accuracy_figures(questions, scored, ("task", "made from"), list(DATA["tasks"]))
+
+    def read_answers(self, path: Path, protocol: Scoring) -> dict[str, Answered]:
+        """Answers in the released forms: one object {uid: letter}, or lines {uid: text} in which a uid may come again.
+
+        Of several texts for a question the released rule keeps one letter (:func:`.motionbench_released.merge`); ours
+        takes the last that has a letter.
+
+        Raises:
+            SetupError: It cannot be read.
+        """
+        found: dict[str, str] = {}
+        for uid, text in _pairs(path):
+            if protocol == "upstream":
+                # the script that counts compares what a finished file has, without making it a letter first
+                done = path.suffix != ".jsonl"
+                found[uid] = (text if polish(text) == text else "") if done else merge(found.get(uid), text)
+            elif uid not in found or chosen_option(text, _ANY_OPTIONS) is not None:
+                found[uid] = text
+        return {uid: Answered(uid, text) for uid, text in found.items()}
+
+
+def submission(
+    questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
+) -> dict[str, str]:
+    """Letter by uid, as the leaderboard takes them; empty where no answer was understood."""
+    letters = {}
+    for question in questions:
+        text = _said(answers.get(question.id))
+        chosen = None if protocol == "upstream" else chosen_option(text, question.options)
+        letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
+    return letters
+
+
+def write_submission(
+    path: Path, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
+) -> None:
+    """Write :func:`submission` as the one JSON object that is handed in."""
+    write_json(path, submission(questions, answers, protocol))
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How much is asked about a second of video: total length of the questions over total length of the videos.
+
+    The paper prints 68.4 and does not say what it counted.
+
+    Attributes:
+        characters: Per second, of questions with their options.
+        words: Per second, of the same.
+        seconds: Length of the videos, each once.
+        questions: Questions that were counted: those about videos of known length.
+    """
+
+    characters: float
+    words: float
+    seconds: float
+    questions: int
+
+
+def annotation_density(questions: Sequence[Question]) -> Density | None:
+    """The benchmark's annotation density; None where no video's length is known."""
+    counted = [question for question in questions if question.reference.get("duration")]
+    length = sum({question.reference["record"]: question.reference["duration"] for question in counted}.values())
+    if not length:
+        return None
+    texts = [question.reference["text"] for question in counted]
+    characters, words = sum(map(len, texts)), sum(len(text.split()) for text in texts)
+    return Density(characters / length, words / length, length, len(counted))
+
+
+def released_figures(counts: Tally) -> list[Figure]:
+    """The released script's numbers; what it cannot give is None, and the note says why."""
+    note = "; ".join(f"the released script stops: {reason}" for reason in counts.stops)
+    found = [
+        Figure("all", "all", "accuracy", counts.accuracy, n=counts.total, note=note),
+        Figure(
+            "all", "all", "answered_accuracy", counts.answered_accuracy, n=counts.answered,
+            note="of all answers, those to hidden keys among them, which cannot be right",
+        ),
+    ]  # fmt: skip
+    places = {task: place for place, task in enumerate(DATA["tasks"])}
+    for task, value in sorted(counts.task_accuracy().items(), key=lambda pair: places.get(pair[0], len(places))):
+        found.append(Figure("task", task, "accuracy", value, n=counts.tasks_answered[task]))
+    return found
+
+
+def _score(question: Question, answered: Answered | None) -> Scored:
+    chosen = chosen_option(_said(answered), question.options)
+    value = None if question.answer is None else float(chosen == question.answer)
+    return Scored(question.id, value, chosen, chosen is not None)
+
+
+def _score_as_released(question: Question, answered: Answered | None) -> Scored:
+    there = answered is not None and answered.error is None
+    letter = polish(_said(answered))
+    known = question.reference["answer"] != HIDDEN
+    chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
+    value = float(there and letter == question.reference["answer"]) if known else None
+    return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
+
+
+def _said(answered: Answered | None) -> str:
+    return answered.text if answered is not None and answered.error is None else ""
+
+
+def _pairs(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        lines = [line for line in text.split("\n") if line.strip()] if path.suffix == ".jsonl" else [text]
+        for value in map(json.loads, lines):
+            if not isinstance(value, dict):
+                raise SetupError(f"{path}: expected an object of answers by uid")
+            yield from ((str(uid), said if isinstance(said, str) else "") for uid, said in value.items())
+    except OSError as error:
+        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}") from error
+
+
+BENCHMARK: Final = MotionBench()

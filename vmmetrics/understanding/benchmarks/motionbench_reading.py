@@ -1,0 +1,269 @@
+"""MotionBench's files as they are in the wild: the released list of clips, the flat dev list made from it, and videos.
+
+The released list has no field for options: they are lines of the question. It has no split either: test questions are
+those whose answer is ``NA``. Clips of other collections are cut by the user and named ``<source>_<start>_<end>``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.understanding.questions import LETTERS, Question
+from vmmetrics.understanding.rows import seconds
+
+DATA: Final = tomllib.loads(resources.files(__package__).joinpath("motionbench.toml").read_text(encoding="utf-8"))
+HIDDEN: Final = "NA"
+"""What the released list has for an answer of test."""
+DEV: Final = "dev"
+TEST: Final = "test"
+
+_MOST_OPTIONS: Final = 6  # A to F, as those who read the released list before us found
+_OPTION: Final = re.compile(rf"\s*\(?([A-{LETTERS[_MOST_OPTIONS - 1]}])[.):\uff1a]\s*(.*)")
+_KEY: Final = re.compile(rf"\s*\(?([A-{LETTERS[_MOST_OPTIONS - 1]}])(?:[.):\s].*)?", re.DOTALL)
+_CUT: Final = re.compile(r"(.+)_(\d+)_(\d+)")
+_FROM_CAPTION: Final = re.compile(r".+_\d")
+_SLACK: Final = 0.5  # seconds by which a cut may pass the end: durations are rounded, and cuts are whole seconds
+
+_TASKS: Final = {re.sub(r"\W", "", name).lower(): code for code, name in DATA["tasks"].items()}
+
+
+def split_options(text: str) -> tuple[str, tuple[str, ...]]:
+    r"""A question and its options, from the one text that the released list has.
+
+    Options are the lines ``A. ...``, ``B. ...`` in order (also ``A)``, ``(A)``, ``A:``), from the last ``A`` on; a line
+    that is not the next option goes on with the one before.
+
+    >>> split_options("What moves?\nA. a cat\nB. a\ndog")
+    ('What moves?', ('a cat', 'a dog'))
+    """
+    stem: list[str] = []
+    options: list[list[str]] = []
+    for line in text.splitlines():
+        found = _OPTION.fullmatch(line)
+        if found and found[1] == "A":
+            stem += [" ".join([LETTERS[place] + ".", *words]) for place, words in enumerate(options)]
+            options = [[found[2]]]
+        elif found and options and found[1] == LETTERS[len(options)]:
+            options.append([found[2]])
+        else:
+            (options[-1] if options else stem).append(line)
+    return "\n".join(stem).strip(), tuple(" ".join(" ".join(words).split()) for words in options)
+
+
+def task_of(name: Any) -> str | None:
+    """Code of a task by its name, however that is spelled; None for none of the six."""
+    return _TASKS.get(re.sub(r"\W", "", str(name)).lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Footage:
+    """A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
+
+    path: Path
+    start: float | None = None
+    end: float | None = None
+
+
+class VideoFiles:
+    """Finds clips below a folder: ready ones, or the videos that they are to be cut from.
+
+    Args:
+        folder: It.
+        sources: File names of collections by the name that the benchmark has for them, other way round than in the
+            released ``mapping.json``.
+    """
+
+    def __init__(self, folder: Path, sources: Mapping[str, str]) -> None:
+        self._folders: list[Path] = [place for part in DATA["folders"] if (place := folder / part).is_dir()]
+        self._sources = sources
+        self._known: dict[str, Footage | None] = {}
+
+    def find(self, name: str) -> Footage | None:
+        """The footage of a clip; None where there is none."""
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
+
+    def _find(self, name: str) -> Footage | None:
+        if (path := self._file(name)) is not None:
+            return Footage(path)
+        cut = _CUT.fullmatch(stem_of(name))
+        if cut is None or not int(cut[2]) < int(cut[3]):
+            return None
+        path = self._file(f"{cut[1]}.mp4") or self._file(self._sources.get(cut[1], ""))
+        return Footage(path, float(cut[2]), float(cut[3])) if path else None
+
+    def _file(self, name: str) -> Path | None:
+        if not name or name != Path(name).name:  # names only: nothing outside the folders
+            return None
+        stem = stem_of(name)
+        for folder in self._folders:
+            for path in (folder / name, folder / f"{stem}.mp4", folder / f"{stem}.MP4"):
+                if path.is_file():
+                    return path
+        return None
+
+
+def source_names(data: Path) -> dict[str, str]:
+    """The released ``mapping.json`` turned round, from beside the data; empty where it is not there or no mapping."""
+    for folder in (data, data / "data", data.parent):
+        path = folder / "mapping.json"
+        if path.is_file():
+            try:
+                mapping = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError, RecursionError):
+                return {}
+            return {str(key): str(name) for name, key in mapping.items()} if isinstance(mapping, dict) else {}
+    return {}
+
+
+def stem_of(name: str) -> str:
+    """A video's name without its extension.
+
+    >>> stem_of("a_1_2.MP4"), stem_of("a.b")
+    ('a_1_2', 'a.b')
+    """
+    return re.sub(r"\.(mp4|webm|mkv|avi|mov)$", "", name, flags=re.IGNORECASE)
+
+
+def each_question(rows: Sequence[Any], files: VideoFiles, problems: Counter[str]) -> Iterator[Question]:
+    """Questions of the released list, of the flat one, or of tables with the fields of either.
+
+    Args:
+        rows: Of the file.
+        files: Where videos are.
+        problems: What was wrong is counted here.
+    """
+    seen: set[str] = set()
+    per_video: Counter[str] = Counter()
+    for number, row in enumerate(rows):
+        record = _record(row)
+        name = str(record.get("video_path") or record.get("video") or "").replace("\\", "/").rsplit("/", 1)[-1].strip()
+        if not name:
+            problems["rows without a video name"] += 1
+            continue
+        for item in _items(record):
+            if not isinstance(item, Mapping):
+                problems["questions that are no objects"] += 1
+                continue
+            given = item.get("uid", item.get("id"))
+            uid = f"{stem_of(name)}_{per_video[name]}" if given in (None, "") else str(given)
+            per_video[name] += 1
+            if uid in seen:
+                problems["questions with the uid of one before them, left out"] += 1
+                continue
+            question = _question(uid, name, number, record, item, files.find(name), problems)
+            if question is not None:
+                seen.add(uid)
+                yield question
+
+
+def _record(row: Any) -> Mapping[str, Any]:
+    if isinstance(row, Mapping) and set(row) == {"text"}:  # a list of lines that some loader did not take apart
+        try:
+            row = json.loads(str(row["text"]))
+        except (ValueError, RecursionError):
+            return {}
+    return row if isinstance(row, Mapping) else {}
+
+
+def _items(record: Mapping[str, Any]) -> list[Any]:
+    if "qa" not in record:
+        return [record]
+    value = record["qa"]
+    if isinstance(value, str):  # in a table
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return [value]
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+def _question(
+    uid: str,
+    name: str,
+    number: int,
+    record: Mapping[str, Any],
+    item: Mapping[str, Any],
+    footage: Footage | None,
+    problems: Counter[str],
+) -> Question | None:
+    whole = str(item.get("question") or "").strip()
+    stem, options = split_options(whole)
+    if not stem or len(options) < 2:
+        problems["questions without text or options, left out"] += 1
+        return None
+    if len(options) != DATA["options"]:
+        problems[f"questions with other than {DATA['options']} options"] += 1
+    kind = item.get("question_type", record.get("question_type"))
+    task = task_of(kind)
+    if task is None:
+        problems["questions of no known task"] += 1
+    if footage is None:
+        problems["questions whose video is missing"] += 1
+    if stem_of(name) in DATA["broken"]:
+        problems["questions about clips that others could not read"] += 1
+    answer, key = _answer(item.get("answer"), len(options), problems)
+    duration = _duration(record)
+    start, end = _bounds(item, name, footage, duration, problems)
+    cut = _CUT.fullmatch(stem_of(name))
+    groups = {
+        "task": (task or str(kind or "?"),),
+        "split": (TEST if key == HIDDEN else DEV,),
+        "made from": ("captions" if _FROM_CAPTION.fullmatch(uid) else "videos",),
+    }
+    reference = {"answer": key, "record": number, "text": whole, "duration": duration}
+    video = cut[1] if cut else stem_of(name)  # cuts of one video are alike
+    path = footage.path if footage else None
+    return Question(uid, video, stem, options, answer, groups, path, start, end, reference)
+
+
+def _answer(value: Any, count: int, problems: Counter[str]) -> tuple[int | None, str]:
+    """Index of the right option, and the answer as it is in the file."""
+    key = str(value or HIDDEN).strip()
+    if key.upper() == HIDDEN:
+        problems["hidden answers"] += 1
+        return None, HIDDEN
+    found = _KEY.fullmatch(key.upper())
+    index = LETTERS.index(found[1]) if found else count
+    if index >= count:
+        problems["right answers that are none of the options"] += 1
+        return None, key
+    return index, key
+
+
+def _duration(record: Mapping[str, Any]) -> float | None:
+    info = record.get("video_info")
+    minutes = seconds(info.get("duration_minutes")) if isinstance(info, Mapping) else None
+    return minutes * 60 if minutes else None
+
+
+def _bounds(
+    item: Mapping[str, Any], name: str, footage: Footage | None, duration: float | None, problems: Counter[str]
+) -> tuple[float | None, float | None]:
+    """Where in the file the question's part is.
+
+    ``start`` and ``end`` of a question are taken as seconds of the clip. Where they are the cut that the clip's name
+    tells, or lie beyond its end, they are those of the video it was cut from, and the clip is that part.
+    """
+    first, last = (footage.start, footage.end) if footage else (None, None)
+    start, end = seconds(item.get("start")), seconds(item.get("end"))
+    if start is None or end is None:
+        return first, last
+    cut = _CUT.fullmatch(stem_of(name))
+    if cut and (start, end) == (float(cut[2]), float(cut[3])):
+        return first, last
+    if first is not None and last is not None:
+        duration = last - first
+    if end <= start or (duration is not None and end > duration + _SLACK):
+        problems["parts of clips that cannot be, not cut out"] += 1
+        return first, last
+    return (first or 0.0) + start, (first or 0.0) + end
