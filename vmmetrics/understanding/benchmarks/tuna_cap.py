@@ -1,0 +1,229 @@
+"""TUNA-CAP: dense captions, scored event by event with a judge model.
+
+A judge splits a caption into events, matches them with the annotated ones and says of each annotated visual element
+whether the caption entails, contradicts or lacks it: weighted precision, recall and F1, by element type and by visual
+characteristic. Kong et al., "TUNA", ACL 2025.
+
+``protocol="upstream"`` is the released scorer on its intermediate files: three decimals, videos without a usable
+judgement left out. Ours: every caption that was asked for counts, 0 where there is none, and beside it the mean over
+those that were judged; nothing is left out of the whole weight; events of a caption that happen nowhere in the video
+are reported as its hallucination rate. Judging itself is the same under both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.questions import Loaded, Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import read_rows, sha256_of
+from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
+from vmmetrics.understanding.tuna.annotations import Found, annotations_of
+from vmmetrics.understanding.tuna.judging import Caption, Judged, RecordedJudge, caption_events, judge_of
+from vmmetrics.understanding.tuna.outcomes import HALLUCINATION, outcome, released_outcome, unscored
+from vmmetrics.understanding.tuna.reading import (
+    DATA,
+    SEPARATOR,
+    characteristics_of,
+    find_files,
+    nothing_found,
+    read_answers,
+    text_of,
+    video_file,
+    video_of,
+)
+from vmmetrics.understanding.tuna.scoring import MEASURES, TYPES, events_of
+
+_CAP: Final = DATA["cap"]
+_CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
+
+Row = Mapping[str, Any]
+
+
+class TunaCap:
+    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+
+    name = "tuna-cap"
+    needs_judge = True
+
+    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+        """Read the table of videos, the annotations, or both, and bring them together.
+
+        Raises:
+            SetupError: There is neither, or one cannot be read.
+        """
+        folder = data if data.is_dir() else data.parent
+        table = find_files(data, _CAP["files"])[:1] if data.suffix not in (".json", ".jsonl") else []
+        named = [data] if data.is_file() and not table else find_files(folder, _CAP["annotations"])
+        problems: Counter[str] = Counter()
+        rows = [row for row in read_rows(table[0]) if isinstance(row, Mapping)] if table else []
+        path, annotations = _annotations(named)
+        if not rows and not annotations:
+            raise nothing_found(data, "videos or annotations of TUNA-CAP", [*_CAP["files"], *_CAP["annotations"]])
+        pairs = list(zip(rows, annotations_of(rows, annotations, problems), strict=True))
+        pairs = pairs or [({}, annotation) for annotation in annotations]
+        questions: dict[str, Question] = {}
+        for place, (row, annotation) in enumerate(pairs):
+            question = _question(place, row, annotation or {}, videos or folder, problems)
+            problems["captions with the key of one before them, left out"] += question.id in questions
+            questions.setdefault(question.id, question)
+        source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
+        return Loaded(tuple(questions.values()), dict(+problems), source)
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
+        """What is said: the released file's own words, or ours where it has none."""
+        return (Turn("user", question.text),)
+
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:  # noqa: ARG002
+        """Captions from a submission, an intermediate file, or a table of predictions.
+
+        Raises:
+            SetupError: It cannot be read, or is none of them.
+        """
+        return read_answers(path)
+
+    def score(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
+    ) -> list[Scored]:
+        """Have every caption judged, and score what was judged.
+
+        Args:
+            questions: The videos.
+            answers: Captions.
+            protocol: Which arithmetic.
+            judge: An endpoint's client; the path of a file in the released intermediate form; or any
+                :class:`~vmmetrics.understanding.tuna.judging.Judge`.
+
+        Raises:
+            SetupError: There is no judge.
+            VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
+        """
+        released = protocol == "upstream"
+        judge = judge_of(judge, questions, as_it_is=released)
+        said = Found(answers, questions)
+        captions = [
+            Caption(question, text, events)
+            for question in questions
+            if ((text := _said(said.of(question))) or (released and isinstance(judge, RecordedJudge)))
+            and (events := caption_events(question))
+        ]
+        judged = {caption.question.id: made for caption, made in judge.judged(captions)}
+        none = Judged(None, "there is no caption")
+        return [_scored(question, judged.get(question.id, none), protocol) for question in questions]
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
+        """Precision, recall and F1 over all, by element type, by characteristic, and by type within one."""
+        if protocol == "upstream":
+            return _released_figures(questions, scored)
+        return _figures(questions, scored)
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The paper's rows."""
+        return tuple(_reference(model, row) for model, row in _CAP["reference"].items())
+
+
+def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
+    """The first file that has annotated events, and what is in it."""
+    for path in paths:
+        rows = [row for row in read_rows(path) if isinstance(row, Mapping) and isinstance(row.get("events"), list)]
+        if rows:
+            return path, rows
+    return None, []
+
+
+def _question(place: int, row: Row, annotation: Row, folder: Path, problems: Counter[str]) -> Question:
+    both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
+    video = video_of(row) or video_of(annotation) or text_of(annotation.get("index"))
+    path = video_file(folder, video)
+    problems["captions whose video is missing"] += path is None
+    annotated = both.get("events") if isinstance(both.get("events"), list) else []
+    problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
+    characteristics = characteristics_of(both.get("visual_characteristic"), problems)
+    domain = text_of(both.get("domain"))
+    also = [text_of(row.get("index")), video, str(place)] if row else [video]
+    return Question(
+        text_of(both.get("index")) or str(place),
+        video,
+        text_of(row.get("question")) or _CAP["asked"].strip(),
+        groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
+        path=path,
+        reference={"events": annotated, "also": also},
+    )
+
+
+def _said(answered: Answered | None) -> str:
+    return answered.text.strip() if answered is not None and answered.error is None else ""
+
+
+def _scored(question: Question, judged: Judged, protocol: Scoring) -> Scored:
+    if not caption_events(question):
+        return unscored(question, "there is no annotation")
+    return released_outcome(question, judged) if protocol == "upstream" else outcome(question, judged)
+
+
+def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
+    why = Counter(str(one.detail["why"]) for one in scored if not one.answered and one.value is not None)
+    note = "; ".join(f"{count} of them 0, as {reason}" for reason, count in why.items())
+    found = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
+    found += [figure(questions, scored, f"answered_{name}", _where_judged(name)) for name in MEASURES]
+    found.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
+    for kind in TYPES:
+        found += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
+    groups = grouped(questions, "characteristic")
+    for name, within in product(_CHARACTERISTICS, ("", *TYPES)):
+        asked, got = _chosen(questions, scored, groups.get(name, ()))
+        scope = f"{within} " if within else ""
+        found += [figure(asked, got, measure, part(f"{scope}{measure}"), *_named(name, within)) for measure in MEASURES]
+    for name, places in grouped(questions, "domain").items():
+        found.append(figure(*_chosen(questions, scored, places), "f1", part("f1"), "domain", name))
+    return [one for one in found if one.n or one.group == ALL]
+
+
+def _where_judged(measure: str) -> Value:
+    return lambda scored: scored.parts.get(measure) if scored.answered else None
+
+
+def _chosen(
+    questions: Sequence[Question], scored: Sequence[Scored], places: Sequence[int]
+) -> tuple[list[Question], list[Scored]]:
+    return [questions[place] for place in places], [scored[place] for place in places]
+
+
+def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
+    """The released scorer's summary: each mean over the videos that have the figure, to three decimals."""
+    groups = {ALL: range(len(questions))} | grouped(questions, "characteristic")
+    found = []
+    for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
+        key = f"{kind} {measure}" if kind else measure
+        values = [scored[place].parts[key] for place in groups.get(name, ()) if key in scored[place].parts]
+        mean = round(sum(values) / len(values), 3) if values else None
+        found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values)))
+    return found
+
+
+def _named(characteristic: str, kind: str) -> tuple[str, str]:
+    """Group of a figure, and its name in it."""
+    if characteristic == ALL:
+        return ("element type", kind) if kind else (ALL, ALL)
+    named = f"{characteristic}{SEPARATOR}{kind}"
+    return ("characteristic and element type", named) if kind else ("characteristic", characteristic)
+
+
+def _reference(model: str, row: Mapping[str, Any]) -> Reference:
+    cells = [((ALL, ALL), row["all"])]
+    for group, names in (("element type", TYPES), ("characteristic", _CHARACTERISTICS)):
+        cells += [((group, name), cell) for name, cell in zip(names, row[group], strict=True)]
+    figures = {
+        (measure, *name): percent / 100 for name, cell in cells for measure, percent in zip(MEASURES, cell, strict=True)
+    }
+    return Reference(model, "paper, tables 2, 8 and 9", figures)
+
+
+BENCHMARK: Final = TunaCap()

@@ -1,0 +1,303 @@
+"""What a judge says of captions: split into events, matched with the annotated ones, classified element by element.
+
+A judge is a model behind an endpoint, or a file in the released intermediate form with what one said before. Either
+way what comes out is a record in that form: ``candidate_caption, candidate_events, match_ids, relationship``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from json import dumps
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from vmmetrics.endpoint import Answer, Client, Turn, in_words
+from vmmetrics.endpoint import Question as Ask
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.questions import Question
+from vmmetrics.understanding.rows import read_rows
+from vmmetrics.understanding.tuna.annotations import Found
+from vmmetrics.understanding.tuna.events import (
+    Pair,
+    in_order,
+    is_caption,
+    order_problem,
+    pairs_problem,
+    sentences,
+    texts_of_references,
+)
+from vmmetrics.understanding.tuna.reading import DATA, text_of
+from vmmetrics.understanding.tuna.scoring import LABELS, LACK, Event, events_of
+
+_WORDS: Final[Mapping[str, str]] = DATA["cap"]["judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A caption to be judged, and the events that people saw in its video."""
+
+    question: Question
+    text: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of a caption.
+
+    Attributes:
+        record: In the released intermediate form; None where there is no judgement.
+        why: Why there is none.
+        passing: Whether another time there might be one: the endpoint could not be reached.
+        mended: What we had to mend in it, in words, to how often.
+    """
+
+    record: Mapping[str, Any] | None
+    why: str = ""
+    passing: bool = False
+    mended: Mapping[str, int] = field(default_factory=dict)
+
+
+class Judge(Protocol):
+    """Says of captions what is in them."""
+
+    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
+        """Each caption and what became of it, in any order."""
+        ...
+
+
+def judge_of(judge: Any, questions: Iterable[Question], as_it_is: bool = False) -> Judge:
+    """The judge that is meant by an endpoint's client, by the path of a recorded one, or by a judge itself.
+
+    Args:
+        judge: One of these.
+        questions: All that are there, whose names a recorded judge must know.
+        as_it_is: Whether a recorded judge is taken as :class:`RecordedJudge` has it.
+
+    Raises:
+        SetupError: It is none of them, or the file cannot be read.
+    """
+    if isinstance(judge, Client):
+        return EndpointJudge(judge)
+    if isinstance(judge, str | Path):
+        return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
+    if not hasattr(judge, "judged"):
+        raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
+    found: Judge = judge
+    return found
+
+
+def read_records(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Records of a file in the released intermediate form, by their index.
+
+    Raises:
+        SetupError: It cannot be read, or has none.
+    """
+    rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
+    found = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
+    if not found:
+        raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
+    return found
+
+
+class RecordedJudge:
+    """Judgements from a file.
+
+    Args:
+        records: By index, as :func:`read_records` has them.
+        questions: All that are there.
+        as_it_is: Whether it is believed as the released scorer believes it: found by its index alone, whatever caption
+            it was made of.
+    """
+
+    def __init__(
+        self, records: Mapping[str, Mapping[str, Any]], questions: Iterable[Question], as_it_is: bool = False
+    ) -> None:
+        self._found = Found(records, questions, exact=as_it_is)
+        self._as_it_is = as_it_is
+
+    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
+        """Each caption with its record; it must be a judgement of this very caption."""
+        for caption in captions:
+            record = self._found.of(caption.question)
+            if record is None:
+                yield caption, Judged(None, "the recorded judge has nothing about it")
+            elif self._as_it_is or _plain(record.get("candidate_caption")) in ("", _plain(caption.text)):
+                yield caption, Judged(record)
+            else:
+                yield caption, Judged(None, "the recorded judge judged another caption")
+
+
+class EndpointJudge:
+    """A model behind an endpoint, asked three questions for each caption, each answer checked.
+
+    Args:
+        client: The endpoint's.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
+        """Each caption, in the order in which they are done.
+
+        Raises:
+            VMMetricsError: As :meth:`vmmetrics.endpoint.Client.work_through`.
+        """
+        return self._client.work_through(self._judge, captions)
+
+    def _judge(self, caption: Caption) -> Judged:
+        mended: dict[str, int] = {}
+        try:
+            events = self._split(caption, mended)
+            pairs = self._match(events, caption.events, mended)
+            said = texts_of_references(pairs, events, len(caption.events))
+            relationship = self._classify(caption.events, said)
+        except _NoJudgementError as error:
+            return Judged(None, f"{error.stage}: {error.answer.why}", error.answer.kind == "unreachable")
+        record = {
+            "index": caption.question.id,
+            "candidate_caption": caption.text,
+            "candidate_events": events,
+            "match_ids": [list(pair) for pair in pairs],
+            "relationship": relationship,
+        }
+        return Judged(record, mended=mended)
+
+    def _split(self, caption: Caption, mended: dict[str, int]) -> list[str]:
+        """Events of the caption; its sentences where the judge, however often asked, changes the words."""
+        shape = _object(events=_list({"type": "string", "minLength": 1}, 1))
+
+        def check(value: dict[str, Any]) -> str | None:
+            whole = is_caption(caption.text, value["events"])
+            return None if whole else "the events, joined with spaces, are not the description word by word"
+
+        answer = self._client.ask(Ask("split", _turns("split", shape, {"description": caption.text}), shape, check))
+        if answer.value is not None:
+            return [str(event) for event in answer.value["events"]]
+        own = sentences(caption.text)
+        if answer.kind != "unusable" or not own:
+            raise _NoJudgementError("split", answer)
+        mended["captions cut into sentences by us"] = 1
+        return own
+
+    def _match(self, candidates: Sequence[str], events: Sequence[Event], mended: dict[str, int]) -> tuple[Pair, ...]:
+        """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
+        numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
+        shape = _object(pairs=_list(_object(**numbers), len(candidates), len(candidates)))
+        asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
+
+        complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
+
+        def check(value: dict[str, Any]) -> str | None:
+            pairs = _pairs(value)
+            problem = pairs_problem(pairs, len(candidates), len(events))
+            if problem is None:
+                complete.append(pairs)
+            return problem or order_problem(pairs)
+
+        answer = self._client.ask(Ask("match", _turns("match", shape, asked), shape, check))
+        if answer.kind not in ("answered", "unusable") or not complete:
+            raise _NoJudgementError("match", answer)
+        kept = in_order(complete[-1])
+        back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
+        if back:
+            mended["matches against the order of time, taken back"] = back
+        return kept
+
+    def _classify(self, events: Sequence[Event], said: Sequence[str]) -> list[dict[str, Any]]:
+        """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
+        told = [place for place, text in enumerate(said) if text and events[place].elements]
+        labels = {place: [LACK] * len(event.elements) for place, event in enumerate(events)}
+        if told:
+            labels |= self._labels(told, events, said)
+        return [
+            {
+                "candidate_event": said[place],
+                "visual_elements": [
+                    {"content": element.content, "relationship": label}
+                    for element, label in zip(event.elements, labels[place], strict=True)
+                ],
+            }
+            for place, event in enumerate(events)
+        ]
+
+    def _labels(self, told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> dict[int, list[str]]:
+        label = {"type": "string", "enum": list(LABELS)}
+        element = _object(element={"type": "integer"}, relationship=label)
+        shape = _object(events=_list(_object(event={"type": "integer"}, elements=_list(element)), len(told), len(told)))
+        asked = [
+            {
+                "event": number,
+                "candidate": said[place],
+                "elements": _numbered((one.content for one in events[place].elements), "element"),
+            }
+            for number, place in enumerate(told, 1)
+        ]
+
+        def check(value: dict[str, Any]) -> str | None:
+            return _labels_problem(value["events"], [len(events[place].elements) for place in told])
+
+        answer = self._client.ask(Ask("classify", _turns("classify", shape, {"events": asked}), shape, check))
+        if answer.value is None:
+            raise _NoJudgementError("classify", answer)
+        return {
+            place: [one["relationship"] for one in judged["elements"]]
+            for place, judged in zip(told, answer.value["events"], strict=True)
+        }
+
+
+class _NoJudgementError(Exception):
+    def __init__(self, stage: str, answer: Answer) -> None:
+        self.stage, self.answer = stage, answer
+
+
+def caption_events(question: Question) -> tuple[Event, ...]:
+    """The annotated events of a question."""
+    return events_of(question.reference.get("events"))
+
+
+def _plain(text: Any) -> str:
+    return " ".join(text_of(text).split())
+
+
+def _pairs(value: Mapping[str, Any]) -> list[Pair]:
+    return [
+        (int(pair["candidate"]), None if pair["reference"] is None else int(pair["reference"]))
+        for pair in value["pairs"]
+    ]
+
+
+def _labels_problem(events: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> str | None:
+    for number, (judged, count) in enumerate(zip(events, counts, strict=True), 1):
+        if judged["event"] != number:
+            return f"expected events 1 to {len(counts)} in order"
+        if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
+            return f"event {number}: expected elements 1 to {count} in order"
+    return None
+
+
+def _turns(stage: str, shape: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Turn, ...]:
+    told = f"{_WORDS['system']} {in_words(shape)}"
+    return Turn("system", told), Turn(
+        "user", f"{_WORDS[stage].strip()}\n\n{dumps(asked, ensure_ascii=False, indent=1)}"
+    )
+
+
+def _numbered(texts: Iterable[str], name: str = "event") -> list[dict[str, Any]]:
+    return [{name: number, "text": text} for number, text in enumerate(texts, 1)]
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Mapping[str, Any], least: int = 0, most: int | None = None) -> dict[str, Any]:
+    bounds = {"minItems": least} | ({} if most is None else {"maxItems": most})
+    return {"type": "array", "items": dict(items), **bounds}

@@ -1,0 +1,83 @@
+"""From what a judge made of a caption to what the caption gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from vmmetrics.understanding.benchmark import Scored
+from vmmetrics.understanding.questions import Question
+from vmmetrics.understanding.tuna.events import Pair, in_order, labels_of
+from vmmetrics.understanding.tuna.judging import Judged, caption_events
+from vmmetrics.understanding.tuna.scoring import LACK, released_scores, scores
+
+HALLUCINATION: Final = "hallucination"
+"""Share of a caption's events that match no event of the video, 0..1: its name among the parts."""
+_SHOWN: Final = ("candidate_events", "match_ids", "relationship")
+
+
+def unscored(question: Question, why: str) -> Scored:
+    """A caption that no score can be had for."""
+    return Scored(question.id, None, answered=False, detail={"why": why})
+
+
+def outcome(question: Question, judged: Judged) -> Scored:
+    """Ours: 0 where there is no caption or no judgement of it, unless the judge was only out of reach.
+
+    What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
+    an event without a match has nothing entailed or contradicted.
+    """
+    events = caption_events(question)
+    if judged.record is None:
+        return unscored(question, judged.why) if judged.passing else _zero(question, judged.why)
+    relationship = judged.record.get("relationship")
+    if not isinstance(relationship, list) or len(relationship) != len(events):
+        return _zero(question, "the judgement is not of the annotated events")
+    labels, unread = labels_of(relationship, events)
+    mended = dict(judged.mended)
+    if unread:
+        mended["elements without a label that can be read: lacking"] = unread
+    found = _matches(judged.record, len(events))
+    parts = {}
+    if found:
+        kept = in_order(found)
+        back = sum(pair != given for pair, given in zip(kept, found, strict=True))
+        if back:
+            mended["matches against the order of time, taken back"] = back
+        matched = {reference for _, reference in kept}
+        labels = [given if place in matched else [LACK] * len(given) for place, given in enumerate(labels, 1)]
+        parts[HALLUCINATION] = sum(reference is None for _, reference in kept) / len(kept)
+    parts |= scores(events, labels)
+    if "f1" not in parts:
+        return unscored(question, "no annotated element has a weight")
+    shown = {name: judged.record[name] for name in _SHOWN if name in judged.record}
+    detail = shown | ({"mended": mended} if mended else {})
+    return Scored(question.id, parts["f1"], parts=parts, detail=detail)
+
+
+def released_outcome(question: Question, judged: Judged) -> Scored:
+    """As the released scorer: nothing where there is no judgement, or one of another number of events."""
+    relationship = None if judged.record is None else judged.record.get("relationship")
+    parts = released_scores(question.reference["events"], relationship)
+    if parts is None:
+        return unscored(question, judged.why or "the judgement is not of the annotated events")
+    return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship})
+
+
+def _zero(question: Question, why: str) -> Scored:
+    parts = scores(caption_events(question), [])
+    return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": why})
+
+
+def _matches(record: Mapping[str, Any], references: int) -> list[Pair]:
+    """One pair for each candidate event, from a file: numbers that are none of an event's mean no match."""
+    candidates, pairs = record.get("candidate_events"), record.get("match_ids")
+    if not isinstance(candidates, list) or not isinstance(pairs, list):
+        return []
+    found: dict[int, int | None] = {}
+    for pair in pairs:
+        if isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(number, int | None) for number in pair):
+            candidate, reference = pair
+            inside = reference is not None and 1 <= reference <= references
+            found.setdefault(candidate, reference if inside else None)
+    return [(number, found.get(number)) for number in range(1, len(candidates) + 1)]
