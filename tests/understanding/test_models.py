@@ -182,6 +182,15 @@ def test_recorded_answers_to_other_questions_are_refused(tmp_path: Path) -> None
         open_model(ModelSettings(f"recorded:{tmp_path / 'no'}"), [QUESTION], tmp_path)
 
 
+def test_descriptions_may_go_by_their_video(tmp_path: Path) -> None:
+    file = tmp_path / "answers.json"
+    file.write_text('{"clip": "A man walks."}')
+    described, asked = Question("TUNA_7", "clip", "Describe."), Question("q", "clip", "?", ("a", "b"), 0)
+    model = open_model(ModelSettings(f"recorded:{file}"), [described], tmp_path)
+    assert model.answer(described, TURNS, NO_FRAMES).text == "A man walks."
+    assert model.answer(asked, TURNS, NO_FRAMES).error is not None
+
+
 def guesses(model: Model, questions: list[Question]) -> list[str]:
     return [model.answer(q, TURNS, NO_FRAMES).text for q in questions]
 

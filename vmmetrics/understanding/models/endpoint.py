@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -74,7 +74,7 @@ class EndpointModel:
         cost = None if None in tokens else self.client.settings.cost(tokens[0] or 0, tokens[1] or 0)
         return said(reply, cost)
 
-    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Iterator[tuple[S, R]]:
+    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Several at once."""
         with closing(self.client.work_through(work, items, self._threads)) as done:
             yield from done

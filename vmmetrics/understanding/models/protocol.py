@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -64,7 +64,7 @@ class Model(Protocol):
         """
         ...
 
-    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Iterator[tuple[S, R]]:
+    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Do something that asks this model with each item, as many at once as it can take.
 
         Yields:
@@ -76,7 +76,7 @@ class Model(Protocol):
 class OneByOne:
     """Works through items one after another."""
 
-    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Iterator[tuple[S, R]]:
+    def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """See :class:`Model`."""
         for item in items:
             yield item, work(item)

@@ -59,7 +59,7 @@ class RecordedModel(OneByOne):
         Raises:
             SetupError: None of them is.
         """
-        if questions and not any(question.id in self.answers for question in questions):
+        if questions and all(self._of(question) is None for question in questions):
             ours, theirs = questions[0].id, next(iter(self.answers))
             raise SetupError(
                 f"None of the {len(self.answers)} answers in {self._path} is to one of these questions: "
@@ -68,8 +68,13 @@ class RecordedModel(OneByOne):
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """What was recorded."""
-        text = self.answers.get(question.id)
+        text = self._of(question)
         return Said("", _NOT_THERE) if text is None else Said(text)
+
+    def _of(self, question: Question) -> str | None:
+        """The answer to a question; a description may also go by the name of the video."""
+        text = self.answers.get(question.id)
+        return self.answers.get(question.video) if text is None and not question.options else text
 
 
 def answers_in(path: Path) -> Iterator[tuple[str, str]]:

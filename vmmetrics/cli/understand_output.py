@@ -1,0 +1,137 @@
+"""What the understanding commands share: tables of figures and differences, progress, judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from vmmetrics.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.understanding.benchmark import Scoring
+    from vmmetrics.understanding.running import Outcome
+    from vmmetrics.understanding.scoring import Result
+    from vmmetrics.understanding.statistics import Difference
+
+BESIDE = 3
+"""Published rows shown in a terminal; the page has all."""
+
+
+def scoring(text: str) -> Scoring:
+    """A protocol by its name."""
+    if text == "vmmetrics":
+        return "vmmetrics"
+    if text == "upstream":
+        return "upstream"
+    raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
+
+
+def print_result(result: Result, output: Console) -> None:
+    """The figures beside published ones, and what was counted."""
+    from rich.text import Text
+
+    from vmmetrics.report.markup import clean
+    from vmmetrics.understanding.tables import HEADS, row
+
+    keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
+    known = [reference for reference in result.references if keys & set(reference.figures)][:BESIDE]
+    heads = [*HEADS, *(reference.model for reference in known)]
+    title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.protocol}"
+    _print_table(output, title, heads, [row(figure, known) for figure in result.figures])
+    notes = dict.fromkeys(figure.note for figure in result.figures if figure.note)
+    for note in notes:
+        places = [f"{f.group} {f.name} {f.measure}" for f in result.figures if f.note == note]
+        shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+        output.print(Text(clean(f"{shown}: {note}"), "dim"))
+    for name, count in result.counts.items():
+        output.print(Text(clean(f"{name}: {count:,}")))
+
+
+def print_differences(found: Sequence[Difference], title: str, output: Console) -> None:
+    """A row for each category."""
+    from vmmetrics.understanding.tables import DIFFERENCE_HEADS, difference_row
+
+    _print_table(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in found])
+
+
+def _print_table(output: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from vmmetrics.report.markup import clean
+
+    shown = Table(title=Text(clean(title)), title_justify="left", box=SIMPLE_HEAD)
+    for place, head in enumerate(heads):
+        shown.add_column(Text(clean(head)), justify="left" if place < 3 else "right")
+    for place, cells in enumerate(rows):
+        last = place + 1 == len(rows) or rows[place + 1][0] != cells[0]
+        shown.add_row(*(Text(clean(cell)) for cell in cells), end_section=last)
+    output.print(shown)
+
+
+def judge_of(
+    text: str | None,
+    folder: Path,
+    tokens: int,
+    prices: tuple[float, float] | None,
+    max_cost: float | None,
+    key_env: str,
+) -> Any:
+    """The judge that a command names: an endpoint's client, or the path of what one said before."""
+    from vmmetrics.endpoint import Client
+    from vmmetrics.understanding.models import ModelSettings
+
+    if text is None or not text.startswith("endpoint:"):
+        return None if text is None else Path(text)
+    try:
+        settings = ModelSettings(text, tokens=tokens, prices=prices, key_variable=key_env)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--judge") from error
+    return Client(settings.endpoint(), folder / "replies", max_cost)
+
+
+class AnswerProgress(Bar):
+    """Questions answered: a bar on a terminal, a line for every tenth elsewhere.
+
+    Args:
+        console: Where.
+        total: Questions to be asked.
+
+    Attributes:
+        failed: Questions without an answer so far.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        super().__init__(console)
+        self.failed = 0
+        self._total, self._done = total, 0
+        if console.is_terminal and total:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def advance(self, outcome: Outcome) -> None:
+        """Count a question, and say what went wrong with it."""
+        from rich.text import Text
+
+        from vmmetrics.report.markup import clean
+
+        self._done += 1
+        answered = outcome.answered
+        if answered.error is not None:
+            self.failed += 1
+            kind = "error" if outcome.kept else "no answer"
+            self._console.print(Text(clean(f"{kind}: {answered.question}: {answered.error}"), "red"), soft_wrap=True)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)

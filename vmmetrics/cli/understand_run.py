@@ -1,0 +1,192 @@
+"""``vmmetrics understand run``: a benchmark put to a model, its answers scored."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.understand_output import AnswerProgress, print_result, scoring
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.understanding.benchmark import Benchmark
+    from vmmetrics.understanding.frames import FramePolicy
+    from vmmetrics.understanding.models import ModelSettings
+    from vmmetrics.understanding.run_folder import RunFolder
+    from vmmetrics.understanding.running import Asking
+
+FOLDER = "vmmetrics-understand"
+"""Where runs go that were given no folder."""
+CONTROLS = {"blind": "none", "single-frame": "single"}
+"""Controls, and the frames each shows."""
+_LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with options, and a description
+
+
+def run(
+    name: Annotated[str, typer.Argument(help="The benchmark; 'vmmetrics understand list' has them.")],
+    model: Annotated[
+        str, typer.Option(help="endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED or majority.")
+    ],
+    data: Annotated[Path, typer.Option(help="Folder or file of the benchmark, as it was released.")],
+    videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; goes on with what is there.")] = None,
+    frames: Annotated[
+        str | None,
+        typer.Option(help="'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'."),
+    ] = None,
+    control: Annotated[str | None, typer.Option(help="blind: words alone; single-frame: the middle frame.")] = None,
+    side: Annotated[int, typer.Option(min=16, help="Longer side of the frames, pixels.")] = 448,
+    form: Annotated[str, typer.Option(help="Frames as images or video; auto: as the model takes them best.")] = "auto",
+    protocol: Annotated[str, typer.Option(help="Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask so many questions only; may grow.")] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 512,
+    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of an endpoint.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="Of an endpoint's sampling.")] = None,
+    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Questions at once; of a local model, of torch.")] = None,
+    prices: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+    key_env: Annotated[str, typer.Option(help="Variable with the endpoint's key.")] = "VMMETRICS_ENDPOINT_KEY",
+    again: Annotated[bool, typer.Option("--again", help="Ask anew where there was an error.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+) -> None:
+    """Show a model the videos of a benchmark, ask it the questions, and score what it says.
+
+    The same command goes on where it stopped; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
+    questions without an answer, 2 wrong usage or setup, 130 stopped.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding.models import ModelSettings, open_model
+    from vmmetrics.understanding.running import Asking
+
+    output, messages = open_consoles()
+    benchmark = registry.find(name)
+    words = scoring(protocol)
+    try:
+        policy = _policy(benchmark, frames, control)
+        settings = ModelSettings(
+            model, form, tokens, temperature, seed, per_minute, prices, max_cost, key_env, threads  # type: ignore[arg-type]
+        )  # fmt: skip
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    loaded = benchmark.load(data, videos)
+    folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
+    asking = Asking(
+        benchmark, loaded, open_model(settings, loaded.questions, folder / "replies"), policy, words, side, limit
+    )
+    session = {"data": str(data), "videos": None if videos is None else str(videos), "limit": limit, "model": model}
+    failed = _ask(asking, settings, folder, session, again, yes, messages)
+    _score(asking, folder, output, messages)
+    if failed:
+        messages.print(f"{failed} questions got no answer; --again asks those with an error anew", markup=False)
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
+    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding.frames import FramePolicy
+
+    if control is not None and (control not in CONTROLS or frames is not None):
+        raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
+    return FramePolicy.parse(frames or (CONTROLS[control] if control else registry.policy(benchmark)))
+
+
+def _slug(text: str) -> str:
+    """A name for a folder: what is behind the last slash of paths and addresses, of letters that any system takes.
+
+    >>> _slug("favor-mcq-endpoint:org/m@http://localhost:8000/v1-2 fps-vmmetrics")
+    'favor-mcq-endpoint-org-m-http-localhost-8000-v1-2-fps-vmmetrics'
+    """
+    return re.sub(r"[^\w.]+", "-", text).strip("-.")[-120:]
+
+
+def _ask(
+    asking: Asking,
+    settings: ModelSettings,
+    path: Path,
+    session: dict[str, Any],
+    again: bool,
+    yes: bool,
+    messages: Console,
+) -> int:
+    """Ask what is left; how many questions have no answer."""
+    from vmmetrics.run.provenance import machine, recorded_versions
+    from vmmetrics.understanding.run_folder import RunFolder
+    from vmmetrics.understanding.running import usage_of
+
+    about = {**session, "versions": recorded_versions(), "machine": machine(), "found": len(asking.loaded.questions)}
+    with RunFolder(path, asking.configuration(), about) as folder:
+        for warning in folder.warnings:
+            messages.print(f"warning: {warning}", style="yellow", markup=False)
+        if not _begin(asking, settings, folder, again, yes, messages):
+            raise typer.Exit(EXIT_INTERRUPTED)
+        try:
+            failed = _work(asking, folder, again, messages)
+        finally:
+            folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
+    return failed
+
+
+def _begin(
+    asking: Asking, settings: ModelSettings, folder: RunFolder, again: bool, yes: bool, messages: Console
+) -> bool:
+    """Say what is to be done and what it may cost; whether to go on."""
+    from vmmetrics.cli.progress import count
+    from vmmetrics.understanding.models.endpoint import EndpointModel
+
+    todo, wanted = asking.remaining(folder, again), len(asking.questions)
+    for problem, number in asking.loaded.problems.items():
+        messages.print(f"{number:,} {problem}", markup=False, highlight=False)
+    before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
+    messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}", markup=False, highlight=False)
+    if not isinstance(asking.model, EndpointModel) or not todo:
+        return True
+    expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
+    conversations = [asking.benchmark.turns(question, asking.protocol) for question in todo]
+    estimate = asking.model.estimate(conversations, asking.frames_each(todo), expected)
+    messages.print(f"{settings.spec}: {estimate}", markup=False, highlight=False)
+    try:
+        if yes or typer.confirm("Go on?", err=True):
+            return True
+    except typer.Abort:  # there is nobody to ask
+        messages.print()
+    messages.print("nothing was sent; --yes goes on without asking", markup=False)
+    return False
+
+
+def _work(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> int:
+    with stoppable(), AnswerProgress(messages, len(asking.remaining(folder, again))) as progress:
+        try:
+            for outcome in asking.run(folder, again):
+                progress.advance(outcome)
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print(f"stopped; what was answered is in {folder.path}, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    return sum(q.id not in folder.answers or folder.answers[q.id].error is not None for q in asking.questions)
+
+
+def _score(asking: Asking, path: Path, output: Console, messages: Console) -> None:
+    """Score and print what was answered, unless that takes a judge."""
+    from vmmetrics.understanding.run_folder import read_answers
+    from vmmetrics.understanding.scoring import score, write
+
+    if asking.benchmark.needs_judge:
+        messages.print(f"answers: {path}/answers.jsonl; 'vmmetrics understand score' has them judged", markup=False)
+        return
+    answers, _ = read_answers(path)
+    result = score(
+        asking.benchmark, asking.configuration(), asking.questions, answers, asking.protocol,
+        problems=asking.loaded.problems,
+    )  # fmt: skip
+    print_result(result, output)
+    for file in write(result, path):
+        messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,54 @@
+"""``vmmetrics understand score``: answers of a run scored anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vmmetrics.cli.understand_output import judge_of, print_result, scoring
+
+
+def score(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    protocol: Annotated[str, typer.Option(help="vmmetrics, or upstream as the released code does.")] = "vmmetrics",
+    data: Annotated[Path | None, typer.Option(help="The benchmark's data. Default: where the run had them.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a judge's answer.")] = 8192,
+    prices: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens of the judge's.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before the judge costs more than this.")] = None,
+    key_env: Annotated[str, typer.Option(help="Variable with the judge's key.")] = "VMMETRICS_ENDPOINT_KEY",
+) -> None:
+    """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.errors import SetupError
+    from vmmetrics.understanding import scoring as work
+    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding.run_folder import read_answers, read_run
+    from vmmetrics.understanding.running import asked_of
+
+    output, messages = open_consoles()
+    way = scoring(protocol)
+    run = read_run(folder)
+    configuration, session = run["configuration"], run["sessions"][-1]
+    benchmark = registry.find(configuration["benchmark"])
+    videos = session.get("videos")
+    loaded = benchmark.load(data or Path(session["data"]), None if videos is None else Path(videos))
+    if sorted(loaded.source.values()) != sorted(configuration["data"].values()):
+        raise SetupError(f"The data of {benchmark.name} are not those that the run in {folder} was asked from")
+    answers, warnings = read_answers(folder)
+    for warning in warnings:
+        messages.print(f"warning: {warning}", style="yellow", markup=False)
+    shown = configuration.get("frames")
+    looks = shown is not None and not str(shown["policy"]).startswith("none")
+    questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
+    asked = judge_of(judge, folder, tokens, prices, max_cost, key_env)
+    result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
+    print_result(result, output)
+    for file in work.write(result, folder):
+        messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,185 @@
+"""Asking a model the questions of a benchmark: what is left to ask, and each answer as it comes."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vmmetrics.endpoint import GIVE_UP, NoAnswerError, RejectedError
+from vmmetrics.errors import ClipError
+from vmmetrics.run.provenance import version_of
+from vmmetrics.understanding.benchmark import Benchmark, Scoring
+from vmmetrics.understanding.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted, look
+from vmmetrics.understanding.models.protocol import Model
+from vmmetrics.understanding.questions import Loaded, Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.run_folder import RunFolder
+
+_DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")  # what turns a file into pixels
+_LOOKED_AT = 24  # clips whose frames are counted for an estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a question.
+
+    Attributes:
+        answered: The answer, or why there is none.
+        kept: Whether it is in the folder; one that could not be had for now is not, and is asked for again.
+        silent: Whether the model said nothing, which may be about the question or about the model.
+    """
+
+    answered: Answered
+    kept: bool = True
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A benchmark put to a model.
+
+    Attributes:
+        benchmark: What is asked.
+        loaded: Its questions as they were found.
+        model: Who answers.
+        policy: What it is shown; a model that does not look is shown nothing.
+        protocol: Whose words the questions are put in.
+        side: Longer side of the frames in pixels; None keeps them.
+        limit: Ask so many of the questions only; which, is decided by their keys, so that more include fewer.
+    """
+
+    benchmark: Benchmark
+    loaded: Loaded
+    model: Model
+    policy: FramePolicy
+    protocol: Scoring = "vmmetrics"
+    side: int | None = SIDE
+    limit: int | None = None
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked: of the chosen ones, those whose video is there, if it has to be."""
+        return asked_of(self.loaded.questions, self.limit, self._looks)
+
+    @property
+    def _looks(self) -> bool:
+        return self.model.sees and self.policy.kind != "none"
+
+    def configuration(self) -> dict[str, Any]:
+        """Everything that answers depend on, ready for JSON."""
+        shown = {"policy": str(self.policy), "side": self.side} if self.model.sees else None
+        versions = {name: found for name in _DECISIVE if (found := version_of(name))} if self._looks else {}
+        return {
+            "benchmark": self.benchmark.name,
+            "prompts": self.protocol,
+            "model": {"name": self.model.name, **self.model.identity},
+            "frames": shown,
+            "data": dict(self.loaded.source),
+            "versions": {"vmmetrics": version_of("vmmetrics"), **versions},
+        }
+
+    def remaining(self, folder: RunFolder, again: bool = False) -> list[Question]:
+        """The questions without an answer in the folder.
+
+        Args:
+            folder: The folder.
+            again: Whether those with an error count as without.
+        """
+        known = folder.answers
+        return [q for q in self.questions if q.id not in known or (again and known[q.id].error is not None)]
+
+    def run(self, folder: RunFolder, again: bool = False) -> Iterator[Outcome]:
+        """Ask what is left, and keep the answers.
+
+        Yields:
+            Each outcome, once it is on the disk.
+
+        Raises:
+            NoAnswerError: :data:`vmmetrics.endpoint.GIVE_UP` questions in a row got no answer.
+            VMMetricsError: Whatever else stops a run; answers that were on their way are kept before.
+        """
+        silent = 0
+        with closing(self.model.work_through(self._ask, self.remaining(folder, again))) as done:
+            for _, outcome in done:
+                if outcome.kept:
+                    folder.add(outcome.answered)
+                silent = silent + 1 if outcome.silent else 0
+                yield outcome
+                if silent >= GIVE_UP:
+                    raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
+
+    def _ask(self, question: Question) -> Outcome:
+        start = time.monotonic()
+        outcome = self._asked(question)
+        seconds = round(time.monotonic() - start, 3)
+        return replace(outcome, answered=replace(outcome.answered, seconds=seconds))
+
+    def _asked(self, question: Question) -> Outcome:
+        frames = NO_FRAMES
+        if self._looks and question.path is not None:
+            try:
+                frames = look(question.path, self.policy, question.start, question.end, self.side)
+            except ClipError as error:
+                return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}"))
+        shown = frames.shown if self.model.sees else None
+        turns = self.benchmark.turns(question, self.protocol)
+        try:
+            said = self.model.answer(question, turns, frames)
+        except RejectedError as error:
+            return Outcome(Answered(question.id, shown=shown, error=str(error)), silent=True)
+        except NoAnswerError as error:
+            return Outcome(Answered(question.id, shown=shown, error=str(error)), kept=False, silent=True)
+        return Outcome(Answered(question.id, said.text, shown, said.error, said.usage))
+
+    def frames_each(self, questions: Sequence[Question]) -> float:
+        """Frames shown of a clip on average, counted on some of them without decoding them."""
+        if not self._looks or not questions:
+            return 0.0
+        step = max(1, len(questions) // _LOOKED_AT)
+        counts = []
+        for question in questions[::step]:
+            try:
+                if question.path is not None:
+                    counts.append(frames_wanted(self.policy, question.path, question.start, question.end))
+            except ClipError:
+                continue
+        return sum(counts) / len(counts) if counts else 0.0
+
+
+def asked_of(
+    questions: Sequence[Question], limit: int | None, looks: bool, answered: Collection[str] = ()
+) -> tuple[Question, ...]:
+    """The questions that a run is about.
+
+    Args:
+        questions: All of the benchmark.
+        limit: How many at most; those whose video is missing take their place among them.
+        looks: Whether videos have to be there.
+        answered: Keys of questions that were answered, whose videos need not be there any more.
+    """
+    chosen = {question.id for question in sorted(questions, key=_place)[:limit]}
+    return tuple(
+        question
+        for question in questions
+        if question.id in chosen and (question.path is not None or not looks or question.id in answered)
+    )
+
+
+def _place(question: Question) -> bytes:
+    return hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()
+
+
+def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
+    """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
+    found: dict[str, float] = {"answers": len(answers)}
+    found["errors"] = sum(answered.error is not None for answered in answers.values())
+    for name in ("input_tokens", "output_tokens", "cost", "cut"):
+        known = [answered.usage[name] for answered in answers.values() if name in answered.usage]
+        if known:
+            found[name] = round(sum(known), 6)
+    found["seconds"] = round(sum(answered.seconds for answered in answers.values()), 3)
+    return found

@@ -1,0 +1,204 @@
+"""Answers of a run scored, and the files that are made of that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.plain import plain
+from vmmetrics.run.directory import write_atomically, write_json
+from vmmetrics.run.journal import encode, iterate_lines
+from vmmetrics.understanding.benchmark import Benchmark, Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding.questions import Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.running import usage_of
+from vmmetrics.understanding.tables import figures_csv, page
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run, scored.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        model: Name of the model.
+        frames: What it was shown, in words.
+        protocol: How it was scored.
+        questions: What was asked.
+        scored: What each question got.
+        figures: The benchmark's table.
+        references: Published rows.
+        counts: Questions and answers of each kind, and what was wrong with the data.
+        usage: What answering took.
+    """
+
+    benchmark: str
+    model: str
+    frames: str
+    protocol: Scoring
+    questions: Sequence[Question]
+    scored: Sequence[Scored]
+    figures: Sequence[Figure]
+    references: Sequence[Reference] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of ``figures.json``."""
+        rows = [
+            {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
+            for row in self.references
+        ]
+        said = {"benchmark": self.benchmark, "model": self.model, "frames": self.frames, "protocol": self.protocol}
+        made = {"counts": dict(self.counts), "usage": dict(self.usage), "figures": plain(list(self.figures))}
+        return {**said, **made, "references": rows}
+
+
+def score(
+    benchmark: Benchmark,
+    configuration: Mapping[str, Any],
+    questions: Sequence[Question],
+    answers: Mapping[str, Answered],
+    protocol: Scoring,
+    judge: Any = None,
+    problems: Mapping[str, int] | None = None,
+) -> Result:
+    """Score the answers of a run.
+
+    Args:
+        benchmark: Whose questions they are.
+        configuration: Of the run.
+        questions: What was asked.
+        answers: By question; one that is missing counts as not understood.
+        protocol: Ours, or the released code's.
+        judge: For benchmarks that need one.
+        problems: What was wrong with the data, to how often.
+
+    Raises:
+        SetupError: The benchmark needs a judge.
+    """
+    if benchmark.needs_judge and judge is None:
+        raise SetupError(
+            f"{benchmark.name} is scored by a judge; 'vmmetrics understand score FOLDER --judge endpoint:MODEL@URL' "
+            "or, with what a judge said before, '--judge FILE'"
+        )
+    scored = benchmark.score(questions, answers, protocol, judge)
+    asked = {question.id: answers[question.id] for question in questions if question.id in answers}
+    counts = {
+        "asked": len(questions),
+        "without an answer yet": len(questions) - len(asked),
+        "answered with an error": sum(answered.error is not None for answered in asked.values()),
+        "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
+        "clips of which fewer frames were shown than wanted": sum(
+            answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
+        ),
+    }
+    return Result(
+        benchmark.name,
+        str(configuration["model"]["name"]),
+        _frames(configuration),
+        protocol,
+        questions,
+        scored,
+        benchmark.figures(questions, scored, protocol),
+        registry.references(benchmark),
+        {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
+        usage_of(asked),
+    )
+
+
+def _frames(configuration: Mapping[str, Any]) -> str:
+    shown = configuration.get("frames")
+    if shown:
+        return str(shown["policy"])
+    return "not known" if "recorded" in configuration["model"] else "none"
+
+
+def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
+    """Where a file of a run is that depends on how it is scored (``scores.jsonl``, ``scores-upstream.jsonl``)."""
+    path = folder / name
+    return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
+
+
+def write(result: Result, folder: Path) -> list[Path]:
+    """Write the scores, the figures and the table of a run.
+
+    Returns:
+        The files.
+
+    Raises:
+        SetupError: The folder cannot be written.
+    """
+    lines = b"".join(encode(_line(q, s)) for q, s in zip(result.questions, result.scored, strict=True))
+    made = {
+        "scores.jsonl": lines,
+        "figures.csv": figures_csv(result.figures).encode(),
+        "table.md": page(result).encode("utf-8", "backslashreplace"),
+    }
+    try:
+        for name, data in made.items():
+            write_atomically(file_in(folder, name, result.protocol), data)
+        write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
+    except OSError as error:
+        raise SetupError(f"Cannot write to {folder}: {error.strerror}") from error
+    return [file_in(folder, name, result.protocol) for name in (*made, "figures.json")]
+
+
+def _line(question: Question, scored: Scored) -> dict[str, Any]:
+    about = {"question": question.id, "video": question.video, "groups": plain(question.groups)}
+    got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
+    line: dict[str, Any] = plain({**about, **got, "detail": dict(scored.detail)})
+    return line
+
+
+@dataclass(frozen=True)
+class ReadScores:
+    """The scores of a run, read back.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        model: Name of the model.
+        measure: What a question's value is called.
+        questions: Keys, videos and groups of the questions; nothing else of them.
+        scored: What each got.
+        data: SHA-256 of the benchmark's files.
+    """
+
+    benchmark: str
+    model: str
+    measure: str
+    questions: Sequence[Question]
+    scored: Sequence[Scored]
+    data: tuple[str, ...]
+
+
+def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scoring) -> ReadScores:
+    """Read the scores of a run.
+
+    Raises:
+        SetupError: It was not scored, or a file is damaged.
+    """
+    path, figures = file_in(folder, "scores.jsonl", protocol), file_in(folder, "figures.json", protocol)
+    try:
+        said = json.loads(figures.read_text("utf-8"))
+        lines = list(iterate_lines(path))
+        questions = [
+            Question(line["question"], line["video"], "", groups={k: tuple(v) for k, v in line["groups"].items()})
+            for line in lines
+        ]
+        scored = [
+            Scored(line["question"], line["value"], line["chosen"], line["answered"], line["parts"]) for line in lines
+        ]
+        measure = next((str(row["measure"]) for row in said["figures"]), "accuracy")
+    except FileNotFoundError as error:
+        way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
+        raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SetupError(f"{path} or {figures} is damaged: {error}; score the run again") from error
+    data = tuple(sorted(configuration["data"].values()))
+    return ReadScores(said["benchmark"], said["model"], measure, questions, scored, data)
