@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.benchmark import Benchmark
     from vmmetrics.understanding.frames import FramePolicy
     from vmmetrics.understanding.models import ModelSettings
+    from vmmetrics.understanding.models.endpoint import EndpointModel
     from vmmetrics.understanding.run_folder import RunFolder
     from vmmetrics.understanding.running import Asking
 
@@ -86,7 +87,7 @@ def run(
     failed = _ask(asking, settings, folder, session, again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:
-        messages.print(f"{failed} questions got no answer; --again asks those with an error anew", markup=False)
+        messages.print(f"{failed:,} questions got no answer; --again asks those with an error anew", markup=False)
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -119,6 +120,7 @@ def _ask(
 ) -> int:
     """Ask what is left; how many questions have no answer."""
     from vmmetrics.run.provenance import machine, recorded_versions
+    from vmmetrics.understanding.models.endpoint import EndpointModel
     from vmmetrics.understanding.run_folder import RunFolder
     from vmmetrics.understanding.running import usage_of
 
@@ -132,7 +134,17 @@ def _ask(
             failed = _work(asking, folder, again, messages)
         finally:
             folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
+            if isinstance(asking.model, EndpointModel):
+                _print_taken(asking.model, messages)
     return failed
+
+
+def _print_taken(model: EndpointModel, messages: Console) -> None:
+    """What was paid for this time."""
+    ledger = model.client.ledger
+    cost = "" if ledger.cost is None else f", cost {ledger.cost:.4f}"
+    tokens = f"{ledger.input_tokens:,} tokens in and {ledger.output_tokens:,} out"
+    messages.print(f"this time: {ledger.requests:,} replies, {tokens}{cost}", markup=False, highlight=False)
 
 
 def _begin(

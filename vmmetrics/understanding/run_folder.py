@@ -7,7 +7,7 @@ what an endpoint said. ``scores.jsonl``, ``figures.json``, ``figures.csv`` and `
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -87,10 +87,10 @@ class RunFolder:
         except OSError as error:
             raise SetupError(f"Cannot write to {self.path}: {error.strerror}") from error
 
-    def add(self, answered: Answered) -> None:
-        """Keep an answer; when this returns it is on the disk."""
-        self._journal.append([answered.to_json()])
-        self.answers[answered.question] = answered
+    def add(self, answers: Sequence[Answered]) -> None:
+        """Keep answers; when this returns they are on the disk."""
+        self._journal.append(answered.to_json() for answered in answers)
+        self.answers |= {answered.question: answered for answered in answers}
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Record what came of this start."""

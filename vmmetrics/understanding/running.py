@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from vmmetrics.endpoint import GIVE_UP, NoAnswerError, RejectedError
@@ -20,6 +21,7 @@ from vmmetrics.understanding.replies import Answered
 from vmmetrics.understanding.run_folder import RunFolder
 
 _DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")  # what turns a file into pixels
+_AT_ONCE = 512  # answers written to the disk together, of models that take no time
 _LOOKED_AT = 24  # clips whose frames are counted for an estimate
 
 
@@ -103,14 +105,17 @@ class Asking:
             VMMetricsError: Whatever else stops a run; answers that were on their way are kept before.
         """
         silent = 0
+        at_once = 1 if self.model.sees else _AT_ONCE
         with closing(self.model.work_through(self._ask, self.remaining(folder, again))) as done:
-            for _, outcome in done:
-                if outcome.kept:
-                    folder.add(outcome.answered)
-                silent = silent + 1 if outcome.silent else 0
-                yield outcome
-                if silent >= GIVE_UP:
-                    raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
+            while outcomes := [outcome for _, outcome in islice(done, at_once)]:
+                kept = [outcome.answered for outcome in outcomes if outcome.kept]
+                if kept:
+                    folder.add(kept)
+                for outcome in outcomes:
+                    silent = silent + 1 if outcome.silent else 0
+                    yield outcome
+                    if silent >= GIVE_UP:
+                        raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
 
     def _ask(self, question: Question) -> Outcome:
         start = time.monotonic()
