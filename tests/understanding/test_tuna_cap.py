@@ -104,6 +104,15 @@ def test_annotations_alone_and_table_alone(data: Path) -> None:
         BENCHMARK.load(data)
 
 
+def test_other_files_of_the_folder_do_no_harm(data: Path) -> None:
+    (data / "a.json").write_text("{")
+    (data / "b.json").write_text("[1, null, {}]")
+    (data / "metadata.json").rename(data / "z.json")
+    assert [question.id for question in BENCHMARK.load(data).questions] == list(files.CAPTIONS)
+    with pytest.raises(SetupError, match="not readable"):
+        BENCHMARK.load(data / "a.json")
+
+
 def test_dirty_annotations_are_counted(data: Path) -> None:
     dirty = deepcopy(files.ANNOTATIONS)
     elements = dirty[0]["events"][0]["visual_elements"]
@@ -137,6 +146,7 @@ def test_the_released_scorer_cell_by_cell(data: Path) -> None:
         place = ("precision", "recall", "f1").index(measure)
         assert figure.value == SUMMARY.get((group, name), (None, None, None))[place], (group, name, measure)
     assert [one.value for one in scored] == [0.429, 0, 1, None]
+    assert found["all", "all", "f1"].note == "1 left out: the judgement is not of the annotated events"
 
 
 def test_the_released_scorer_never_looks_at_the_captions(data: Path) -> None:
@@ -163,7 +173,7 @@ def test_ours_with_a_recorded_judge(data: Path) -> None:
     every = figures["all", "all", "f1"]
     assert every.value == pytest.approx(sum(F1.values()) / 4)
     assert (every.n, every.answered) == (4, 0.75)
-    assert "1 of them 0" in every.note
+    assert "1 with 0: the judgement is not of the annotated events" in every.note
     assert figures["all", "all", "answered_f1"].value == pytest.approx(sum(F1.values()) / 3)
     assert figures["all", "all", "hallucination"].value == pytest.approx((1 / 3 + 0 + 0.5) / 3)
     assert figures["element type", "scene", "recall"].value == 0  # of two videos, one without a judgement

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.endpoint import Turn
+from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.questions import Loaded, Question
 from vmmetrics.understanding.replies import Answered
@@ -118,7 +119,7 @@ class TunaCap:
         return [_scored(question, judged.get(question.id, none), protocol) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Precision, recall and F1 over all, by element type, by characteristic, and by type within one."""
+        """Precision, recall and F1 over all, by element type and by characteristic; F1 by domain and by type in each."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return _figures(questions, scored)
@@ -130,9 +131,14 @@ class TunaCap:
 
 
 def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
-    """The first file that has annotated events, and what is in it."""
+    """The first file that has annotated events, and what is in it; others in the folder may be anything."""
     for path in paths:
-        rows = [row for row in read_rows(path) if isinstance(row, Mapping) and isinstance(row.get("events"), list)]
+        try:
+            rows = [row for row in read_rows(path) if isinstance(row, Mapping) and isinstance(row.get("events"), list)]
+        except SetupError:
+            if len(paths) == 1:
+                raise
+            continue
         if rows:
             return path, rows
     return None, []
@@ -169,21 +175,27 @@ def _scored(question: Question, judged: Judged, protocol: Scoring) -> Scored:
 
 
 def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    why = Counter(str(one.detail["why"]) for one in scored if not one.answered and one.value is not None)
-    note = "; ".join(f"{count} of them 0, as {reason}" for reason, count in why.items())
+    note = _without_judgement(scored)
     found = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
     found += [figure(questions, scored, f"answered_{name}", _where_judged(name)) for name in MEASURES]
     found.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
     for kind in TYPES:
         found += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
     groups = grouped(questions, "characteristic")
-    for name, within in product(_CHARACTERISTICS, ("", *TYPES)):
-        asked, got = _chosen(questions, scored, groups.get(name, ()))
-        scope = f"{within} " if within else ""
-        found += [figure(asked, got, measure, part(f"{scope}{measure}"), *_named(name, within)) for measure in MEASURES]
+    within = {name: _chosen(questions, scored, groups.get(name, ())) for name in _CHARACTERISTICS}
+    for name, chosen in within.items():
+        found += [figure(*chosen, measure, part(measure), *_named(name, "")) for measure in MEASURES]
     for name, places in grouped(questions, "domain").items():
         found.append(figure(*_chosen(questions, scored, places), "f1", part("f1"), "domain", name))
+    for name, kind in product(_CHARACTERISTICS, TYPES):
+        found.append(figure(*within[name], "f1", part(f"{kind} f1"), *_named(name, kind)))
     return [one for one in found if one.n or one.group == ALL]
+
+
+def _without_judgement(scored: Sequence[Scored]) -> str:
+    """How many captions have no judgement, and why."""
+    why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
+    return "; ".join(f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in why.items())
 
 
 def _where_judged(measure: str) -> Value:
@@ -199,12 +211,14 @@ def _chosen(
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
     """The released scorer's summary: each mean over the videos that have the figure, to three decimals."""
     groups = {ALL: range(len(questions))} | grouped(questions, "characteristic")
+    note = _without_judgement(scored)
     found = []
     for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
         key = f"{kind} {measure}" if kind else measure
         values = [scored[place].parts[key] for place in groups.get(name, ()) if key in scored[place].parts]
         mean = round(sum(values) / len(values), 3) if values else None
-        found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values)))
+        told = note if (name, kind) == (ALL, "") else ""
+        found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=told))
     return found
 
 
