@@ -119,7 +119,7 @@ class TunaCap:
         return [_scored(question, judged.get(question.id, none), protocol) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """Precision, recall and F1 over all, by element type and by characteristic; F1 by domain and by type in each."""
+        """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
         return _figures(questions, scored)

@@ -187,7 +187,6 @@ class EndpointJudge:
         numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
         shape = _object(pairs=_list(_object(**numbers), len(candidates), len(candidates)))
         asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
-
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
         def check(value: dict[str, Any]) -> str | None:
