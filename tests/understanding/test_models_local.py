@@ -14,9 +14,9 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 sys.path.insert(0, str(Path(__file__).parent))
-import tiny_qwen
+import tiny_vlms
 
-from vmmetrics.endpoint import Turn
+from vmmetrics.endpoint import RejectedError, Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.frames import NO_FRAMES, Frames
 from vmmetrics.understanding.models.local import LocalModel
@@ -29,9 +29,7 @@ TURNS = (Turn("system", "You see clips."), Turn("user", "Which way?\nA. left\nB.
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("models") / "tiny-qwen"
-    tiny_qwen.write(made)
-    return made
+    return tiny_vlms.qwen25(tmp_path_factory.mktemp("models") / "tiny-qwen")
 
 
 def frames(count: int, told: float = 0.5, seed: int = 0) -> Frames:
@@ -69,10 +67,63 @@ def test_frames_as_pictures_one_frame_and_none(folder: Path) -> None:
     model = LocalModel(folder, 4)
     assert model.identity["form"] == "video"
     assert "image_grid_thw" in inputs(model, frames(1))
-    assert "video_grid_thw" in inputs(LocalModel(folder, 4, "video"), frames(1))
+    assert "image_grid_thw" in inputs(
+        LocalModel(folder, 4, "video"), frames(1)
+    )  # not every processor makes videos of 1
     blind = inputs(model, NO_FRAMES)
     assert not {"image_grid_thw", "video_grid_thw"} & set(blind)
     assert model.answer(QUESTION, TURNS, NO_FRAMES).error is None
+
+
+def test_qwen3_is_told_the_time_of_each_pair_of_frames(tmp_path: Path) -> None:
+    model = LocalModel(tiny_vlms.qwen3(tmp_path / "qwen3"), 4)
+    uneven = Frames(frames(4).pictures, Shown((0, 1, 2, 7), "made"), (0.0, 1.0, 2.0, 7.0), 3 / 7)
+    words = model._processor.decode(inputs(model, uneven)["input_ids"][0])
+    assert "<0.5 seconds>" in words
+    assert "<4.5 seconds>" in words
+    for count in (0, 1, 4):
+        assert model.answer(QUESTION, TURNS, frames(count) if count else NO_FRAMES).error is None
+
+
+def test_internvl_takes_videos_pictures_and_words(tmp_path: Path) -> None:
+    folder = tiny_vlms.internvl(tmp_path / "internvl")
+    for form, count in (("auto", 0), ("auto", 1), ("auto", 5), ("images", 3)):
+        model = LocalModel(folder, 4, form)
+        given = inputs(model, frames(count) if count else NO_FRAMES)
+        assert len(given.get("pixel_values", ())) == count
+        assert model.answer(QUESTION, TURNS, frames(count) if count else NO_FRAMES).usage["output_tokens"] >= 1
+
+
+def test_what_a_model_does_not_take_is_about_that_question(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = LocalModel(folder, 4)
+
+    def full(**_: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(model._model, "generate", full)
+    with pytest.raises(RejectedError, match="tiny-qwen does not take this: out of memory"):
+        model.answer(QUESTION, TURNS, frames(4))
+
+
+def test_a_run_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tiny_benchmark
+
+    from vmmetrics.cli.main import main
+    from vmmetrics.understanding import benchmarks
+    from vmmetrics.understanding.benchmarks import registry
+
+    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(Path(__file__).parent)])
+    monkeypatch.setitem(registry.MODULES, "tiny", "tiny_benchmark")  # type: ignore[arg-type]
+    tiny_benchmark.write(tmp_path / "data")
+    arguments = ["--model", f"hf:{folder}", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "r")]
+    with pytest.raises(SystemExit) as stop:
+        main(["understand", "run", "tiny", *arguments, "--tokens", "4"])
+    assert not stop.value.code
+    run = json.loads((tmp_path / "r" / "run.json").read_text())
+    assert run["configuration"]["model"]["form"] == "video"
+    answers = [json.loads(line) for line in (tmp_path / "r" / "answers.jsonl").read_text().splitlines()]
+    assert len(answers) == 12
+    assert all(len(row["shown"]["seconds"]) == 4 and row["usage"]["output_tokens"] >= 1 for row in answers)
 
 
 def test_what_is_shown_reaches_the_model(folder: Path) -> None:

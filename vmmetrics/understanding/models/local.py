@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.endpoint import Reply, Turn
+from vmmetrics.endpoint import RejectedError, Reply, Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.run.provenance import version_of
 from vmmetrics.understanding.frames import Frames
@@ -30,7 +30,7 @@ class LocalModel(OneByOne):
     Args:
         folder: A folder with a model that ``AutoModelForImageTextToText`` loads, and its processor.
         tokens: Most tokens of an answer.
-        form: How frames are handed over; "auto" is a video where the processor takes videos and there are two frames.
+        form: How frames are handed over; "auto" is a video where the processor takes videos. One frame is a picture.
         threads: For torch on the CPU.
 
     Raises:
@@ -62,7 +62,6 @@ class LocalModel(OneByOne):
         if form == "video" and not videos:
             raise SetupError(f"The processor in {folder} takes no videos; choose images")
         self._video = videos and form != "images"
-        self._always = form == "video"
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model = model.eval().to(self._device)
         self._tokens = tokens
@@ -77,14 +76,21 @@ class LocalModel(OneByOne):
         }
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
-        """Write on from the conversation; see :class:`~vmmetrics.understanding.models.protocol.Model`."""
+        """Write on from the conversation; see :class:`~vmmetrics.understanding.models.protocol.Model`.
+
+        Raises:
+            RejectedError: These frames or words are too many for the model or the memory, or not to its taste.
+        """
         import torch
 
-        inputs = self._inputs(turns, frames).to(self._device, dtype=self._model.dtype)
-        given = inputs["input_ids"].shape[1]
         greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        with torch.inference_mode():
-            written = self._model.generate(**inputs, max_new_tokens=self._tokens, **greedy)[0, given:]
+        try:
+            inputs = self._inputs(turns, frames).to(self._device, dtype=self._model.dtype)
+            given = inputs["input_ids"].shape[1]
+            with torch.inference_mode():
+                written = self._model.generate(**inputs, max_new_tokens=self._tokens, **greedy)[0, given:]
+        except (ValueError, RuntimeError, IndexError) as error:
+            raise RejectedError(f"{self.name} does not take this: {error}") from error
         text = self._processor.decode(written, skip_special_tokens=True)
         return said(
             Reply(text.strip(), cut=len(written) >= self._tokens, input_tokens=given, output_tokens=len(written))
@@ -95,7 +101,7 @@ class LocalModel(OneByOne):
         import torch
 
         count = len(frames.pictures)
-        as_video = self._video and (count > 1 or (self._always and count > 0))
+        as_video = self._video and count > 1
         parts = [{"type": "video"}] if as_video else [{"type": "image"}] * count
         messages = [{"role": turn.role, "content": [{"type": "text", "text": turn.text}]} for turn in turns[:-1]]
         messages.append({"role": turns[-1].role, "content": [*parts, {"type": "text", "text": turns[-1].text}]})
