@@ -10,7 +10,7 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmarks.favor_mcq import BENCHMARK
-from vmmetrics.understanding.favor.choosing import chosen_option, upstream_judge
+from vmmetrics.understanding.favor.choosing import upstream_judge
 from vmmetrics.understanding.favor.reading import perspective_of, stem_of
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.replies import Answered
@@ -33,14 +33,6 @@ JUDGED = [
     ("Walks left, then sits", "walks left, then sits!", True),
 ]
 
-CHOSEN = [
-    ("B", 1), ("(c) x", 2), ("**D**", 3), ("b)", 1), ("The answer is (E).", 4), ("Answer: A because he runs", 0),
-    ("B\nbecause of the end", 1), ("<think>A or B</think>C", 2), (r"final answer: \boxed{D}", 3),
-    ("The correct option is C: it ends so", 2), ("C. Walks left, then sits", 2), ("walks", 0), ("Sits down", 4),
-    ("I think he walks left", 1), ("A man runs", 3), ("The answer is A man", None), ("maybe (A) or (B)", None),
-    ("walks left and runs", None), ("F", None), ("", None), ("I cannot tell", None),
-]  # fmt: skip
-
 
 def question(index: int, options: list[str], correct: str, task: str = "AS") -> dict[str, object]:
     return {"question": f"What happens {index}?", "options": options, "correct_answer": correct, "task_type": task}
@@ -60,11 +52,6 @@ def answered(texts: dict[str, str]) -> dict[str, Answered]:
 @pytest.mark.parametrize(("correct", "output", "right"), JUDGED)
 def test_released_judgement(correct: str, output: str, right: bool) -> None:
     assert upstream_judge(correct, OPTIONS, output) is right
-
-
-@pytest.mark.parametrize(("output", "index"), CHOSEN)
-def test_chosen_option(output: str, index: int | None) -> None:
-    assert chosen_option(output, OPTIONS) == index
 
 
 def test_names() -> None:

@@ -16,20 +16,19 @@ from typing import Any, Final
 
 from vmmetrics.endpoint import Turn
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.favor.choosing import chosen_option, upstream_judge
+from vmmetrics.understanding.favor.choosing import upstream_judge
 from vmmetrics.understanding.favor.reading import (
     EGO,
     THIRD,
     VideoFiles,
     each_question,
-    find_file,
     options_of,
     perspective_of,
-    read_rows,
-    sha256_of,
 )
+from vmmetrics.understanding.letters import chosen_option
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
 from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
 _DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["mcq"]
@@ -47,7 +46,7 @@ class FavorMcq:
         Raises:
             SetupError: There is no such file, or it cannot be read.
         """
-        path = find_file(data, _DATA["files"], "questions")
+        path = find_file(data, _DATA["files"], "questions of FAVOR-Bench")
         problems: Counter[str] = Counter()
         files = VideoFiles(videos or (data if data.is_dir() else data.parent))
         questions = []

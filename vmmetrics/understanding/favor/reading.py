@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-import csv
-import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-
-from vmmetrics.errors import SetupError
 
 THIRD: Final = "third-person"
 EGO: Final = "first-person"
@@ -21,8 +17,6 @@ _VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".avi", ".mov")
 _VIDEO_FOLDERS: Final = ("", "FAVOR-Bench", "videos", "videos/FAVOR-Bench")
 """Where videos lie below the folder that was named: as the paper's runner and a third party's loader have them."""
 _ENDING: Final = re.compile(r"\.(mp4|webm|mkv|avi|mov)$", re.IGNORECASE)
-_TABLES: Final = {".csv": ",", ".tsv": "\t"}
-_LARGEST_FIELD: Final = 2**24  # characters of a cell in a table; the csv module's own bound is 128 KiB
 
 Row = Mapping[str, Any]
 
@@ -65,67 +59,23 @@ class VideoFiles:
         return None
 
 
-def find_file(data: Path, names: Sequence[str], what: str) -> Path:
-    """The file with the data: ``data`` itself, or the first of ``names`` in it or one folder below.
-
-    Raises:
-        SetupError: There is none.
-    """
-    if data.is_file():
-        return data
-    for pattern in [*names, *(f"*/{name}" for name in names)]:
-        for path in sorted(data.glob(pattern)):
-            return path
-    raise SetupError(f"{data}: no {what} of FAVOR-Bench there or one folder below; looked for {', '.join(names)}")
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a JSON list or mapping, JSON lines, CSV, TSV or Parquet file, whatever they hold.
-
-    Raises:
-        SetupError: It cannot be read.
-    """
-    try:
-        if path.suffix == ".parquet":
-            return _read_parquet(path)
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix in _TABLES:
-                csv.field_size_limit(_LARGEST_FIELD)
-                return list(csv.DictReader(file, delimiter=_TABLES[path.suffix]))
-            if path.suffix == ".jsonl":
-                return [row for line in file if line.strip() for row in _rows_of(json.loads(line))]
-            return _rows_of(json.load(file))
-    except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise SetupError(f"{path}: not readable as {path.suffix.lstrip('.') or 'JSON'}: {error}") from error
+def by_video(rows: Sequence[Any]) -> list[Any]:
+    """Rows with their video's name in them, from rows that have it or from objects by it."""
+    found: list[Any] = []
+    for row in rows:
+        if (
+            isinstance(row, dict)
+            and "video_name" not in row
+            and row
+            and all(isinstance(v, dict | str) for v in row.values())
+        ):
+            found += [{**(v if isinstance(v, dict) else {"caption": v}), "video_name": name} for name, v in row.items()]
+        else:
+            found.append(row)
+    return found
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object, or a list of them taken together, as predictions for the first step come.
-
-    Raises:
-        SetupError: It cannot be read, or is something else.
-    """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise SetupError(f"{path}: not readable as JSON: {error}") from error
-    parts = value if isinstance(value, list) else [value]
-    if not all(isinstance(part, dict) for part in parts):
-        raise SetupError(f"{path}: expected an object by video name")
-    return {name: entry for part in parts for name, entry in part.items()}
-
-
-def sha256_of(path: Path) -> str:
-    """Hash of a file, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def each_question(rows: Sequence[Row], problems: Counter[str]) -> Iterator[tuple[str, str, Row]]:
+def each_question(rows: Sequence[Any], problems: Counter[str]) -> Iterator[tuple[str, str, Row]]:
     """Id, video and fields of every question, from the nested list or its flat twin.
 
     Args:
@@ -153,6 +103,22 @@ def each_question(rows: Sequence[Row], problems: Counter[str]) -> Iterator[tuple
             yield key, video, item
 
 
+def read_descriptions(rows: Sequence[Any]) -> dict[str, str]:
+    """Descriptions by video, from a file of them or of what the released first step made of them.
+
+    Takes a list of ``{stem: text}``, an object of them, rows with ``video_name`` and ``caption``, and the first step's
+    output: ``{stem: {"motion_list": ..., ...}}``, which is given back as JSON.
+    """
+    found: dict[str, str] = {}
+    for row in by_video(rows):
+        if isinstance(row, Mapping) and "video_name" in row:
+            structured = isinstance(row.get("motion_list"), str) and "model_caption" in row
+            text = json.dumps(dict(row)) if structured else row.get("caption") or row.get("model_caption")
+            if isinstance(text, str):
+                found.setdefault(stem_of(row["video_name"]), text)
+    return found
+
+
 def options_of(value: Any) -> tuple[str, ...]:
     """Texts of the options, from a list or from a list written as text (JSON or Python; never run)."""
     if isinstance(value, str):
@@ -165,20 +131,3 @@ def options_of(value: Any) -> tuple[str, ...]:
     if hasattr(value, "tolist"):  # Parquet gives arrays
         value = value.tolist()
     return tuple(str(option) for option in value) if isinstance(value, list | tuple) else ()
-
-
-def _rows_of(value: Any) -> list[Row]:
-    if isinstance(value, list):
-        return value
-    if isinstance(value, dict) and "video_name" not in value:  # by video name
-        return [{"video_name": name, **entry} for name, entry in value.items() if isinstance(entry, dict)]
-    return [value]
-
-
-def _read_parquet(path: Path) -> list[Row]:
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise SetupError(f"{path}: reading Parquet needs pyarrow: pip install 'vmmetrics[parquet]'") from error
-    rows: list[Row] = parquet.read_table(path).to_pylist()
-    return rows

@@ -1,0 +1,213 @@
+"""How our LLM-free score of FAVOR-Bench does beside the released one, on the user's copy of the released annotations.
+
+    python -m benchmarks.favor_quality FAVOR_gt_annotations.json [--dictionaries action_extraction_dicts.pkl]
+
+Each annotation is scored against itself, another video's, itself with parts dropped, exchanged, invented or moved, and
+a hand-made set against its paraphrases; both scores use the same text similarity and the released code's own word lists
+where they are given. ``--captions`` scores the human captions by our first step, ``--calibrate`` prints what the
+similarity's bounds were taken from. Annotations are for research only: nothing of them is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from vmmetrics.text.embedding import embed
+from vmmetrics.understanding.favor.dictionaries import read_dictionaries
+from vmmetrics.understanding.favor.extraction import extract
+from vmmetrics.understanding.favor.lexicon import VERBS
+from vmmetrics.understanding.favor.released_scores import released_scores
+from vmmetrics.understanding.favor.released_similarity import ReleasedSimilarity
+from vmmetrics.understanding.favor.released_words import Words, installed_words
+from vmmetrics.understanding.favor.scores import score, texts_of
+from vmmetrics.understanding.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.favor.structure import Structure, Subject, read_structure
+
+PARAPHRASES = Path(__file__).with_name("favor_paraphrases.toml")
+SHARES = (0.25, 0.5, 0.75)
+COLUMNS = ("camera f1", "subject f1", "subject order", "chronology f1", "chronology order", "composite")
+Pair = tuple[Structure, Structure]
+
+
+def consistent(structure: Structure) -> Structure:
+    """With each subject's actions as the chronological list has them, so that both lists can be changed alike."""
+    numbers = dict.fromkeys(who for _, who in structure.chronology)
+    subjects = {
+        who: Subject(
+            structure.subjects[who].description if who in structure.subjects else f"Subject {who}",
+            tuple(action for action, other in structure.chronology if other == who),
+        )
+        for who in sorted(numbers)
+    }
+    return replace(structure, subjects=subjects)
+
+
+def with_chronology(structure: Structure, chronology: Sequence[tuple[str, int]]) -> Structure:
+    return consistent(replace(structure, chronology=tuple(chronology)))
+
+
+def changed(structure: Structure, share: float, how: str, others: Sequence[str], seed: str) -> Structure:
+    """With a share of its actions dropped, exchanged for another video's, moved, or as many more invented."""
+    rng = random.Random(seed)
+    actions = list(structure.chronology)
+    places = list(range(len(actions)))
+    rng.shuffle(places)
+    count = round(share * len(actions))
+    chosen = sorted(places[:count])
+    if how == "dropped":
+        actions = [action for place, action in enumerate(actions) if place not in chosen]
+    elif how == "exchanged":
+        for place in chosen:
+            actions[place] = (rng.choice(others), actions[place][1])
+    elif how == "moved":
+        for place, source in zip(chosen, rng.sample(chosen, count), strict=True):
+            actions[place] = structure.chronology[source]
+    else:
+        for _ in range(count):
+            actions.insert(rng.randint(0, len(actions)), (rng.choice(others), rng.choice(structure.chronology)[1]))
+    return with_chronology(structure, actions)
+
+
+def reversed_lists(structure: Structure) -> Structure:
+    return with_chronology(replace(structure, camera=structure.camera[::-1]), structure.chronology[::-1])
+
+
+def paraphrases() -> list[Pair]:
+    """The hand-made scenes and the same in other words; subjects take turns action by action."""
+
+    def structure(camera: list[str], subjects: list[tuple[str, list[str]]]) -> Structure:
+        acting = {number: Subject(name, tuple(actions)) for number, (name, actions) in enumerate(subjects, 1)}
+        longest = max(len(subject.actions) for subject in acting.values())
+        turns = [(s.actions[i], n) for i in range(longest) for n, s in acting.items() if i < len(s.actions)]
+        return Structure(tuple(camera), acting, tuple(turns))
+
+    scenes = tomllib.loads(PARAPHRASES.read_text("utf-8"))["scene"]
+    return [(structure(s["camera"], s["subjects"]), structure(s["told_camera"], s["told"])) for s in scenes]
+
+
+def conditions(wanted: Sequence[Structure], seed: int) -> dict[str, list[Pair]]:
+    rng = random.Random(seed)
+    other = list(wanted)
+    while any(a is b for a, b in zip(wanted, other, strict=True)):
+        rng.shuffle(other)
+    pool = [action for structure in wanted for action, _ in structure.chronology]
+    found = {
+        "identity": [(structure, structure) for structure in wanted],
+        "paraphrase (hand-made)": paraphrases(),
+        "reversed": [(structure, reversed_lists(structure)) for structure in wanted],
+        "unrelated": list(zip(wanted, other, strict=True)),
+        "empty": [(structure, Structure()) for structure in wanted],
+    }
+    for how in ("dropped", "exchanged", "invented", "moved"):
+        for share in SHARES:
+            pairs = [(s, changed(s, share, how, pool, f"{seed} {i}")) for i, s in enumerate(wanted)]
+            found[f"{how} {share:.0%}"] = pairs
+    return found
+
+
+def table(found: dict[str, list[Pair]], similarity: Similarity, released: ReleasedSimilarity) -> None:
+    def ours(wanted: Structure, said: Structure) -> dict[str, float]:
+        scores = score(similarity, wanted, said)
+        return scores.parts() | {"composite": scores.composite}
+
+    def theirs(wanted: Structure, said: Structure) -> dict[str, float]:
+        return released_scores(released, wanted.to_released(), said.to_released())
+
+    similarity.prepare(texts_of(structure for pairs in found.values() for pair in pairs for structure in pair))
+    print(f"{'':24}" + "".join(f"{name:>18}" for name in COLUMNS) + "    (ours / released)")
+    for name, pairs in found.items():
+        rows: list[list[dict[str, float]]] = [[by(*pair) for pair in pairs] for by in (ours, theirs)]
+        cells = ["{:.3f} / {:.3f}".format(*(np.mean([row[c] for row in some]) for some in rows)) for c in COLUMNS]
+        print(f"{name:24}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+
+
+def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> None:
+    """Human captions by our first step against the human annotation of the same video, and of another."""
+    began = time.perf_counter()
+    said = {name: extract(entry["caption"]) for name, entry in annotations.items()}
+    took = time.perf_counter() - began
+    wanted = {name: read_structure(entry) for name, entry in annotations.items()}
+    similarity.prepare(texts_of([*said.values(), *wanted.values()]))
+    scores = {name: score(similarity, wanted[name], said[name]) for name in wanted}
+    names = list(wanted)
+    shifted = [score(similarity, wanted[name], said[names[i - 1]]) for i, name in enumerate(names)]
+    whole = time.perf_counter() - began
+    print(f"captions by our first step ({len(said)} in {took:.1f} s; with everything {whole:.1f} s)")
+    for label, some in (("of the same video", list(scores.values())), ("of another video", shifted)):
+        means = {c: np.mean([entry.parts()[c] for entry in some]) for c in COLUMNS[:-1]}
+        means["composite"] = np.mean([entry.composite for entry in some])
+        print(f"  {label:18}" + "  ".join(f"{name} {value:.3f}" for name, value in means.items()))
+
+
+def calibrate(wanted: Sequence[Structure], seed: int) -> None:
+    rng = random.Random(seed)
+    texts = sorted({action for structure in wanted for action, _ in structure.chronology})
+    vectors = dict(zip(texts, embed(texts), strict=True))
+    cosines = []
+    for _ in range(3000):
+        first, second = rng.sample(list(wanted), 2)
+        rows, columns = ([vectors[action] for action, _ in s.chronology] for s in (first, second))
+        if rows and columns:
+            cosines += (np.stack(rows) @ np.stack(columns).T).ravel().tolist()
+    apart = dict(zip((50, 75, 90, 92, 95), np.percentile(cosines, (50, 75, 90, 92, 95)).round(2), strict=True))
+    print("percentiles of cosines of two videos' actions:", apart)
+    pairs = [
+        pair
+        for wanted_scene, told in paraphrases()
+        for number, subject in wanted_scene.subjects.items()
+        for pair in zip(subject.actions, told.subjects[number].actions, strict=True)
+    ]
+    alike = (embed([first for first, _ in pairs]) * embed([second for _, second in pairs])).sum(axis=1)
+    print("of paraphrases:", dict(zip((10, 25, 50, 75), np.percentile(alike, (10, 25, 50, 75)).round(2), strict=True)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("annotations", type=Path, help="the user's copy of FAVOR_gt_annotations.json")
+    parser.add_argument("--dictionaries", type=Path, help="the user's copy of action_extraction_dicts.pkl")
+    parser.add_argument("--similarity", choices=("embedding", "words"))
+    parser.add_argument("--sample", type=int, default=250, help="videos for the table")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--captions", action="store_true")
+    parser.add_argument("--calibrate", action="store_true")
+    options = parser.parse_args()
+    annotations = json.loads(options.annotations.read_text("utf-8"))
+    names = sorted(annotations)
+    if options.sample < len(names):
+        names = sorted(random.Random(options.seed).sample(names, options.sample))
+    wanted = [consistent(read_structure(annotations[name])) for name in names]
+    if options.calibrate:
+        calibrate(wanted, options.seed)
+        return
+    similarity = installed_similarity(options.similarity)
+    print(f"text similarity: {similarity.name}")
+    if options.captions:
+        captions({name: annotations[name] for name in names}, similarity)
+        return
+    lists = read_dictionaries(options.dictionaries).words if options.dictionaries else {}
+    verbs = [*lists.get("COMMON_VERBS", VERBS), *lists.get("PHRASAL_VERBS", ())]
+    words: Words = installed_words()
+    known: dict[str, np.ndarray] = {}
+
+    def embed_once(texts: Sequence[str]) -> np.ndarray:
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(missing, embed(missing), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    embedding: Callable[[Sequence[str]], np.ndarray] | None = embed_once if similarity.name.startswith("all-") else None
+    released = ReleasedSimilarity(words, verbs, embedding)
+    print(f"released code's words: {words.name}, {'its own lists' if lists else 'our lists'}; {len(wanted)} videos")
+    table(conditions(wanted, options.seed), Similarity(embedding, similarity.name), released)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""FAVOR-Bench's open description: the LLM-free framework, and ratings by a judge model where one is given.
+
+A description is taken apart (camera, who does what, in which order) and matched with the annotation.
+``protocol="upstream"`` scores it with the released second step, decision for decision; ours is in
+:mod:`vmmetrics.understanding.favor.scores`. Both take the structure from our first step, unless the answer is what the
+released one put out. Tu et al., "FAVOR-Bench", 2025.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.endpoint import Client, Turn
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.favor.dictionaries import FILE, read_dictionaries
+from vmmetrics.understanding.favor.extraction import extract
+from vmmetrics.understanding.favor.judging import Described, Rating, rate
+from vmmetrics.understanding.favor.lexicon import VERBS
+from vmmetrics.understanding.favor.reading import (
+    EGO,
+    THIRD,
+    VideoFiles,
+    by_video,
+    perspective_of,
+    read_descriptions,
+    stem_of,
+)
+from vmmetrics.understanding.favor.released_scores import released_scores
+from vmmetrics.understanding.favor.released_similarity import ReleasedSimilarity
+from vmmetrics.understanding.favor.released_words import installed_words
+from vmmetrics.understanding.favor.scores import Scores, score, texts_of
+from vmmetrics.understanding.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.favor.structure import Structure, read_structure
+from vmmetrics.understanding.questions import Loaded, Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
+from vmmetrics.understanding.statistics import figure, grouped, part
+
+_DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["caption"]
+_FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
+_MEASURES: Final = tuple(_DATA["measures"])
+_RATINGS: Final = ("correctness", "detailedness")
+
+
+class FavorCaption:
+    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+
+    name = "favor-caption"
+    needs_judge = False
+    """One can be given: descriptions are then rated too."""
+
+    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+        """Read the released annotations, one description to be written for each.
+
+        Raises:
+            SetupError: There is no such file, or it cannot be read.
+        """
+        path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
+        folder = data if data.is_dir() else data.parent
+        files, lists = VideoFiles(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
+        problems: Counter[str] = Counter()
+        questions: dict[str, Question] = {}
+        for row in by_video(read_rows(path)):
+            if not isinstance(row, Mapping) or not all(isinstance(row.get(f), str) for f in (*_FIELDS, "video_name")):
+                problems["rows without annotations, left out"] += 1
+                continue
+            video = stem_of(row["video_name"])
+            if video in questions:
+                problems["videos annotated before, left out"] += 1
+                continue
+            found = files.find(video)
+            problems["videos that are missing"] += found is None
+            problems["annotations without any action that can be read"] += not read_structure(row).chronology
+            reference = {name: row[name] for name in (*_FIELDS, "caption") if isinstance(row.get(name), str)}
+            if lists is not None:
+                reference["dictionaries"] = str(lists)
+            groups = {"perspective": (perspective_of(video),)}
+            questions[video] = Question(
+                video, video, _DATA["instruction"].strip(), groups=groups, path=found, reference=reference
+            )
+        return Loaded(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
+        """What is said."""
+        return (Turn("user", question.text),)
+
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:  # noqa: ARG002
+        """Descriptions, or what the released first step made of them, from its input and output files.
+
+        Raises:
+            SetupError: It cannot be read.
+        """
+        return {video: Answered(video, text) for video, text in read_descriptions(read_rows(path)).items()}
+
+    def score(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
+    ) -> list[Scored]:
+        """Score each description; one that is missing or empty gets 0, under upstream none.
+
+        Args:
+            questions: The videos.
+            answers: Descriptions, or output of the released first step as JSON.
+            protocol: Which second step.
+            judge: An endpoint's client, for ratings beside the scores.
+
+        Raises:
+            SetupError: The released word lists were found and cannot be read.
+            VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
+        """
+        said = {question.id: _said(answers.get(question.id)) for question in questions}
+        similarity = installed_similarity()
+        made = _released(questions, said, similarity) if protocol == "upstream" else _ours(questions, said, similarity)
+        if judge is None:
+            return made
+        if not isinstance(judge, Client):
+            raise SetupError("Descriptions of FAVOR-Bench are rated by a model behind an endpoint: endpoint:MODEL@URL")
+        rated = rate(
+            judge,
+            [
+                Described(question.id, question.text, question.reference["caption"], said[question.id])
+                for question in questions
+                if said[question.id] and question.reference.get("caption")
+            ],
+        )
+        return [_with_rating(one, rated.get(one.question), bool(said[one.question])) for one in made]
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
+        """The composite and the five scores, over all and by perspective; ratings where there are any."""
+        note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
+        if protocol == "upstream":
+            note += "; videos without a description are left out, as the released code does"
+        rated = any(name in entry.parts for entry in scored for name in _RATINGS)
+        found = []
+        for measure in (*_MEASURES, *(_RATINGS if rated else ())):
+            found.append(figure(questions, scored, measure, part(measure), note=note))
+            views = grouped(questions, "perspective")
+            for view in (THIRD, EGO):
+                if view in views:
+                    some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
+                    found.append(figure(*some, measure, part(measure), "perspective", view))
+        return found
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The paper's rows."""
+        return tuple(_reference(row) for row in _DATA["reference"])
+
+
+def _said(answered: Answered | None) -> str:
+    return answered.text.strip() if answered is not None and answered.error is None else ""
+
+
+def structure_of(text: str) -> dict[str, str]:
+    """The released first step's strings: read, where the text is its output, else made by our first step."""
+    if text.startswith("{"):
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError):
+            fields = None
+        if isinstance(fields, dict) and "motion_list" in fields:
+            return {name: fields[name] for name in _FIELDS if isinstance(fields.get(name), str)}
+    return extract(text).to_released()
+
+
+def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
+    wanted = [read_structure(question.reference) for question in questions]
+    told = [
+        read_structure(structure_of(text)) if text.startswith("{") else extract(text)
+        for text in (said[question.id] for question in questions)
+    ]
+    similarity.prepare(texts_of([*wanted, *told]))
+    by = f"text similarity: {similarity.name}; first step: ours"
+    found = []
+    for question, reference, structure in zip(questions, wanted, told, strict=True):
+        scores = score(similarity, reference, structure)
+        detail = _detail(scores, reference, structure) | {"by": by}
+        parts = scores.parts() | {"composite": scores.composite}
+        found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
+    return found
+
+
+def _released(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
+    lists = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
+    verbs = VERBS if lists is None else _released_verbs(Path(lists))
+    words = installed_words()
+    released = ReleasedSimilarity(words, verbs, similarity.embed)
+    by = (
+        f"text similarity: {similarity.name}; words: {words.name}; "
+        f"verbs: {'our' if lists is None else 'the released'} lists; "
+        "first step: ours, unless the answers are what the released one put out"
+    )
+    found = []
+    for question in questions:
+        if not said[question.id]:
+            found.append(Scored(question.id, None, None, False, detail={"by": by}))
+            continue
+        scores = released_scores(released, question.reference, structure_of(said[question.id]))
+        found.append(Scored(question.id, scores["composite"], None, True, scores, {"by": by}))
+    return found
+
+
+def _released_verbs(path: Path) -> frozenset[str]:
+    words = read_dictionaries(path).words
+    missing = {"COMMON_VERBS", "PHRASAL_VERBS"} - words.keys()
+    if missing:
+        raise SetupError(f"{path}: no {', '.join(sorted(missing))} in it")
+    return frozenset((*words["COMMON_VERBS"], *words["PHRASAL_VERBS"]))
+
+
+def _detail(scores: Scores, wanted: Structure, said: Structure) -> dict[str, Any]:
+    """What was matched, for people: pairs of the chronological list, and what stands alone on either side."""
+    pairs = scores.chronology.pairs
+    matched, met = {i for i, *_ in pairs}, {j for _, j, _ in pairs}
+    return {
+        "matched": [[said.chronology[i][0], wanted.chronology[j][0], round(value, 3)] for i, j, value in pairs],
+        "missed": [action for j, (action, _) in enumerate(wanted.chronology) if j not in met],
+        "invented": [action for i, (action, _) in enumerate(said.chronology) if i not in matched],
+        "camera": [list(said.camera), list(wanted.camera)],
+    }
+
+
+def _with_rating(scored: Scored, rating: Rating | None, described: bool) -> Scored:
+    """The rating beside the scores: no description rates lowest; without a rating there is none."""
+    if rating is None and described:
+        rating = Rating(None, None, "there is no human caption")
+    rating = rating or Rating(1, 1, "there is no description")
+    rated = {"correctness": rating.correctness, "detailedness": rating.detailedness}
+    parts = {**scored.parts, **{name: float(value) for name, value in rated.items() if value is not None}}
+    return replace(scored, parts=parts, detail={**scored.detail, "judge": rating.why})
+
+
+def _reference(row: Mapping[str, Any]) -> Reference:
+    figures = {(measure, "all", "all"): value for measure, value in row.get("all", {}).items()}
+    for view in (THIRD, EGO):
+        figures |= {(measure, "perspective", view): value for measure, value in row.get(view, {}).items()}
+    scaled = {key: value if key[0] in _RATINGS else value / 100 for key, value in figures.items()}
+    return Reference(row["model"], row["source"], scaled)
+
+
+BENCHMARK: Final = FavorCaption()

@@ -1,0 +1,110 @@
+"""Motions of a camera as kinds and directions: pan left, push in, static. For comparing what was said of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.favor.similarity import Similarity
+
+WITHOUT_DIRECTION: Final = 0.6
+"""Where only one of the two says a direction."""
+RELATED: Final = 0.5
+"""Motions in the same direction that give nearly the same picture and are easily confused: pan and truck, tilt and
+pedestal, zoom and dolly."""
+
+_KINDS: Final = tuple(
+    (kind, re.compile(rf"\b(?:{pattern})", re.IGNORECASE))
+    for kind, pattern in (
+        ("first person", r"first[- ]person|ego(?:centric)?\b|pov\b|point[- ]of[- ]view|(?:camera )?wearer"),
+        ("static", r"no (?:\w+ )?(?:camera )?(?:movement|motion)|(?:does|is)(?: not|n't) (?:mov|shif)|stop|"
+                   r"without (?:\w+ )?(?:movement|motion)"),
+        ("shake", r"shak|hand-?held|jitter|wobbl|unstea|unstab|trembl|vibrat|bumpy|jolt"),
+        ("rotate", r"rotat|orbit|arcs?\b|arcing|circl|spin|rolls?\b|rolling|revolv"),
+        ("zoom", r"zoom"),
+        ("follow", r"follow|track(?!s? (?:left|right|in|out|back|forw))|keep(?:s|ing)? (?:up|pace)|chas"),
+        ("tilt", r"tilt"),
+        ("pan", r"pan(?:s|ning|ned)?\b|swings?\b|swivel|sweep|whip"),
+        ("dolly", r"doll(?:y|ies|ying)|push|pull|advanc|approach|retreat|retract|closing in|draws? (?:near|back)"),
+        ("truck", r"truck|slid(?:e|ing)|track"),
+        ("pedestal", r"pedestal|crane|boom|ris(?:e|ing)|ascend|descend|lower"),
+        ("cut", r"cut(?:s|ting)?\b|transition|switch|(?:scene|shot|view) chang|jump"),
+        ("static", r"static|station|still|fixed|steady|stead|stabil|stable|motionless|unmoving|locked|paus|hold"),
+        ("move", r"mov|shift|drift|glid|travel|motion|turn|forward|backward|left|right|up|down"),
+    )
+)  # fmt: skip
+_DIRECTIONS: Final = tuple(
+    (direction, re.compile(rf"\b(?:{pattern})", re.IGNORECASE))
+    for direction, pattern in (
+        ("left", r"left"), ("right", r"right"),
+        ("up", r"up(?:ward|per|wards)?\b|ris(?:e|ing)|ascend|top\b"),
+        ("down", r"down(?:ward|wards)?\b|lower|descend|bottom\b"),
+        ("in", r"in(?:to|ward|wards)?\b|forwards?\b|closer|near|advanc|approach|push"),
+        ("out", r"out(?:ward|wards)?\b|back(?:ward|wards)?\b|away|pull|retreat|retract|farther|further"),
+    )
+)  # fmt: skip
+_RELATED: Final = frozenset(map(frozenset, (("pan", "truck"), ("tilt", "pedestal"), ("zoom", "dolly"))))
+_ALONG: Final = {"left": "pan", "right": "pan", "up": "tilt", "down": "tilt", "in": "dolly", "out": "dolly"}
+
+
+@dataclass(frozen=True, slots=True)
+class CameraMotion:
+    """A motion.
+
+    Attributes:
+        kind: What kind, or None where no word of it is known.
+        directions: Where to; a diagonal has two.
+    """
+
+    kind: str | None
+    directions: frozenset[str] = frozenset()
+
+
+def camera_motion(text: str) -> CameraMotion:
+    """What kind of motion a text names.
+
+    A bare "moves" is of the kind that its direction suggests, and so is a pan upwards.
+
+    >>> camera_motion("The camera pans to the upper left")
+    CameraMotion(kind='pan', directions=frozenset({...}))
+    """
+    kind = next((kind for kind, pattern in _KINDS if pattern.search(text)), None)
+    directions = frozenset(direction for direction, pattern in _DIRECTIONS if pattern.search(text))
+    if kind in ("static", "shake", "follow", "first person", "cut"):
+        return CameraMotion(kind)
+    if kind in ("move", "pan") and directions:
+        kinds = {_ALONG[direction] for direction in directions}
+        kind = kind if kind == "pan" and "pan" in kinds else sorted(kinds, key=("pan", "tilt", "dolly").index)[0]
+    return CameraMotion(kind, directions)
+
+
+def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[str]) -> FloatArray:
+    """(N, M) how alike motions are: by kind and direction where both are known, else as texts."""
+    motions, others = [camera_motion(text) for text in said], [camera_motion(text) for text in wanted]
+    values = np.zeros((len(said), len(wanted)))
+    for i, motion in enumerate(motions):
+        for j, other in enumerate(others):
+            if motion.kind is None or other.kind is None:
+                values[i, j] = similarity.matrix([said[i]], [wanted[j]])[0, 0]
+            else:
+                values[i, j] = _likeness(motion, other)
+    return values
+
+
+def _likeness(motion: CameraMotion, other: CameraMotion) -> float:
+    kinds = frozenset((motion.kind, other.kind))
+    alike = 1.0 if len(kinds) == 1 else RELATED if kinds in _RELATED or "move" in kinds & {"move"} else 0.0
+    if motion.kind == other.kind == "move":
+        alike = 1.0
+    if "static" in kinds and len(kinds) > 1:
+        return 0.0
+    if not motion.directions and not other.directions:
+        return alike
+    if not motion.directions or not other.directions:
+        return alike * WITHOUT_DIRECTION
+    return alike * len(motion.directions & other.directions) / len(motion.directions | other.directions)

@@ -1,0 +1,201 @@
+"""Our first step: a description to its structure, by rules and word lists of our own, in one pass over its words.
+
+No model, no chance, no state: the same text gives the same structure everywhere. Time grows linearly with the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from vmmetrics.understanding.favor.camera import camera_motion
+from vmmetrics.understanding.favor.cast import Actor, Cast, head_of
+from vmmetrics.understanding.favor.clauses import (
+    CAMERA_NOUNS,
+    SCENE_NOUNS,
+    SHOWING,
+    Clause,
+    clauses,
+    is_state,
+    read_clause,
+    sentences,
+)
+from vmmetrics.understanding.favor.lexicon import ADVERBS, BODY, DETERMINERS, PRONOUNS, SUBJECTS
+from vmmetrics.understanding.favor.structure import Structure, Subject
+from vmmetrics.understanding.favor.wording import word_set
+
+_FILLING: Final = frozenset(("with", "of", "on", "the", "a", "an", "to", "by", "in", "that"))
+_TRAILING: Final = ADVERBS | {"and", "as", "while", "then", "but", "to", "with", "by", "followed"}
+_CUT: Final = word_set("transition cut change switch shift fade")
+_CAMERA_VERBS: Final = frozenset(("pan", "zoom", "dolly"))
+"""What nothing but a camera does."""
+_LONGEST_MOTION: Final = 12
+"""Words of a motion of the camera that are kept."""
+_POSSESSIVES: Final = frozenset(("his", "her", "their", "its"))
+_EGO: Final = frozenset(("first-person", "egocentric", "pov"))
+
+
+def extract(text: str) -> Structure:
+    """Structure of a description; of an empty one, an empty structure."""
+    reader = _Reader()
+    for tokens in sentences(text):
+        reader.read(clauses(tokens))
+    return reader.structure()
+
+
+class _Reader:
+    """Goes through the clauses, keeping in mind who acted last."""
+
+    def __init__(self) -> None:
+        self._cast = Cast()
+        self._camera: list[str] = []
+        self._done: list[tuple[list[str], list[Actor]]] = []
+        self._acting: list[Actor] = []
+        self._about: list[Actor] = []  # whom the latest action is about
+        self._filming = False  # whether what has no subject is the camera's
+        self._waiting: list[Clause] = []  # subjects, or objects, whose verb did not come yet
+
+    def read(self, sentence: Sequence[Clause]) -> None:
+        self._filming = False
+        begun = len(self._done)
+        for clause in sentence:
+            if _EGO & {word.lower() for word in clause.words} and "first-person perspective" not in self._camera:
+                self._camera.append("first-person perspective")
+            self._take(clause, begun)
+        self._put_back(begun)
+
+    def structure(self) -> Structure:
+        """What was read."""
+        chronology = []
+        for words, actors in self._done:
+            action = _cleaned(words)
+            if action:
+                for actor in actors:
+                    actor.actions.append(action)
+                    chronology.append((action, actor.number))
+        acting = [actor for actor in self._cast.actors if actor.actions]
+        numbers = {actor.number: place for place, actor in enumerate(acting, 1)}
+        subjects = {numbers[a.number]: Subject(a.description, tuple(a.actions)) for a in acting}
+        return Structure(tuple(self._camera), subjects, tuple((action, numbers[who]) for action, who in chronology))
+
+    def _take(self, clause: Clause, begun: int) -> None:
+        head = _head(clause.subject)
+        if head in CAMERA_NOUNS or (head in SCENE_NOUNS and clause.verb):
+            self._put_back(begun)
+            self._film(clause, begun)
+        elif clause.verb is None:
+            self._without_verb(clause)
+        elif not clause.subject and clause.link in ("who", "which"):
+            self._filming, self._acting = False, self._about or self._cast.anybody()
+            self._act(clause, begun)
+        elif not clause.subject and (clause.verb in _CAMERA_VERBS or (self._filming and clause.link != "as")):
+            self._film(clause, begun)
+        else:
+            self._act(clause, begun)
+
+    def _film(self, clause: Clause, begun: int) -> None:
+        """The camera does something; or a scene shows somebody, which is read as a clause of its own."""
+        self._filming = True
+        rest = list(clause.action[1:])
+        scene = _head(clause.subject) in SCENE_NOUNS
+        if clause.verb in SHOWING or (clause.action and clause.action[0].lower() in ("shows", "showing")):
+            while rest and rest[0].lower() in _FILLING | ADVERBS:
+                rest = rest[1:]
+            inner = read_clause(clause.link, rest)
+            if inner.verb and inner.subject and _head(inner.subject) not in CAMERA_NOUNS | SCENE_NOUNS:
+                self._filming = False
+                self._act(inner, begun)
+            return
+        words = (list(clause.action) or [word for word in clause.words if word.lower() not in _FILLING])[
+            :_LONGEST_MOTION
+        ]
+        motion = camera_motion(" ".join(words))
+        if scene and motion.kind not in ("cut", "shake", "rotate", "zoom", "follow") and clause.verb not in _CUT:
+            self._filming = False
+            return
+        if words:
+            self._camera.append(" ".join(words))
+        self._about = self._cast.overhear(clause.action, [])
+
+    def _without_verb(self, clause: Clause) -> None:
+        lower = [word.lower() for word in clause.words]
+        if CAMERA_NOUNS & set(lower[:3]) or (self._filming and camera_motion(" ".join(lower)).kind):
+            words = [word for word in clause.words if word.lower() not in _FILLING | {"there", "followed"}]
+            self._camera.append(" ".join(words[:_LONGEST_MOTION]))
+        elif not self._filming:
+            self._waiting.append(clause)
+
+    def _act(self, clause: Clause, begun: int) -> None:
+        if clause.subject:
+            self._filming = False
+            who = [
+                actor for waiting in self._waiting if _may_act(waiting) for actor in self._cast.mention(waiting.subject)
+            ]
+            if not who:
+                self._put_back(begun)
+            self._waiting = []
+            mentioned = self._mentioned(clause.subject)
+            self._acting = [*who, *(actor for actor in mentioned if actor not in who)]
+        else:
+            self._put_back(begun)
+            if not self._acting:
+                self._acting = self._cast.anybody()
+        if is_state(clause):
+            return
+        words = list(clause.action)
+        if clause.subject and _head(clause.subject) in BODY:  # his hands clap
+            words = [*(w for w in clause.subject if w.lower() in BODY or w.lower().removesuffix("s") in BODY), *words]
+        entry = (words, list(self._acting))
+        self._about = self._cast.overhear(words, self._acting)
+        if clause.link == "after" and len(self._done) > begun:
+            self._done.insert(len(self._done) - 1, entry)
+        else:
+            self._done.append(entry)
+
+    def _mentioned(self, phrase: Sequence[str]) -> list[Actor]:
+        words = [word.lower() for word in phrase]
+        owned = _head(phrase) in BODY
+        named = words[0] in PRONOUNS or words[0] in _POSSESSIVES or any(word.endswith(("'s", "’s")) for word in words)
+        if owned and not named:  # a hand appears
+            return self._acting or self._cast.anybody()
+        return self._cast.mention(phrase)
+
+    def _put_back(self, begun: int) -> None:
+        """What waited for a verb in vain belongs to the action before it ("takes plates, cups and glasses")."""
+        for clause in self._waiting:
+            if len(self._done) > begun:
+                self._done[-1][0].extend([*([clause.link] if clause.link.isalpha() else ["and"]), *clause.words])
+            elif _may_act(clause):
+                self._acting = self._cast.mention(clause.subject)
+        self._waiting = []
+
+
+def _head(phrase: Sequence[str]) -> str:
+    words = [word.lower() for word in phrase]
+    if not words:
+        return ""
+    head, at = head_of(words)
+    if head in SUBJECTS or head in CAMERA_NOUNS | SCENE_NOUNS:
+        return next((word for word in words[:2] if word in CAMERA_NOUNS), head)
+    for word in (words[0], words[min(1, len(words) - 1)], words[at]):
+        if word in CAMERA_NOUNS | SCENE_NOUNS:
+            return word
+    return head.removesuffix("s") if head.removesuffix("s") in BODY else head
+
+
+def _may_act(clause: Clause) -> bool:
+    """Whether a clause without a verb is a noun phrase that can be the subject of the next."""
+    words = [word.lower() for word in clause.subject]
+    if not words or not (words[0] in DETERMINERS or words[0] in SUBJECTS or words[0] in PRONOUNS):
+        return False
+    return words[0] in PRONOUNS or head_of(words)[0] in SUBJECTS.values()
+
+
+def _cleaned(words: Sequence[str]) -> str:
+    """An action as text, without linking words and adverbs at its ends."""
+    kept = list(words)
+    while kept and (kept[0].lower() in ADVERBS or kept[0].lower() in ("and", "to")):
+        kept = kept[1:]
+    while kept and kept[-1].lower() in _TRAILING:
+        kept = kept[:-1]
+    return " ".join(kept).replace(",", "")

@@ -1,0 +1,154 @@
+"""How alike two actions are to FAVOR-Bench's released second step, whose answers depend on what was asked before.
+
+One cache serves two measures under one key, as there: a pair that was first compared as texts keeps that value when
+compared as actions, and the other way round, for as long as the instance lives.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.favor import released_tables as tables
+from vmmetrics.understanding.favor.released_words import Words
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts to (N, D) vectors."""
+
+_MARKS: Final = str.maketrans("", "", string.punctuation)
+
+
+class ReleasedSimilarity:
+    """Similarity of texts and of actions, 0 to 1 (an embedding's can be below 0).
+
+    Args:
+        words: English.
+        verbs: Base forms that the released code counts as actions: ``COMMON_VERBS`` and ``PHRASAL_VERBS``.
+        embed: Sentence embedding; None compares sets of tokens instead, as the released code does without one.
+    """
+
+    def __init__(self, words: Words, verbs: Collection[str], embed: Embed | None) -> None:
+        self._words = words
+        self._verbs = frozenset(verbs)
+        self._embed = embed
+        self._known: dict[tuple[str, str], float] = {}
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._core: dict[str, str] = {}
+        self._tokens: dict[str, frozenset[str]] = {}
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Embed texts that will be compared, all at once; each is embedded when it is needed otherwise."""
+        wanted = {text.strip().lower(): text for text in reversed(texts) if text}
+        missing = {key: text for key, text in wanted.items() if key not in self._vectors}
+        if self._embed is not None and missing:
+            self._vectors.update(zip(missing, self._embed(list(missing.values())), strict=True))
+
+    def texts(self, text: str, other: str) -> float:
+        """Of two texts."""
+        if not text or not other:
+            return 0.0
+        key = _key(text, other)
+        if key not in self._known:
+            self._known[key] = self._compared(text, other)
+        return self._known[key]
+
+    def actions(self, action: str, other: str) -> float:
+        """Of two actions: of their texts, with boosts for their verbs."""
+        if not action or not other:
+            return 0.0
+        key = _key(action, other)
+        if key[0] == key[1]:
+            return 1.0
+        if key not in self._known:
+            value = self.texts(action, other)
+            verb, other_verb = self._core_verb(action), self._core_verb(other)
+            if verb and other_verb:
+                value = min(1.0, value + tables.VERB_BOOST * self._verbs_agree(verb, other_verb))
+            if _linked(action.lower(), other.lower(), tables.LAPTOP_PAIRS):
+                value = min(1.0, value + tables.LAPTOP_BOOST)
+            self._known[key] = value
+        return self._known[key]
+
+    def matrix(self, actions: Sequence[str], others: Sequence[str]) -> FloatArray:
+        """(N, M) of all pairs; where both are lists of two or more, mixed with how near their places are."""
+        values = np.array([[self.actions(action, other) for other in others] for action in actions], np.float64)
+        n, m = len(actions), len(others)
+        if n < 2 or m < 2:
+            return values.reshape(n, m)
+        apart = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
+        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * apart**2)
+
+    def _compared(self, text: str, other: str) -> float:
+        plain, other_plain = text.lower().strip(), other.lower().strip()
+        if plain == other_plain:
+            return 1.0
+        value = self._overlap(text, other) if self._embed is None else self._cosine(text, other)
+        if _terms_linked(plain, other_plain):
+            value = min(1.0, value + tables.TERM_BOOST)
+        return value
+
+    def _cosine(self, text: str, other: str) -> float:
+        self.prepare([text, other])
+        first, second = self._vectors[text.strip().lower()], self._vectors[other.strip().lower()]
+        size = np.linalg.norm(first) * np.linalg.norm(second)
+        return float(np.dot(first, second) / size) if size else 0.0
+
+    def _overlap(self, text: str, other: str) -> float:
+        first, second = self._bag(text), self._bag(other)
+        return len(first & second) / len(first | second) if first and second else 0.0
+
+    def _bag(self, text: str) -> frozenset[str]:
+        if text not in self._tokens:
+            plain = re.sub(r"\s+", " ", text.lower().translate(_MARKS)).strip()
+            self._tokens[text] = frozenset(self._words.tokens(plain)) - frozenset(self._words.stop_words)
+        return self._tokens[text]
+
+    def _core_verb(self, action: str) -> str:
+        """The first listed verb, else the first verb, else a noun that is a listed verb, else the first token."""
+        if action not in self._core:
+            tokens = self._words.tokens(action.lower())
+            tags = self._words.tags(tokens)
+            verbs = [self._words.lemma(t) for t, tag in zip(tokens, tags, strict=True) if tag.startswith("VB")]
+            nouns = [self._words.lemma(t) for t, tag in zip(tokens, tags, strict=True) if tag.startswith("NN")]
+            listed = [verb for verb in verbs if verb in self._verbs]
+            as_nouns = [noun for noun in nouns if noun in self._verbs]
+            self._core[action] = next(iter([*listed, *verbs, *as_nouns, *tokens]), "")
+        return self._core[action]
+
+    def _verbs_agree(self, verb: str, other: str) -> float:
+        """1 for the same verb, 0.8 for two that mean the same, else 0."""
+        if verb == other:
+            return 1.0
+        first, second = self._words.lemma(verb.lower()), self._words.lemma(other.lower())
+        alike = (
+            first == second
+            or any(first in row and second in row for row in tables.CAMERA_ROWS)
+            or frozenset((first, second)) in tables.VERB_PAIRS
+            or first in tables.SYNONYMS.get(second, ())
+            or second in tables.SYNONYMS.get(first, ())
+            or self._words.share_sense(first, second)
+        )
+        return 0.8 if alike else 0.0
+
+
+def _key(text: str, other: str) -> tuple[str, str]:
+    first, second = text.lower().strip(), other.lower().strip()
+    return (first, second) if first <= second else (second, first)
+
+
+def _linked(text: str, other: str, pairs: Sequence[tuple[str, str]]) -> bool:
+    return any((a in text and b in other) or (a in other and b in text) for a, b in pairs)
+
+
+def _terms_linked(text: str, other: str) -> bool:
+    pairs = [(term, near) for term, nears in tables.TERMS.items() for near in nears]
+    words, other_words = set(text.split()), set(other.split())
+    return _linked(text, other, pairs) or any(
+        (a in words and b in other_words) or (a in other_words and b in words) for a, b in tables.TERM_PAIRS
+    )
