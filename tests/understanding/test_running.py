@@ -129,6 +129,22 @@ def test_controls_show_whether_motion_was_needed(understand: Any, served: Any) -
     assert understand(*common, "--control", "blind", "--frames", "8 uniform") == 2
 
 
+def test_a_question_may_be_shown_in_its_own_way(understand: Any, served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def policy_for(self: Any, question: Any) -> str | None:
+        return "3 fps slowed 2" if question.id.startswith("q2") else None
+
+    monkeypatch.setattr(type(registry.find("tiny")), "policy_for", policy_for, raising=False)
+    model, _ = served(answer=seeing)
+    common = ("run", "tiny", "--model", model, "--data", "data", "--yes")
+    assert understand(*common, "--out", "own") == 0
+    shown = {key: row["shown"]["policy"] for key, row in rows("own", "answers.jsonl").items()}
+    assert {policy for key, policy in shown.items() if key.startswith("q2")} == {"3 fps slowed 2"}
+    assert {policy for key, policy in shown.items() if not key.startswith("q2")} == {"4 uniform"}
+    assert len(rows("own", "answers.jsonl")["q2_0"]["shown"]["seconds"]) == 8  # 1.2 s, 6 frames a second
+    assert understand(*common, "--out", "same", "--frames", "2 uniform") == 0
+    assert {row["shown"]["policy"] for row in rows("same", "answers.jsonl").values()} == {"2 uniform"}
+
+
 def test_an_endpoint_that_misbehaves_costs_time_not_answers(understand: Any, served: Any) -> None:
     turn = iter(range(1000))
 

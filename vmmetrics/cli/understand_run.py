@@ -81,8 +81,9 @@ def run(
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
     asking = Asking(
-        benchmark, loaded, open_model(settings, loaded.questions, folder / "replies"), policy, words, side, limit
-    )
+        benchmark, loaded, open_model(settings, loaded.questions, folder / "replies"), policy, words, side, limit,
+        own_policies=frames is None and control is None,
+    )  # fmt: skip
     session = {"data": str(data), "videos": None if videos is None else str(videos), "limit": limit, "model": model}
     failed = _ask(asking, settings, folder, session, again, yes, messages)
     _score(asking, folder, output, messages)

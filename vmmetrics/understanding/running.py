@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -52,6 +52,7 @@ class Asking:
         protocol: Whose words the questions are put in.
         side: Longer side of the frames in pixels; None keeps them.
         limit: Ask so many of the questions only; which, is decided by their keys, so that more include fewer.
+        own_policies: Whether the policies that the benchmark has for single questions come before ``policy``.
     """
 
     benchmark: Benchmark
@@ -61,6 +62,7 @@ class Asking:
     protocol: Scoring = "vmmetrics"
     side: int | None = SIDE
     limit: int | None = None
+    own_policies: bool = False
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -71,9 +73,19 @@ class Asking:
     def _looks(self) -> bool:
         return self.model.sees and self.policy.kind != "none"
 
+    @property
+    def _own(self) -> Callable[[Question], str | None] | None:
+        return getattr(self.benchmark, "policy_for", None) if self.own_policies else None
+
+    def policy_of(self, question: Question) -> FramePolicy:
+        """What a question is shown."""
+        own = None if self._own is None else self._own(question)
+        return self.policy if own is None else FramePolicy.parse(own)
+
     def configuration(self) -> dict[str, Any]:
         """Everything that answers depend on, ready for JSON."""
-        shown = {"policy": str(self.policy), "side": self.side} if self.model.sees else None
+        words = f"{self.policy}, or the question's own" if self._own is not None else str(self.policy)
+        shown = {"policy": words, "side": self.side} if self.model.sees else None
         versions = {name: found for name in _DECISIVE if (found := version_of(name))} if self._looks else {}
         return {
             "benchmark": self.benchmark.name,
@@ -127,7 +139,7 @@ class Asking:
         frames = NO_FRAMES
         if self._looks and question.path is not None:
             try:
-                frames = look(question.path, self.policy, question.start, question.end, self.side)
+                frames = look(question.path, self.policy_of(question), question.start, question.end, self.side)
             except ClipError as error:
                 return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}"))
         shown = frames.shown if self.model.sees else None
@@ -149,7 +161,8 @@ class Asking:
         for question in questions[::step]:
             try:
                 if question.path is not None:
-                    counts.append(frames_wanted(self.policy, question.path, question.start, question.end))
+                    policy = self.policy_of(question)
+                    counts.append(frames_wanted(policy, question.path, question.start, question.end))
             except ClipError:
                 continue
         return sum(counts) / len(counts) if counts else 0.0
