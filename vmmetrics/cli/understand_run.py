@@ -70,7 +70,6 @@ def run(
 
     output, messages = open_consoles()
     benchmark = registry.find(name)
-    words = scoring(protocol)
     try:
         policy = _policy(benchmark, frames, control)
         settings = ModelSettings(
@@ -81,11 +80,10 @@ def run(
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
     asking = Asking(
-        benchmark, loaded, open_model(settings, loaded.questions, folder / "replies"), policy, words, side, limit,
-        own_policies=frames is None and control is None,
+        benchmark, loaded, open_model(settings, loaded.questions, folder / "replies"), policy, scoring(protocol), side,
+        limit, own_policies=frames is None and control is None,
     )  # fmt: skip
-    session = {"data": str(data), "videos": None if videos is None else str(videos), "limit": limit, "model": model}
-    failed = _ask(asking, settings, folder, session, again, yes, messages)
+    failed = _ask(asking, settings, folder, (data, videos), again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:
         messages.print(f"{failed:,} questions got no answer; --again asks those with an error anew", markup=False)
@@ -102,7 +100,7 @@ def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> Fr
 
 
 def _slug(text: str) -> str:
-    """A name for a folder: what is behind the last slash of paths and addresses, of letters that any system takes.
+    """A name for a folder, of letters that any system takes.
 
     >>> _slug("favor-mcq-endpoint:org/m@http://localhost:8000/v1-2 fps-vmmetrics")
     'favor-mcq-endpoint-org-m-http-localhost-8000-v1-2-fps-vmmetrics'
@@ -114,7 +112,7 @@ def _ask(
     asking: Asking,
     settings: ModelSettings,
     path: Path,
-    session: dict[str, Any],
+    sources: tuple[Path, Path | None],
     again: bool,
     yes: bool,
     messages: Console,
@@ -125,8 +123,10 @@ def _ask(
     from vmmetrics.understanding.run_folder import RunFolder
     from vmmetrics.understanding.running import usage_of
 
-    about = {**session, "versions": recorded_versions(), "machine": machine(), "found": len(asking.loaded.questions)}
-    with RunFolder(path, asking.configuration(), about) as folder:
+    data, videos = (None if source is None else str(source.absolute()) for source in sources)
+    session: dict[str, Any] = {"model": settings.spec, "data": data, "videos": videos, "limit": asking.limit}
+    session |= {"found": len(asking.loaded.questions), "versions": recorded_versions(), "machine": machine()}
+    with RunFolder(path, asking.configuration(), session) as folder:
         for warning in folder.warnings:
             messages.print(f"warning: {warning}", style="yellow", markup=False)
         if not _begin(asking, settings, folder, again, yes, messages):
