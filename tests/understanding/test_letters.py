@@ -22,6 +22,8 @@ CHOSEN = {
     r"final answer: \boxed{D}": 3, r"\boxed{\text{C}}": 2,
     "<think>A or B</think>C": 2, "so A, or ...</think>\nB": 1,
     "A. walks\nB. runs\nThe answer is B": 1, "Option A is wrong. Option B is right. The answer is B": 1,
+    "Based on the frames, D": 3, "I would go with B.": 1, "It must be (C)": 2, "the answer is b": 1, "Answer: d.": 3,
+    "<answer>c</answer>": 2, "Vitamins? I say **A**": 0,
     "walks": 0, "Sits down": 4, "I think he walks left": 1, "A man runs": 3,
 }  # fmt: skip
 
@@ -29,6 +31,7 @@ UNREAD = [
     "", "F", "Z.", "I cannot tell", "A man", "The answer is A man", "Answer: A's", "None of the above",
     "maybe (A) or (B)", "A, B and C", "A and C", "A or B", "Both A and B", "Answer: A or B", "walks left and runs",
     "A. walks\nB. walks left\nC. x\nD. runs", "<think>The answer is A", "I'm not sure. The answer is not B",
+    "It must be E, not A", "Both C and D", "not B", "the answer is a man", "the answer is big", "It is plan B's turn",
 ]  # fmt: skip
 
 

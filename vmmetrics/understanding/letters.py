@@ -14,7 +14,7 @@ from typing import Final
 from vmmetrics.understanding.questions import LETTERS
 
 _WORDS: Final = r"(?i:answer|option|choice|choose|pick|select)"
-_ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b)[a-z])"
+_ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
 """After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
 _PRONOUN: Final = r"(?!['\u2019]|\s+(?!because\b|since\b|as\b|is\b|for\b)[a-z])"
 """After an I: ``I think``, ``I'm sure``."""
@@ -37,10 +37,19 @@ _FIRST: Final = re.compile(rf"^[\s*_(\[\"'`]*{_LETTER}(?=\s)")
 """``B because he falls``, ``C The ball``."""
 _LINES: Final = re.compile(r"^[ \t*_(\[\"'`-]*([A-Z])[).:][*_)\]]*\s", re.MULTILINE)
 _ALSO: Final = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b|,\s*(?:and|or)\b)\s*[(*\[]*[A-Z]\b(?!['\u2019])", re.IGNORECASE)
+_SMALL: Final = re.compile(
+    r"(?:\b(?i:answer|option|choice)|</?answer>)(?i:\s{1,9}is)?[\s*_\"'>]{0,9}[:=]?[\s*_(\[\"'{]{0,9}"
+    r"([a-z])(?=[)*_\]\"'.,:;<}]|\s*$)"
+)
+"""``the answer is b``, ``Answer: d.``: small letters need more around them."""
+_STANDING: Final = re.compile(rf"(?<![\w'\u2019]){_LETTER}(?![\w'\u2019])")
+_LAST: Final = re.compile(r"(?<!\bnot\s)(?<![\w'\u2019])([A-Z])[)*_\]\"'`.!]{0,9}$")
 _BRACKETED: Final = re.compile(r"\(([A-Z])\)|\*\*([A-Z])\*\*|\\boxed\{(?:\\text\{)?([A-Z])\}")
 _THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
 """What is between the marks; before a closing mark whose opening one was part of the prompt; after an opening mark
 whose closing one was cut off with the answer."""
+
+_END: Final = 20  # characters: a letter with what is around it
 
 
 def chosen_option(output: str, options: Sequence[str]) -> int | None:
@@ -48,7 +57,8 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
 
     Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
     answer, the last one; a letter in brackets, if there is one only; an option's text in it, if there is one only, not
-    counting options within a longer option that is there too. Letters count only where there is such an option.
+    counting options within a longer option that is there too; a letter at its end, if no other is in it. Letters count
+    only where there is such an option.
 
     Args:
         output: What the model said.
@@ -68,16 +78,19 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
         return leading
     claimed = [
         found[1]
-        for pattern in (_CLAIM, _VERDICT)
+        for pattern in (_SMALL, _CLAIM, _VERDICT)
         for found in pattern.finditer(said)
-        if found[1] in letters and not _ALSO.match(said, found.end(1))
+        if found[1].upper() in letters and not _ALSO.match(said, found.end(1))
     ]
     if claimed:
-        return letters.index(claimed[-1])
+        return letters.index(claimed[-1].upper())
     bracketed = {letter for found in _BRACKETED.findall(said) for letter in found if letter and letter in letters}
     if len(bracketed) == 1:
         return letters.index(bracketed.pop())
-    return None if len(_listed(said, letters)) > 1 else _named_option(plain, texts)
+    if len(_listed(said, letters)) > 1:
+        return None
+    named = _named_option(plain, texts)
+    return _last(said, letters) if named is None else named
 
 
 def _leading(said: str, letters: str) -> int | None:
@@ -87,6 +100,12 @@ def _leading(said: str, letters: str) -> int | None:
     if re.match(r"[*_)\]\"'`]*" + _ALSO.pattern, said[found.end(1) :], re.IGNORECASE):
         return None
     return letters.index(found[1].upper())
+
+
+def _last(said: str, letters: str) -> int | None:
+    found = _LAST.search(said[-_END:])
+    others = {letter for letter in _STANDING.findall(said) if letter in letters}
+    return letters.index(found[1]) if found and others == {found[1]} else None
 
 
 def _listed(said: str, letters: str) -> set[str]:

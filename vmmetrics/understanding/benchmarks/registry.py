@@ -20,7 +20,10 @@ MODULES: Mapping[str, str] = {
     "tuna-mcq": "tuna_mcq",
     "tuna-cap": "tuna_cap",
     "fpsbench": "fpsbench",
+    "fpsbench-certificate": "fpsbench_certificate",
+    "fpsbench-slowed": "fpsbench_slowed",
     "synthetic": "synthetic",
+    "custom": "custom",
 }
 """Name of each benchmark to its module here, which has it as ``BENCHMARK``."""
 POLICY = "adaptive"

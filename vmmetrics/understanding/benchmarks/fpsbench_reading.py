@@ -1,0 +1,217 @@
+"""FPS-Bench's annotations, nested (JSON lines) or flat (CSV), with the released loader's checks; and its videos."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.understanding.benchmarks.fpsbench_times import Footage, Times, part_of, prepared_name
+from vmmetrics.understanding.questions import LETTERS, Question
+from vmmetrics.understanding.rows import seconds
+
+DATA: Final = tomllib.loads(resources.files(__package__).joinpath("fpsbench.toml").read_text(encoding="utf-8"))
+NONE: Final[str] = DATA["none"]
+
+_LETTERS: Final = LETTERS[:5]
+_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
+_TIMES: Final = (
+    "clip_start_sec", "clip_end_sec", "temporal_certificate_start_sec", "temporal_certificate_end_sec",
+)  # fmt: skip
+
+Row = Mapping[str, Any]
+
+
+def bucket(groups: Sequence[Row], value: float | None) -> str:
+    """Name of the first group whose bound a value does not pass; "unknown" for None.
+
+    >>> bucket(DATA["buckets"], 7.5), bucket(DATA["durations"], 2)
+    ('8-10', '0-2')
+    """
+    return "unknown" if value is None else next(str(group["name"]) for group in groups if value <= group["most"])
+
+
+class VideoFiles:
+    """Finds clips below folders: prepared ones, certificates, or source videos.
+
+    Args:
+        folders: In which the released preparation put clips (``clips/clip``, ``clips/temporal_certificate``), or in
+            which videos lie by their YouTube key or by the question's.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = [folder for folder in folders if folder.is_dir()]
+
+    def find(self, key: str, video: str, times: Times | None, certificate: bool) -> Footage | None:
+        """The file from which a question's clip, or its certificate, can be shown; the prepared one first."""
+        for folder in self._folders:
+            if times is not None and certificate and (path := _prepared(folder, key, times.certificate, certificate)):
+                return Footage(path, "certificate")
+            if times is not None and (path := _prepared(folder, key, times.clip, False)):
+                return Footage(path, "clip")
+            if path := _first(folder, "", key):
+                return Footage(path, "clip")
+            if times is not None and (path := _first(folder, "", video) or _first(folder, "videos", video)):
+                return Footage(path, "source")
+        return None
+
+
+def cache_folder() -> Path:
+    """Where the released preparation puts clips unless told otherwise: ``$FPSBENCH_CACHE`` or ``~/.cache/fpsbench``."""
+    named = os.environ.get("FPSBENCH_CACHE")
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "fpsbench"
+
+
+def each_question(
+    rows: Sequence[Any], files: VideoFiles, certificate: bool, problems: Counter[str]
+) -> Iterator[Question]:
+    """Questions of the released annotations.
+
+    Args:
+        rows: Of the file, nested or flat.
+        files: Where videos are.
+        certificate: Whether the certificate is shown rather than the clip.
+        problems: What was wrong is counted here.
+    """
+    seen: set[str] = set()
+    for row in rows:
+        record = nested(row) if isinstance(row, Mapping) else {}
+        key = str(record.get("id") or "")
+        if not key:
+            problems["rows without an id"] += 1
+        elif key in seen:
+            problems["questions with the id of one before them, left out"] += 1
+        else:
+            question = _question(key, record, files, certificate, problems)
+            if question is not None:
+                seen.add(key)
+                yield question
+
+
+def nested(row: Row) -> dict[str, Any]:
+    """A row of the flat table in the form of a released record; a record is returned as it is."""
+    if "question_text" not in row:
+        return dict(row)
+    filled = {name: value for name, value in row.items() if value not in (None, "")}
+    letters = {letter: filled[name] for letter in _LETTERS if (name := f"choice_{letter.lower()}") in filled}
+    question = {"text": filled.get("question_text"), "type": filled.get("question_type"), "choices": letters}
+    question |= {name: filled[name] for name in ("answer", "answer_text") if name in filled}
+    return {
+        "id": filled.get("id"),
+        "source": {"video_id": filled.get("source_video_id")},
+        "time": {name: filled.get(name) for name in _TIMES},
+        "question": question,
+        "temporal_requirements": {"min_fps": filled.get("min_fps")},
+        "categories": {
+            name: filled.get(name) for name in ("task_category", "visual_domain", "visual_subdomain")
+        },
+    }  # fmt: skip
+
+
+def _question(key: str, record: Row, files: VideoFiles, certificate: bool, problems: Counter[str]) -> Question | None:
+    asked = _part(record, "question")
+    choices = {letter: _part(asked, "choices").get(letter) for letter in _LETTERS}
+    letters = "".join(letter for letter, text in choices.items() if text is not None and str(text).strip())
+    text = str(asked.get("text") or "").strip()
+    if not text or len(letters) < 2:
+        problems["questions without text or options, left out"] += 1
+        return None
+    options = tuple(str(choices[letter]) for letter in letters)
+    _check_options(letters, options, problems)
+    answer = _answer(asked, letters, options, problems)
+    video = str(_part(record, "source").get("video_id") or key)
+    times = _times(_part(record, "time"), problems)
+    rate = seconds(_part(record, "temporal_requirements").get("min_fps"))
+    if rate is None or rate < DATA["lowest"]:
+        problems[f"minFPS missing, or below {DATA['lowest']}"] += 1
+    if certificate and times is not None and times.shown is None:
+        problems["certificates beside their clip: the whole clip is shown"] += 1
+    footage = files.find(key, video, times, certificate)
+    if footage is None:
+        problems["questions whose video is missing"] += 1
+    start, end = part_of(footage, times, certificate) if footage and times else (None, None)
+    reference = {
+        "letters": letters,
+        "answer": asked.get("answer"),
+        "min_fps": rate,
+        "clip": times and times.clip,
+        "certificate": times and times.certificate,
+        "file": footage and footage.clock,
+    }
+    path = footage.path if footage else None
+    groups = _groups(record, times, rate, problems)
+    return Question(key, video, text, options, answer, groups, path, start, end, reference)
+
+
+def _check_options(letters: str, options: Sequence[str], problems: Counter[str]) -> None:
+    if letters != _LETTERS[: len(letters)] or len(letters) < len(_LETTERS) - 1:
+        problems["questions whose options are not A to D, or A to E"] += 1
+    if letters.endswith(_LETTERS[-1]) and options[-1] != NONE:
+        problems[f"questions whose E is not {NONE!r}"] += 1
+    if len(set(options)) < len(options):
+        problems["questions with two options alike"] += 1
+
+
+def _answer(asked: Row, letters: str, options: Sequence[str], problems: Counter[str]) -> int | None:
+    key = asked.get("answer")
+    if key is None or not str(key).strip():
+        problems["hidden answers"] += 1
+        return None
+    if str(key) not in letters or len(str(key)) != 1:
+        problems["right answers that are none of the options"] += 1
+        return None
+    index = letters.index(str(key))
+    if asked.get("answer_text") != options[index]:
+        problems["right answers whose text is not that of their option"] += 1
+    return index
+
+
+def _times(record: Row, problems: Counter[str]) -> Times | None:
+    start, end, first, last = (seconds(record.get(name)) for name in _TIMES)
+    if start is None or end is None or first is None or last is None:
+        problems["questions without times"] += 1
+        return None
+    try:
+        times = Times((start, end), (first, last))
+    except ValueError:
+        problems["clips or certificates that end before they begin"] += 1
+        return None
+    if not times.contained:
+        problems["certificates not within their clip"] += 1
+    return times
+
+
+def _groups(record: Row, times: Times | None, rate: float | None, problems: Counter[str]) -> dict[str, tuple[str, ...]]:
+    named = _part(record, "categories")
+    category = str(named.get("task_category") or _part(record, "question").get("type") or "?")
+    if category not in DATA["categories"]:
+        problems["questions of no known category"] += 1
+    return {
+        "category": (category,),
+        "domain": (str(named.get("visual_domain") or "?"),),
+        "subdomain": (str(named.get("visual_subdomain") or "?"),),
+        "minFPS": (bucket(DATA["buckets"], rate),),
+        "clip duration": (bucket(DATA["durations"], times.duration if times else None),),
+    }
+
+
+def _part(record: Row, name: str) -> Row:
+    value = record.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _prepared(folder: Path, key: str, span: tuple[float, float], certificate: bool) -> Path | None:
+    window = "temporal_certificate" if certificate else "clip"
+    name = prepared_name(key, span)
+    return _first(folder, f"clips/{window}", name) or _first(folder, window, name) or _first(folder, "", name)
+
+
+def _first(folder: Path, part: str, name: str) -> Path | None:
+    if name != Path(name).name:  # names only: nothing outside the folders
+        return None
+    paths = (folder / part / f"{name}{ending}" for ending in _ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
