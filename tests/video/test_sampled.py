@@ -122,3 +122,24 @@ def test_bad_inputs_end_alike(tmp_path: Path) -> None:
             last = len(whole) - 1
             some = sample_clip(case.path, lambda times, end, last=last: [0, last])
             np.testing.assert_array_equal(some.frames, whole.frames[sorted({0, last})], case.name)
+
+
+def test_wanted_frames_fit_into_memory(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", grey(20))
+    some = sample_clip(path, lambda times, end: range(10), max_memory=10 * 32 * 32 * 3)
+    assert some.frames.shape == (10, 32, 32, 3)
+    assert any("downscaled from 64x64 to 32x32" in note for note in some.notes)
+    # only what is held counts: scoring these ten at full size would take many times as much
+    assert sample_clip(path, lambda times, end: range(10), max_memory=10 * 64 * 64 * 3).height == 64
+
+
+def test_a_choice_that_cannot_be_made_is_not_tried_twice(tmp_path: Path) -> None:
+    tries = []
+
+    def choose(times: Any, end: float) -> list[int]:
+        tries.append(end)
+        raise ClipError("behind the end")
+
+    with pytest.raises(ClipError, match="behind the end"):
+        sample_clip(write_video(tmp_path / "a.mp4", grey(5)), choose)
+    assert len(tries) == 1

@@ -29,7 +29,6 @@ MOST = 768
 """Frames shown at most, unless said otherwise: the bound of Qwen2.5-VL's own video reader."""
 SIDE = 448
 """Longer side in pixels of what is shown, unless said otherwise: the tile of the InternVL class."""
-_MEMORY = 2**30  # bytes of frames held for one question
 _SLACK = 1e-6  # seconds by which times may be off for rounding
 _JPEG_QUALITY = 92
 
@@ -244,7 +243,7 @@ def look(
     if policy.kind == "none":
         return NO_FRAMES
     chooser = _Chooser(policy, start or 0.0, end)
-    clip = sample_clip(path, chooser, side=side, max_memory=_MEMORY)
+    clip = sample_clip(path, chooser, side=side)
     seconds = tuple(round(max(0.0, float(time) - chooser.start), 4) for time in clip.timestamps)
     gaps = len(seconds) - 1
     fps = gaps / (seconds[-1] - seconds[0]) if gaps else None

@@ -87,7 +87,7 @@ def sample_clip(
             ends, to the indices of those that are wanted: at least one.
         side: Longer side in pixels that larger frames are made smaller to; None keeps their size.
         assume_fps: Frames per second where the source states none.
-        max_memory: Bytes, as for :func:`read_clip`.
+        max_memory: Bytes that the wanted frames may take; they are made smaller to fit. Default 4 GiB.
 
     Returns:
         The wanted frames at their times in the file; ``fps`` is the rate of the whole file.

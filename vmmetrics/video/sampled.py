@@ -11,7 +11,7 @@ import numpy as np
 
 from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray
-from vmmetrics.video.budget import Plan, make_plan
+from vmmetrics.video.budget import Plan, check_size
 from vmmetrics.video.decoded import Decoded, Limits, Sampling
 from vmmetrics.video.files import Decoder, Index, check_index, index_of, opened, shown_at, stated_rate, video_stream
 from vmmetrics.video.timing import Timing, from_times, regular
@@ -33,14 +33,18 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     notes = check_index(index)
     known = sorted({time for time in index.pts if time is not None})
     if len(known) == len(index.pts) and not index.sequential:
+        with opened(path) as container:
+            timing = _timing(list(known), stated_rate(video_stream(container)), limits)
+        places = _choose(timing, sampling)
+        plan = _plan(len(places), limits, sampling)
         try:
-            found = _from_key_frames(path, index, known, limits, sampling)
+            found = _from_key_frames(path, index, {known[place] for place in places}, plan)
         except ClipError:
             pass  # an unusual stream, or a damaged one: reading all of it tells
         else:
-            return replace(found, notes=(*notes, *found.notes))
-    found = _from_beginning(path, index, limits, sampling)
-    return replace(found, notes=(*notes, *found.notes))
+            if _count(found) == len(places):
+                return _decoded(found, timing, places, notes)
+    return _from_beginning(path, index, limits, sampling, notes)
 
 
 def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
@@ -56,15 +60,11 @@ def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
 
 
-def _from_key_frames(path: Path, index: Index, known: Sequence[float], limits: Limits, sampling: Sampling) -> Decoded:
-    with opened(path) as container:
-        timing = _timing(list(known), stated_rate(video_stream(container)), limits)
-    places = _choose(timing, sampling)
-    wanted = {known[place] for place in places}
+def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], Plan]) -> Decoder:
     groups, needed = _groups(path, wanted)
     with opened(path) as container:
         stream = video_stream(container)
-        decoder = Decoder(stream, index, _plan(len(places), limits, sampling), lambda _, time: time in wanted)
+        decoder = Decoder(stream, index, plan, lambda _, time: time in wanted)
         before: int | None = None  # group that the last packet which was fed is of
         for number, packet in enumerate(container.demux(stream)):
             group = groups[number] if number < len(groups) else -1
@@ -77,7 +77,7 @@ def _from_key_frames(path: Path, index: Index, known: Sequence[float], limits: L
                 before = group
         if before is not None:
             decoder.feed(None)
-    return _whole(decoder, timing, places)
+    return decoder
 
 
 def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
@@ -104,14 +104,14 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
     return groups, needed
 
 
-def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling) -> Decoded:
+def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling, notes: Sequence[str]) -> Decoded:
     with opened(path) as container:
         stream = video_stream(container)
         every = Decoder(stream, index, _plan(1, limits, sampling), lambda *_: False)
         for packet in container.demux(stream):
             every.feed(packet)
         rate = stated_rate(stream)
-    notes = every.finish()
+    notes = [*notes, *every.finish()]
     timing = _timing(shown_at(every.times, index), rate, limits)
     places = _choose(timing, sampling)
     wanted = set(places)
@@ -122,15 +122,17 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
             decoder.feed(packet)
             if len(decoder.times) > places[-1]:
                 break
-    found = _whole(decoder, timing, places)
-    return replace(found, notes=(*notes, *found.notes))
+    if _count(decoder) != len(places):
+        raise ClipError(f"Only {_count(decoder)} of {len(places)} chosen frames could be decoded")
+    return _decoded(decoder, timing, places, notes)
 
 
-def _whole(decoder: Decoder, timing: Timing, places: Sequence[int]) -> Decoded:
-    kept = 0 if decoder.size == (0, 0) else len(decoder.store)
-    if kept != len(places):
-        raise ClipError(f"Only {kept} of {len(places)} chosen frames could be decoded")
-    return Decoded(decoder.store.frames, _at(timing, places), decoder.size, tuple(decoder.notes))
+def _count(decoder: Decoder) -> int:
+    return 0 if decoder.size == (0, 0) else len(decoder.store)
+
+
+def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Sequence[str]) -> Decoded:
+    return Decoded(decoder.store.frames, _at(timing, places), decoder.size, (*notes, *decoder.notes))
 
 
 def _timing(times: list[float | None], rate: float | None, limits: Limits) -> Timing:
@@ -148,7 +150,16 @@ def _at(timing: Timing, places: Sequence[int]) -> Timing:
 
 
 def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], Plan]:
-    return lambda width, height: make_plan(count, *_fitted(width, height, sampling.side), limits.max_memory)
+    """Sizes that keep so many frames within memory; nothing but the frames is held."""
+
+    def plan(width: int, height: int) -> Plan:
+        check_size(width, height)
+        full = _fitted(width, height, sampling.side)
+        share = limits.max_memory / (count * full[0] * full[1] * 3)
+        kept = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
+        return Plan(count, full, kept, limits.max_memory)
+
+    return plan
 
 
 def _fitted(width: int, height: int, side: int | None) -> tuple[int, int]:
