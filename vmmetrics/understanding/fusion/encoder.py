@@ -1,0 +1,120 @@
+"""A ViT of timm or transformers as pictures to patch tokens, and the two places where fusion reaches into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+KNOWN = ("VisionTransformer", "ViTModel", "CLIPVisionModel", "SiglipVisionModel", "Dinov2Model")
+"""Classes whose positions are added once, before the first layer. Rotary ones turn queries and keys inside every layer
+and would need the positions of k frames there."""
+
+
+class PatchEncoder(nn.Module):  # type: ignore[misc]
+    """An encoder's last tokens, without class and register tokens.
+
+    Prefix tokens take part in attention as the model was trained with them, and are dropped at the end.
+
+    Args:
+        vit: One of :data:`KNOWN` or a subclass. It becomes this module's own: fusion before the encoder widens its
+            patch convolution, fusion through it hooks its first layer.
+
+    Attributes:
+        grid: Rows and columns of patches.
+        patch: Height and width of a patch in pixels.
+        width: Of a token.
+
+    Raises:
+        ValueError: Another class, an encoder that drops patches at random or one that another wrapper has hooked.
+    """
+
+    def __init__(self, vit: nn.Module) -> None:
+        super().__init__()
+        names = {base.__name__ for base in type(vit).__mro__}
+        if not names.intersection(KNOWN):
+            raise ValueError(f"{type(vit).__name__} is not supported; one of {', '.join(KNOWN)} is needed")
+        self.is_timm = "VisionTransformer" in names
+        if self.is_timm and not isinstance(vit.patch_drop, nn.Identity):
+            raise ValueError("the encoder drops patches at random (patch_drop_rate), so positions of frames differ")
+        self.vit = vit
+        conv = self._patches()[2]
+        height, width = self._picture_size()
+        self.patch: tuple[int, int] = conv.stride
+        self.grid: tuple[int, int] = (height // self.patch[0], width // self.patch[1])
+        self.width: int = conv.out_channels
+        if self._first_layer()._forward_pre_hooks:
+            raise ValueError("the encoder's first layer is hooked already: hand over a fresh copy")
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """Return (M, tokens, width), class and register tokens first, of pictures (M, C, height, width)."""
+        if self.is_timm:
+            return self.vit.forward_features(pictures)
+        return self.vit(pixel_values=pictures).last_hidden_state
+
+    @property
+    def patches(self) -> int:
+        """Patches of one picture."""
+        rows, columns = self.grid
+        return rows * columns
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Height and width in pixels of the pictures taken."""
+        return self.grid[0] * self.patch[0], self.grid[1] * self.patch[1]
+
+    def before_layers(self, hook: Callable[[nn.Module, tuple[Any, ...]], tuple[Any, ...]]) -> None:
+        """Have a function change what the first layer is called with: the tokens, positions added, and the rest.
+
+        It stays on, rather than being set for each call: gradient checkpointing runs the layer again by itself. A bound
+        method, unlike a closure, follows when the model is copied.
+        """
+        self._first_layer().register_forward_pre_hook(hook)
+
+    def widen(self, k: int) -> None:
+        """Have patches cut from k pictures stacked in channels.
+
+        Each picture's share of the kernel is 1 / k of the old one, so that k equal pictures give the old tokens.
+        """
+        parent, name, old = self._patches()
+        wide = nn.Conv2d(
+            k * old.in_channels,
+            old.out_channels,
+            old.kernel_size,
+            old.stride,
+            bias=old.bias is not None,
+            device=old.weight.device,
+            dtype=old.weight.dtype,
+        )
+        wide.weight.data.copy_(old.weight.data.repeat(1, k, 1, 1) / k)
+        if old.bias is not None:
+            wide.bias.data.copy_(old.bias.data)
+        setattr(parent, name, wide)
+        if hasattr(parent, "num_channels"):  # what transformers checks pictures against
+            parent.num_channels = wide.in_channels
+
+    @property
+    def patch_convolution(self) -> nn.Conv2d:
+        """The convolution that cuts the patches."""
+        return self._patches()[2]
+
+    def _patches(self) -> tuple[nn.Module, str, nn.Conv2d]:
+        """The module that holds the patch convolution, its name there, and itself."""
+        for path, module in self.vit.named_modules():
+            if isinstance(module, nn.Conv2d):
+                if module.kernel_size != module.stride:
+                    raise ValueError("the encoder's patches overlap")
+                parent, _, name = path.rpartition(".")
+                return self.vit.get_submodule(parent), name, module
+        raise ValueError("the encoder cuts its patches by something else than a convolution")
+
+    def _picture_size(self) -> tuple[int, int]:
+        size = self.vit.patch_embed.img_size if self.is_timm else self.vit.config.image_size
+        return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+    def _first_layer(self) -> nn.Module:
+        if self.is_timm:
+            return self.vit.blocks[0]
+        depth = self.vit.config.num_hidden_layers
+        return next(m for m in self.vit.modules() if isinstance(m, nn.ModuleList) and len(m) == depth)[0]
