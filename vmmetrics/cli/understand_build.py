@@ -1,0 +1,198 @@
+"""``vmmetrics understand build``: questions about motion, made and filtered, or held against gates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vmmetrics.cli.progress import Bar
+from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vmmetrics.understanding.construction.folder import BuildFolder
+    from vmmetrics.understanding.construction.outcomes import Outcome
+    from vmmetrics.understanding.construction.settings import Opened
+    from vmmetrics.understanding.construction.working import Built
+
+FOLDER = "vmmetrics-questions"
+"""Where questions go that were given no folder."""
+_TELLING_Z = 3.0
+"""A guesser so many standard deviations above chance is named: of five guessers one is by chance once in 150 builds."""
+
+
+def build(
+    recipe: Annotated[str, typer.Argument(help="motionbench, favor or tuna, which write; fpsbench, which filters.")],
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help="Captions, annotations or questions; JSON lines.")],
+    out: Annotated[Path, typer.Option(help="Folder for the questions; goes on with what is there.")] = Path(FOLDER),
+    videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: beside INPUT.")] = None,
+    url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")] = None,
+    model: Annotated[str | None, typer.Option(help="Model there that writes; for fpsbench, that proofreads.")] = None,
+    filter_model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model that filters: MODEL, MODEL@URL or hf:FOLDER; repeatable. For fpsbench, answers blind."
+        ),
+    ] = None,
+    video_model: Annotated[
+        str | None, typer.Option(help="tuna: MODEL or MODEL@URL that is asked what contradicts the caption.")
+    ] = None,
+    reviewer: Annotated[
+        list[str] | None, typer.Option(help="fpsbench: model that reviews, named as filters are; repeatable.")
+    ] = None,
+    answers: Annotated[Path | None, typer.Option(help="fpsbench: rows of id, reviewer, answer, by people.")] = None,
+    read_as: Annotated[str, typer.Option(help="fpsbench: benchmark in whose form INPUT is.")] = "custom",
+    keep_single: Annotated[bool, typer.Option("--keep-single", help="tuna: keep what one frame tells.")] = False,
+    require_multi: Annotated[
+        int | None, typer.Option(min=2, help="tuna: drop what so many frames do not tell. Default: off.")
+    ] = None,
+    apply: Annotated[
+        list[Path] | None, typer.Option(help="Review file with decisions (keep, drop) to apply; repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
+    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.7,
+    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of what is written.")] = 4096,
+    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute, to each endpoint.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Videos in hand at once.")] = 4,
+    prices: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens, whatever the model.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+    key_env: Annotated[str, typer.Option(help="Variable with the endpoints' key.")] = "VMMETRICS_ENDPOINT_KEY",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+) -> None:
+    """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
+
+    Writes questions.jsonl ('vmmetrics understand run custom' reads it), rejected.jsonl with reasons, review.jsonl for
+    people, and summary.json. The same command goes on where it stopped; nothing is paid for twice. Exit codes: 0 all
+    done, 3 some videos are missing or got no reply, 2 wrong usage or setup, 130 stopped.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.understanding.construction.folder import BuildFolder
+    from vmmetrics.understanding.construction.reviewing import read_decisions
+    from vmmetrics.understanding.construction.settings import BuildSettings, open_build
+    from vmmetrics.understanding.construction.tuna import Indispensability
+    from vmmetrics.understanding.construction.working import finish
+
+    output, messages = open_consoles()
+    decisions = None if apply is None else read_decisions(apply)
+    try:
+        settings = BuildSettings(
+            recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(reviewer or ()), answers,
+            read_as, Indispensability(not keep_single, require_multi), seed, temperature, tokens, per_minute, prices,
+            max_cost, key_env,
+        )  # fmt: skip
+        opened = open_build(settings, out)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    with BuildFolder(out, opened.recipe.configuration(), opened.recipe.places) as folder:
+        for warning in folder.warnings:
+            messages.print(f"warning: {warning}", style="yellow", markup=False)
+        if not _begin(opened, folder, yes, messages):
+            raise typer.Exit(EXIT_INTERRUPTED)
+        try:
+            left = _work(opened, folder, threads, messages)
+        finally:  # whatever stopped it, the files are of what is done
+            built = finish(opened.recipe, folder, seed, decisions)
+    _report(opened, built, out, output, messages)
+    if left:
+        messages.print(f"{left} not done; the same command tries them again", markup=False)
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
+    """Say what is to be done and what it may cost; whether to go on."""
+    from vmmetrics.report.markup import clean
+    from vmmetrics.understanding.construction.working import remaining
+
+    for problem, number in opened.problems.items():
+        messages.print(f"{number:,} {clean(problem)}", markup=False, highlight=False)
+    todo, wanted = remaining(opened.recipe, folder), len(opened.recipe.places)
+    before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
+    what = "questions" if opened.recipe.name == "fpsbench" else "videos"
+    messages.print(f"{wanted:,} {what}{before}", markup=False, highlight=False)
+    if not todo or opened.ledger is None:
+        return True
+    for name, estimate in opened.recipe.estimates(todo):
+        messages.print(f"{clean(name)}: {estimate}", markup=False, highlight=False)
+    try:
+        if yes or typer.confirm("Go on?", err=True):
+            return True
+    except typer.Abort:  # there is nobody to ask
+        messages.print()
+    messages.print("nothing was sent; --yes goes on without asking", markup=False)
+    return False
+
+
+def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) -> int:
+    """Do what is not done; how many units are left."""
+    from vmmetrics.understanding.construction.working import remaining, run
+
+    with stoppable(), _Progress(messages, len(remaining(opened.recipe, folder))) as progress:
+        try:
+            for outcome in run(opened.recipe, folder, threads):
+                progress.advance(outcome)
+        except KeyboardInterrupt:
+            progress.stop()
+            messages.print(f"stopped; what was done is in {folder.path}, the same command goes on", markup=False)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    return len(remaining(opened.recipe, folder))
+
+
+def _report(opened: Opened, built: Built, out: Path, output: Console, messages: Console) -> None:
+    """What came of it, in a few lines, and what is odd about it."""
+    from vmmetrics.report.markup import clean
+
+    def say(text: str) -> None:
+        output.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+
+    summary = built.summary()
+    say(f"{len(built.questions)} questions passed, {len(built.rejected)} were rejected")
+    say("units: " + ", ".join(f"{number} {name}" for name, number in built.statuses.items()))
+    for reason, number in built.reasons.items():
+        say(f"  {number} {reason}")
+    say("letters: " + ", ".join(f"{letter} {number}" for letter, number in summary["letters"].items()))
+    for name, guess in summary["guessers"].items():
+        note = "  <- tells too much" if guess["z"] > _TELLING_Z else ""
+        say(f"guessing the one that is {name}: {guess['right']:.1%}, chance {guess['chance']:.1%}{note}")
+    for stage, models in summary["views"].items():
+        for name, kinds in models.items():
+            say(f"{stage}, {name}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
+    if built.undecided is not None:
+        say(f"{built.undecided} of the questions were not reviewed; {built.strange} decisions are about others")
+    if opened.ledger is not None:
+        cost = "" if opened.ledger.cost is None else f", cost {opened.ledger.cost:.4f}"
+        tokens = f"{opened.ledger.input_tokens:,} tokens in and {opened.ledger.output_tokens:,} out"
+        say(f"this time: {opened.ledger.requests:,} replies, {tokens}{cost}")
+    messages.print(f"written: {out}/questions.jsonl", markup=False, highlight=False, soft_wrap=True)
+
+
+class _Progress(Bar):
+    """Units done: a bar on a terminal, a line for every tenth elsewhere."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        super().__init__(console)
+        self._total, self._done = total, 0
+        if console.is_terminal and total:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def advance(self, outcome: Outcome) -> None:
+        """Count a unit, and say what went wrong with it."""
+        from vmmetrics.report.markup import clean
+
+        self._done += 1
+        if outcome.status != "written":
+            text = f"{outcome.status}: {clean(outcome.unit)}: {clean(outcome.why)}"
+            self._console.print(text, style="red", markup=False)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)

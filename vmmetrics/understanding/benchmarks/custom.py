@@ -1,0 +1,193 @@
+"""Questions of one's own, as ``vmmetrics understand build`` writes them: one JSON object a line.
+
+``{"id": "v1-3", "video": "v1", "path": "v1.mp4", "text": "Which way ...?", "options": ["left", "right"], "answer": "B",
+"groups": {"task": ["CM"]}}``. ``path``, ``start``, ``end``, ``groups``, ``reference`` may be left out; a missing
+``answer`` is a hidden one. Both protocols are one: there is no released scorer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
+from vmmetrics.understanding.benchmarks.registry import data_of
+from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.questions import LETTERS, Loaded, Question
+from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import read_rows, seconds, sha256_of
+from vmmetrics.understanding.statistics import accuracy_figures
+
+_DATA: Final = data_of("custom")
+_ENDINGS: Final = ("", ".mp4", ".webm", ".mkv", ".avi", ".mov")
+
+
+class Custom:
+    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+
+    name = "custom"
+    needs_judge = False
+
+    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+        """Read a file of questions, or the one in a folder.
+
+        Raises:
+            SetupError: There is none, or it cannot be read.
+        """
+        path = _find(data)
+        problems: Counter[str] = Counter()
+        found: dict[str, Question] = {}
+        for row in read_rows(path):
+            question = read_question(row, [videos, path.parent], problems)
+            if question is None:
+                continue
+            if question.id in found:
+                problems["questions with the id of one before them, left out"] += 1
+                continue
+            found[question.id] = question
+            problems["hidden answers"] += question.answer is None
+            problems["questions whose video is missing"] += question.path is None
+        if not found:
+            raise SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
+        return Loaded(tuple(found.values()), dict(+problems), {str(path): sha256_of(path)})
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
+        """What is said: the question, its options by letter, and how to answer."""
+        return asked(question)
+
+    def score(
+        self,
+        questions: Sequence[Question],
+        answers: Mapping[str, Answered],
+        protocol: Scoring,  # noqa: ARG002
+        judge: Any = None,  # noqa: ARG002 - of those that need one
+    ) -> list[Scored]:
+        """Judge each answer; one that is missing or not understood is wrong."""
+        return [_score(question, answers.get(question.id)) for question in questions]
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:  # noqa: ARG002
+        """Accuracy over all, over what was answered, and in each grouping that the questions have."""
+        groupings = dict.fromkeys(name for question in questions for name in question.groups)
+        return accuracy_figures(questions, scored, tuple(groupings))
+
+
+def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:
+    """What is said to a model, without the frames.
+
+    Args:
+        question: With options.
+        blind: It is shown no frames, and told so.
+    """
+    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
+    instruction = _DATA["blind" if blind else "instruction"]
+    return (Turn("user", "\n".join([instruction, "", question.text, *lines, "", _DATA["asked"]])),)
+
+
+def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[str]) -> Question | None:
+    """A question from its line; None where it is none.
+
+    Args:
+        row: The JSON value.
+        folders: Where its video is looked for, in turn.
+        problems: What was wrong is counted here.
+    """
+    if not isinstance(row, Mapping):
+        problems["lines that are no objects, left out"] += 1
+        return None
+    texts = {name: str(row.get(name) or "").strip() for name in ("id", "video", "text")}
+    options = row.get("options")
+    if not all(texts.values()) or not isinstance(options, list) or not 2 <= len(options) <= len(LETTERS):
+        problems["lines without id, video, text or options, left out"] += 1
+        return None
+    answer = _answer(row.get("answer"), len(options))
+    if answer is None and row.get("answer") not in (None, ""):
+        problems["right answers that are no letter of an option"] += 1
+    groups = row.get("groups")
+    reference = row.get("reference")
+    return Question(
+        **texts,
+        options=tuple(str(option) for option in options),
+        answer=answer,
+        groups=_groups(groups) if isinstance(groups, Mapping) else {},
+        path=find_video(str(row.get("path") or texts["video"]), folders),
+        start=seconds(row.get("start")),
+        end=seconds(row.get("end")),
+        reference=reference if isinstance(reference, Mapping) else {},
+    )
+
+
+def line_of(question: Question, folder: Path | None = None) -> dict[str, Any]:
+    """The line of a question, as :func:`read_question` reads it.
+
+    Args:
+        question: It.
+        folder: Where the line will stand: a video below it is named from there, others by their whole path.
+    """
+    line: dict[str, Any] = {"id": question.id, "video": question.video, "text": question.text}
+    line |= {"options": list(question.options), "answer": question.letter}
+    if question.path is not None:
+        whole = question.path.resolve()
+        inside = folder is not None and whole.is_relative_to(folder.resolve())
+        line["path"] = str(whole.relative_to(folder.resolve())) if inside and folder is not None else str(whole)
+    line |= {name: value for name in ("start", "end") if (value := getattr(question, name)) is not None}
+    if question.groups:
+        line["groups"] = {name: list(values) for name, values in question.groups.items()}
+    return line | ({"reference": dict(question.reference)} if question.reference else {})
+
+
+def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
+    """The file of a video by its name, with its ending or without; None where it is not there.
+
+    Args:
+        name: A path, from one of the folders or from the root; or the end of one.
+        folders: Where it is looked for, in turn.
+    """
+    wanted = Path(name)
+    known = [folder for folder in folders if folder is not None]
+    places = [wanted] if wanted.is_absolute() else [folder / wanted for folder in known]
+    for place in (*places, *(folder / wanted.name for folder in known)):
+        for ending in _ENDINGS:
+            path = Path(f"{place}{ending}")
+            try:
+                if path.is_file():
+                    return path
+            except OSError:  # no file can have such a name
+                return None
+    return None
+
+
+def _find(data: Path) -> Path:
+    if data.is_file():
+        return data
+    for pattern in _DATA["files"]:
+        for path in sorted(data.glob(pattern)):
+            return path
+    raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
+
+
+def _answer(value: Any, options: int) -> int | None:
+    letter = str(value or "").strip().upper()
+    place = LETTERS.find(letter) if len(letter) == 1 else -1
+    return place if 0 <= place < options else None
+
+
+def _groups(groups: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name, values in groups.items():
+        listed = values if isinstance(values, list) else [values]
+        found[str(name)] = tuple(str(value) for value in listed)
+    return found
+
+
+def _score(question: Question, answered: Answered | None) -> Scored:
+    said = answered.text if answered is not None and answered.error is None else ""
+    chosen = chosen_option(said, question.options)
+    value = None if question.answer is None else float(chosen == question.answer)
+    return Scored(question.id, value, chosen, chosen is not None)
+
+
+BENCHMARK: Final = Custom()

@@ -1,0 +1,182 @@
+"""FPS-Bench's gates for questions that exist: guessed blind, missed by every reviewer, or badly written, they go.
+
+After the paper's quality control: a language model without the video answers each question in four orders of its
+options, "None of the above" taken out, and may be right three times; of three outside reviewers one must be right; the
+language is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from vmmetrics.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.endpoint import Question as Asked
+from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
+from vmmetrics.understanding.construction.outcomes import Outcome, Rejection, noted
+from vmmetrics.understanding.construction.recipe import Recipe, views_of
+from vmmetrics.understanding.construction.shuffling import generator, shuffles, without_none_of_the_above
+from vmmetrics.understanding.construction.viewing import View, Viewer, seen
+from vmmetrics.understanding.frames import FramePolicy
+from vmmetrics.understanding.question_checks import faults
+from vmmetrics.understanding.questions import LETTERS, Question
+
+SHUFFLES: Final = 4
+MOST_RIGHT: Final = 3
+"""Blind answers that may be right; by chance all four are with a probability of 1 in 256."""
+REVIEWERS: Final = 3
+"""Outside reviewers, all of whom must be wrong for a question to go; fewer decide nothing."""
+BLIND: Final = FramePolicy("none")
+ADAPTIVE: Final = FramePolicy("adaptive")
+RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
+"""Rules that hold whoever wrote a question."""
+_VERDICT_TOKENS: Final = 40
+_ASPECTS: Final = ("clear", "options", "language")
+_VERDICT: Final = {
+    "type": "object",
+    "properties": {name: {"type": "boolean"} for name in _ASPECTS} | {"why": {"type": "string", "maxLength": 400}},
+    "required": [*_ASPECTS, "why"],
+    "additionalProperties": False,
+}
+
+
+class GateRecipe(Recipe):
+    """The gates.
+
+    Args:
+        questions: With options and key.
+        blind: Language models that answer without the video; a question goes if any of them is right too often.
+        reviewers: Models that see the video.
+        answers: Of people who saw it: question's id to reviewer to letter of the options as they stand.
+        proofreader: Asks a language model about the language; None leaves it to the rules.
+        policy: Frames that reviewers see.
+        seed: Of the orders of the options.
+    """
+
+    name = "fpsbench"
+    balances = False
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        blind: Sequence[Viewer] = (),
+        reviewers: Sequence[Viewer] = (),
+        answers: Mapping[str, Mapping[str, str]] | None = None,
+        proofreader: Client | None = None,
+        policy: FramePolicy = ADAPTIVE,
+        seed: int = 0,
+    ) -> None:
+        self._questions = {question.id: question for question in questions}
+        self._blind = blind
+        self._reviewers = reviewers
+        self._answers = answers or {}
+        self._proofreader = proofreader
+        self._policy = policy
+        self._seed = seed
+
+    @property
+    def places(self) -> Mapping[str, Question]:
+        """Every question."""
+        return self._questions
+
+    @property
+    def pool(self) -> Client | None:
+        """The first endpoint's."""
+        clients = [self._proofreader, *(viewer.client for viewer in (*self._blind, *self._reviewers))]
+        return next((client for client in clients if client is not None), None)
+
+    def configuration(self) -> dict[str, Any]:
+        """What outcomes depend on."""
+        models = {"blind": self._blind, "reviewers": self._reviewers}
+        part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self._seed}
+        part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
+        part["people"] = sorted({name for given in self._answers.values() for name in given})
+        part["policy"] = str(self._policy)
+        if self._proofreader is not None:
+            settings = self._proofreader.settings
+            part["proofreader"] = {"url": settings.url, "model": settings.model}
+        return part
+
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+        """All that is asked, if no gate closes before another."""
+        found = []
+        for viewers, times, frames in ((self._blind, SHUFFLES, 0.0), (self._reviewers, 1, 16.0)):
+            ones = [(viewer.model.name, viewer.estimate(times * len(units), frames)) for viewer in viewers]
+            found += [(name, one) for name, one in ones if one is not None]
+        if self._proofreader is not None:
+            asked = (self._language(self._questions[unit]) for unit in units)
+            found.append((self._proofreader.settings.model, self._proofreader.estimate(asked, _VERDICT_TOKENS)))
+        return found
+
+    def _outcome(self, unit: str) -> Outcome:
+        """Gate after gate, the cheap ones first, until one closes."""
+        question = self._questions[unit]
+        why = [str(fault) for fault in faults(question, RULES)]
+        stage = "checks"
+        for name, gate in (("language", self._proofread), ("blind", self._guessed), ("reviewers", self._missed)):
+            if why:
+                break
+            stage = name
+            question, why = gate(question)
+        if why:
+            return Outcome(unit, rejected=(Rejection(question, stage, tuple(why)),))
+        return Outcome(unit, accepted=(question,))
+
+    def _proofread(self, question: Question) -> tuple[Question, list[str]]:
+        if self._proofreader is None:
+            return question, []
+        answer = self._proofreader.ask(self._language(question))
+        if answer.kind == "unreachable":
+            raise NoAnswerError(answer.why or "")
+        if answer.value is None:  # it says nothing about the question
+            return noted(question, "language", {"error": f"{answer.kind}: {answer.why}"}), []
+        wrong = [name for name in _ASPECTS if not answer.value[name]]
+        reasons = [f"{', '.join(wrong)}: {answer.value['why']}"] if wrong else []
+        return noted(question, "language", {name: answer.value[name] for name in _ASPECTS}), reasons
+
+    def _guessed(self, question: Question) -> tuple[Question, list[str]]:
+        bare = without_none_of_the_above(question)
+        if bare is None or not self._blind:
+            return question, []
+        orders = [arranged for arranged, _ in shuffles(bare, SHUFFLES, "blind", self._seed)]
+        views, reasons = [], []
+        for viewer in self._blind:
+            own = [viewer.ask(arranged, BLIND) for arranged in orders]
+            views += own
+            silent = sum(view.error is not None for view in own)
+            if sum(view.right for view in own) + silent > MOST_RIGHT:
+                more = f", {silent} without an answer" if silent else ""
+                reasons.append(f"{viewer.model.name} is not known to be wrong blind in any of {SHUFFLES} orders{more}")
+        return views_of(question, "blind", views), reasons
+
+    def _missed(self, question: Question) -> tuple[Question, list[str]]:
+        given = self._answers.get(question.id, {})
+        people = [_answered(question, name, letter) for name, letter in sorted(given.items())]
+        frames = seen(question, self._policy) if self._reviewers else None
+        views = [*people, *(viewer.view(question, self._policy, frames) for viewer in self._reviewers)]
+        if not views:
+            return question, []
+        checked = views_of(question, "reviewers", views)
+        judged = [view for view in views if view.error is None]
+        if len(judged) >= REVIEWERS and not any(view.right for view in judged):
+            return checked, [f"all {len(judged)} reviewers are wrong: {', '.join(view.model for view in judged)}"]
+        return checked, []
+
+    def _language(self, question: Question) -> Asked[str]:
+        told = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
+        options = "\n".join(f"- {option}" for option in _unordered(question, self._seed))
+        return Asked(question.id, (told, Turn("user", f"{question.text}\n{options}")), _VERDICT)
+
+
+def _unordered(question: Question, seed: int) -> list[str]:
+    """The options in an order that tells nothing."""
+    options = list(question.options)
+    generator("language", seed, question.id).shuffle(options)
+    return options
+
+
+def _answered(question: Question, reviewer: str, letter: str) -> View:
+    """What a person answered."""
+    place = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
+    chosen = question.options[place] if 0 <= place < len(question.options) else None
+    return View(reviewer, "the video", chosen is not None and place == question.answer, chosen)

@@ -1,0 +1,128 @@
+"""MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
+
+After Hong et al., "MotionBench", CVPR 2025: about six questions a caption, each a pair of content and logic; a question
+goes if all image models are right from the first frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from vmmetrics.endpoint import Client, Estimate
+from vmmetrics.endpoint import Question as Asked
+from vmmetrics.understanding.construction.instructions import MOTIONBENCH
+from vmmetrics.understanding.construction.outcomes import Rejection
+from vmmetrics.understanding.construction.recipe import (
+    WritingRecipe,
+    answered,
+    item_shape,
+    list_shape,
+    one_of,
+    options_of,
+    text_of,
+    views_of,
+)
+from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.viewing import Viewer, given_away, seen
+from vmmetrics.understanding.frames import FramePolicy
+from vmmetrics.understanding.question_checks import DYNAMICS
+from vmmetrics.understanding.questions import Question
+
+COUNT: Final = 6
+"""Questions wanted of a caption: the paper's "about six"; two fewer or more are taken."""
+DYNAMIC: Final = 4
+"""Of them about more than how something looks."""
+WRONG: Final = 3
+TASKS: Final = ("MR", "LM", "CM", "MO", "AO", "RC")
+CONTENT: Final = (
+    "human action", "human interaction", "human emotion", "human position", "object trajectory", "object state",
+    "animal action", "animal position", "camera", "appearance",
+)  # fmt: skip
+LOGIC: Final = ("occurrence", "count", "order", "appearance")
+FIRST_FRAME: Final = FramePolicy("first")
+_QUESTION_TOKENS: Final = 130
+"""Of a question as JSON: about 500 characters, four to a token."""
+_SHAPE: Final = list_shape(
+    item_shape(WRONG, content=one_of(CONTENT), logic=one_of(LOGIC), task=one_of(TASKS)), COUNT - 2, COUNT + 2
+)
+
+
+class MotionBenchRecipe(WritingRecipe):
+    """The recipe.
+
+    Args:
+        clips: With captions.
+        client: Asks the writer.
+        viewers: Image models that see the first frame; none filters nothing.
+        seed: Of the writing and of every draw.
+        temperature: Of the writing.
+    """
+
+    name = "motionbench"
+    rules = DYNAMICS
+
+    def __init__(
+        self,
+        clips: Iterable[Clip],
+        client: Client,
+        viewers: Sequence[Viewer] = (),
+        seed: int = 0,
+        temperature: float = 0.7,
+    ) -> None:
+        super().__init__(clips, client, seed, temperature)
+        self._viewers = viewers
+
+    def configuration(self) -> dict[str, Any]:
+        """What outcomes depend on."""
+        return super().configuration() | {"first_frame": [dict(viewer.model.identity) for viewer in self._viewers]}
+
+    def needs_video(self) -> bool:
+        """For the first frame."""
+        return bool(self._viewers)
+
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+        """The writer exactly but for its answers; the viewers as if every question passed the rules."""
+        writing = self.client.estimate((self._asked(self.clips[unit]) for unit in units), COUNT * _QUESTION_TOKENS)
+        found = [(self.client.settings.model, writing)]
+        for viewer in self._viewers:
+            one = viewer.estimate(COUNT * len(units), 1)
+            found += [] if one is None else [(viewer.model.name, one)]
+        return found
+
+    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
+        """The writer's questions; one with the pair of content and logic of one before it is rejected."""
+        items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
+        written, rejected = [], []
+        used: set[tuple[str, str]] = set()
+        for number, item in enumerate(items, start=1):
+            groups = {name: item[name] for name in ("task", "content", "logic")}
+            question = self.origin(clip.question(str(number), text_of(item), options_of(item), **groups))
+            pair = (item["content"], item["logic"])
+            if pair in used:
+                rejected.append(Rejection(question, "checks", (f"pair: {' and '.join(pair)} were asked about before",)))
+            else:
+                written.append(question)
+            used.add(pair)
+        return written, rejected
+
+    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
+        """Rejected if every image model is right from the first frame."""
+        if not self._viewers:
+            return question, None
+        frame = seen(question, FIRST_FRAME)
+        views = [viewer.view(question, FIRST_FRAME, frame) for viewer in self._viewers]
+        checked = views_of(question, "first frame", views)
+        why = given_away(views, "the first frame")
+        return checked, None if why is None else Rejection(checked, "first frame", (why,))
+
+    def _asked(self, clip: Clip) -> Asked[str]:
+        told = MOTIONBENCH.format(count=COUNT, dynamic=DYNAMIC, wrong=WRONG)
+        return self.asked(clip.key, told, clip.caption, _SHAPE, _too_static)
+
+
+def _too_static(value: dict[str, Any]) -> str | None:
+    moving = sum("appearance" not in (item["content"], item["logic"]) for item in value["questions"])
+    if moving < DYNAMIC:
+        return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
+    return None

@@ -1,0 +1,219 @@
+"""What every recipe is: units of work, what is asked about each, what it would cost."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from vmmetrics.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.endpoint import Question as Asked
+from vmmetrics.errors import ClipError
+from vmmetrics.understanding.construction.instructions import VERSION
+from vmmetrics.understanding.construction.outcomes import NO_VIDEO, UNREACHABLE, Outcome, Rejection, noted
+from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.viewing import View
+from vmmetrics.understanding.question_checks import faults
+from vmmetrics.understanding.questions import Question
+
+
+class Stop(Exception):  # noqa: N818 - not an error: this unit is done
+    """Ends the work on a unit with an outcome."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.status)
+        self.outcome = outcome
+
+
+class Recipe(ABC):
+    """Makes questions, or holds them against gates, unit by unit."""
+
+    name: ClassVar[str]
+    balances: ClassVar[bool] = True
+    """Whether the options of what passes are put in a new order, letters balanced."""
+
+    @property
+    @abstractmethod
+    def places(self) -> Mapping[str, Question]:
+        """Every unit in order: its key, and a question that knows the video's file and times."""
+
+    @property
+    @abstractmethod
+    def pool(self) -> Client | None:
+        """The client in whose threads units are worked on; None where nothing is asked of an endpoint."""
+
+    @abstractmethod
+    def configuration(self) -> dict[str, Any]:
+        """What outcomes depend on, ready for JSON: the input's rows apart, which may grow."""
+
+    @abstractmethod
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+        """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
+
+    @abstractmethod
+    def _outcome(self, unit: str) -> Outcome:
+        """Do the work on a unit."""
+
+    def work(self, unit: str) -> Outcome:
+        """Do the work on a unit; what cannot be had now is said in the outcome.
+
+        Raises:
+            VMMetricsError: What stops everything.
+        """
+        try:
+            return self._outcome(unit)
+        except Stop as stop:
+            return stop.outcome
+        except NoAnswerError as error:
+            return Outcome(unit, UNREACHABLE, str(error))
+        except ClipError as error:
+            return Outcome(unit, NO_VIDEO, str(error))
+
+
+class WritingRecipe(Recipe):
+    """Has a language model write questions about clips, checks them by rules, and filters what passes.
+
+    Args:
+        clips: About what.
+        client: Asks the writer.
+        seed: Of the writing and of every draw.
+        temperature: Of the writing.
+    """
+
+    rules: ClassVar[Sequence[str]]
+    """Names of :data:`vmmetrics.understanding.question_checks.RULES`."""
+
+    def __init__(self, clips: Iterable[Clip], client: Client, seed: int = 0, temperature: float = 0.7) -> None:
+        self.clips = {clip.key: clip for clip in clips}
+        self.client = client
+        self.seed = seed
+        self.temperature = temperature
+
+    @property
+    def places(self) -> Mapping[str, Question]:
+        """Every clip."""
+        return {key: clip.question("", "?", ("right", "wrong")) for key, clip in self.clips.items()}
+
+    @property
+    def pool(self) -> Client | None:
+        """The writer's."""
+        return self.client
+
+    def configuration(self) -> dict[str, Any]:
+        """What outcomes depend on."""
+        settings = self.client.settings
+        asked = {"url": settings.url, "model": settings.model, "tokens": settings.tokens}
+        part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "temperature": self.temperature}
+        return part | {"writer": asked}
+
+    @abstractmethod
+    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
+        """Questions about a clip, right option first, and what is rejected before any check.
+
+        Raises:
+            Stop: There can be none.
+        """
+
+    def more_faults(self, question: Question) -> list[str]:  # noqa: ARG002
+        """What else is wrong with a question, by rules of the recipe's own."""
+        return []
+
+    @abstractmethod
+    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
+        """A question that passed the rules, with what filters found noted; and its rejection, if that is it."""
+
+    def needs_video(self) -> bool:
+        """Whether a clip without its video is not worth asking about."""
+        return False
+
+    def _outcome(self, unit: str) -> Outcome:
+        clip = self.clips[unit]
+        if self.needs_video() and clip.path is None:  # before anything is spent
+            return Outcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
+        written, rejected = self.write(clip)
+        accepted = []
+        for question in written:
+            why = [*map(str, faults(question, self.rules)), *self.more_faults(question)]
+            rejection = Rejection(question, "checks", tuple(why)) if why else None
+            passed = question
+            if rejection is None:
+                passed, rejection = self.filtered(question)
+            if rejection is None:
+                accepted.append(passed)
+            else:
+                rejected.append(rejection)
+        return Outcome(unit, accepted=tuple(accepted), rejected=tuple(rejected))
+
+    def asked(self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Any = None) -> Asked[str]:
+        """A question to the writer."""
+        turns = (Turn("system", f"{told}\n{in_words(shape)}"), Turn("user", text))
+        return Asked(about, turns, shape, check, seed=self.seed, temperature=self.temperature)
+
+    def origin(self, question: Question, **more: Any) -> Question:
+        """The question with how it came about."""
+        made = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
+        return noted(question, "made", made | more)
+
+
+def answered(unit: str, answer: Answer) -> dict[str, Any]:
+    """The object of an answer.
+
+    Raises:
+        Stop: There is none.
+    """
+    if answer.value is None:
+        raise Stop(Outcome(unit, answer.kind, answer.why or ""))
+    return answer.value
+
+
+def item_shape(wrong: int, **more: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON schema of a question with so many wrong options, and of what else is asked of it."""
+    text = {"type": "string", "minLength": 1, "maxLength": 400}
+    known = {"question": text, "right": text, "wrong": {"type": "array", "items": text} | _exactly(wrong)}
+    properties = known | more
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def list_shape(item: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
+    """JSON schema of the answer of a writer: so many questions."""
+    questions = {"type": "array", "items": item, "minItems": least, "maxItems": most}
+    return {
+        "type": "object",
+        "properties": {"questions": questions},
+        "required": ["questions"],
+        "additionalProperties": False,
+    }
+
+
+def one_of(names: Iterable[str]) -> dict[str, Any]:
+    """JSON schema of a choice."""
+    return {"type": "string", "enum": list(names)}
+
+
+def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """The options of an item, the right one first, spaces and a full stop at the end taken off."""
+    return tuple(_clean(option) for option in (item["right"], *item["wrong"]))
+
+
+def text_of(item: Mapping[str, Any]) -> str:
+    """The question of an item in one line."""
+    return " ".join(str(item["question"]).split())
+
+
+def views_of(question: Question, name: str, views: Sequence[View]) -> Question:
+    """The question with what models answered noted under a name."""
+    notes = dict(question.reference.get("views", {})) | {name: [view.to_json() for view in views]}
+    return noted(question, "views", notes)
+
+
+def _clean(option: str) -> str:
+    return " ".join(option.split()).removesuffix(".")
+
+
+def _exactly(number: int) -> dict[str, int]:
+    return {"minItems": number, "maxItems": number}

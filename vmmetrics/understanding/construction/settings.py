@@ -1,0 +1,222 @@
+"""A build as commands ask for it, made ready: its input read, its models opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from vmmetrics.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding.construction.favor import FavorRecipe
+from vmmetrics.understanding.construction.gates import GateRecipe
+from vmmetrics.understanding.construction.motionbench import MotionBenchRecipe
+from vmmetrics.understanding.construction.recipe import Recipe
+from vmmetrics.understanding.construction.sources import Clips, read_clips, read_people
+from vmmetrics.understanding.construction.tuna import NEEDS, Indispensability, TunaRecipe
+from vmmetrics.understanding.construction.viewing import Viewer
+from vmmetrics.understanding.models import ModelSettings, open_model
+
+RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
+_UNABLE: Final = ("recorded:", "majority")
+_VIEW_TOKENS: Final = 512  # of a filter's answer; a letter has one, some models think before it
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """What is built, from what, with which models.
+
+    Attributes:
+        recipe: One of :data:`RECIPES`.
+        source: File of captions, of annotations, or of questions.
+        videos: Folder of the videos; None looks beside the source.
+        url: OpenAI-compatible endpoint of the writer.
+        model: Its name there.
+        filters: Models that filter: ``MODEL`` at ``url``, ``MODEL@URL``, ``endpoint:MODEL@URL``, ``hf:FOLDER``.
+        watcher: TUNA's video model that looks for contradictions, ``MODEL`` or ``MODEL@URL``; None is the writer.
+        reviewers: Outside reviewers of ``fpsbench``, named as filters are.
+        answers: File with answers of people, for ``fpsbench``.
+        read_as: Benchmark in whose form ``fpsbench`` reads its questions.
+        needs: Which of TUNA's questions need time.
+        seed: Of everything random.
+        temperature: Of the writing.
+        tokens: Of the writer's answers at most.
+        per_minute: Requests a minute to each endpoint.
+        prices: Of a million tokens sent and answered, of whichever model.
+        max_cost: Most that all models together may cost.
+        key_variable: Environment variable with the endpoints' key.
+
+    Raises:
+        ValueError: Something cannot be, or does not go together.
+    """
+
+    recipe: str
+    source: Path
+    videos: Path | None = None
+    url: str | None = None
+    model: str | None = None
+    filters: tuple[str, ...] = ()
+    watcher: str | None = None
+    reviewers: tuple[str, ...] = ()
+    answers: Path | None = None
+    read_as: str = "custom"
+    needs: Indispensability = NEEDS
+    seed: int = 0
+    temperature: float = 0.7
+    tokens: int = 4096
+    per_minute: float | None = None
+    prices: tuple[float, float] | None = None
+    max_cost: float | None = None
+    key_variable: str = KEY_VARIABLE
+
+    def __post_init__(self) -> None:
+        if self.recipe not in RECIPES:
+            raise ValueError(f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}")
+        if self.model is not None and self.url is None:
+            raise ValueError("A model needs the address of its endpoint")
+        if self.model is None and self.recipe != "fpsbench":
+            raise ValueError(f"{self.recipe} needs a language model that writes: --url and --model")
+        if (self.reviewers or self.answers) and self.recipe != "fpsbench":
+            raise ValueError("Reviewers and their answers are for fpsbench")
+        if self.watcher is not None and self.recipe != "tuna":
+            raise ValueError("A video model that looks for contradictions is for tuna")
+        if self.needs != NEEDS and self.recipe != "tuna":
+            raise ValueError("What one frame or many must tell is for tuna")
+        if self.needs.multi is not None and not self.filters:
+            raise ValueError("What many frames must tell needs a model that filters")
+        if self.max_cost is not None and self.prices is None:
+            raise ValueError("A bound on the cost needs prices")
+        for spec in (*self.filters, *self.reviewers):
+            self.viewing(spec)
+
+    def writing(self, spec: str) -> EndpointSettings:
+        """The endpoint of a model that answers in JSON, ``MODEL`` or ``MODEL@URL``.
+
+        Raises:
+            ValueError: It has no address, or one that cannot be.
+        """
+        model, at, rest = spec.removeprefix("endpoint:").rpartition("@http")
+        url = f"http{rest}" if at else self.url
+        if url is None:
+            raise ValueError(f"{spec} needs an address: {spec}@http://..., or --url")
+        given, answered = self.prices or (None, None)
+        return EndpointSettings(
+            url, model if at else rest, tokens=self.tokens, per_minute=self.per_minute,
+            input_price=given, output_price=answered, key_variable=self.key_variable,
+        )  # fmt: skip
+
+    def viewing(self, spec: str) -> ModelSettings:
+        """A model that filters or reviews.
+
+        Raises:
+            ValueError: It is none, or has no address.
+        """
+        if spec.startswith(("hf:", "random")):
+            return ModelSettings(spec, tokens=_VIEW_TOKENS)
+        if spec.startswith(_UNABLE):
+            raise ValueError(f"{spec} cannot answer questions that are not made yet")
+        endpoint = self.writing(spec)
+        return ModelSettings(
+            f"endpoint:{endpoint.model}@{endpoint.url}", tokens=_VIEW_TOKENS, per_minute=self.per_minute,
+            prices=self.prices, key_variable=self.key_variable,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A build made ready.
+
+    Attributes:
+        recipe: What is done.
+        problems: What was wrong with the input, in words, to how often.
+        ledger: What all models together took; None where none is behind an endpoint.
+    """
+
+    recipe: Recipe
+    problems: Mapping[str, int]
+    ledger: Ledger | None
+
+
+class _Models:
+    """Opens models, whose replies lie in one folder and whose cost is counted as one."""
+
+    def __init__(self, settings: BuildSettings, folder: Path) -> None:
+        self._settings = settings
+        self._replies = folder / "replies"
+        self.ledger: Ledger | None = None
+
+    def client(self, spec: str) -> Client:
+        return self._counted(Client(self._settings.writing(spec), self._replies))
+
+    def viewers(self, specs: Sequence[str]) -> list[Viewer]:
+        models = [open_model(self._settings.viewing(spec), (), self._replies) for spec in specs]
+        found = [Viewer(model, self._settings.seed) for model in models]
+        for viewer in found:
+            if viewer.client is not None:
+                self._counted(viewer.client)
+        return found
+
+    def _counted(self, client: Client) -> Client:
+        if self.ledger is None:  # prices are the same for all
+            self.ledger = Ledger(client.settings, self._settings.max_cost)
+        client.ledger = self.ledger
+        return client
+
+
+def open_build(settings: BuildSettings, folder: Path) -> Opened:
+    """Read the input and open the models.
+
+    Args:
+        settings: What is built.
+        folder: Where; replies of the models lie in it.
+
+    Raises:
+        SetupError: The input or a model cannot be had.
+        ValueError: An address is missing.
+    """
+    models = _Models(settings, folder)
+    made: Callable[[BuildSettings, _Models], tuple[Recipe, Mapping[str, int]]] = _MADE[settings.recipe]
+    recipe, problems = made(settings, models)
+    return Opened(recipe, problems, models.ledger)
+
+
+def _motionbench(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+    found, writer, viewers = _written(settings, models)
+    return MotionBenchRecipe(found.clips, writer, viewers, settings.seed, settings.temperature), found.problems
+
+
+def _favor(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+    found, writer, viewers = _written(settings, models, annotated=True)
+    return FavorRecipe(found.clips, writer, viewers, settings.seed, settings.temperature), found.problems
+
+
+def _tuna(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+    found, writer, viewers = _written(settings, models)
+    watcher = writer if settings.watcher is None else models.client(settings.watcher)
+    recipe = TunaRecipe(found.clips, writer, watcher, viewers, settings.needs, settings.seed, settings.temperature)
+    return recipe, found.problems
+
+
+def _written(
+    settings: BuildSettings, models: _Models, annotated: bool = False
+) -> tuple[Clips, Client, Sequence[Viewer]]:
+    found = read_clips(settings.source, settings.videos, annotated)
+    return found, models.client(settings.model or ""), models.viewers(settings.filters)
+
+
+def _fpsbench(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+    loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
+    keyed = [question for question in loaded.questions if question.options and question.answer is not None]
+    if not keyed:
+        raise SetupError(f"{settings.source}: no questions with options and a key, which gates need")
+    left = len(loaded.questions) - len(keyed)
+    problems = dict(loaded.problems) | ({"questions without options or key, left out": left} if left else {})
+    people = {} if settings.answers is None else read_people(settings.answers)
+    proofreader = None if settings.model is None else models.client(settings.model)
+    blind, reviewers = models.viewers(settings.filters), models.viewers(settings.reviewers)
+    return GateRecipe(keyed, blind, reviewers, people, proofreader, seed=settings.seed), problems
+
+
+_MADE: Final = {"motionbench": _motionbench, "favor": _favor, "tuna": _tuna, "fpsbench": _fpsbench}

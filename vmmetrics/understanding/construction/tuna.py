@@ -1,0 +1,195 @@
+"""TUNA's recipe: what a video model misreads becomes hard questions; what one frame tells goes.
+
+After Kong et al., "TUNA", ACL 2025. Its appendix keeps what is answered right from one frame and from many, which is
+the opposite of needing many; here a question that one frame answers goes (``drop_single``), and, if wanted, one that
+even ``multi`` frames do not answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vmmetrics.endpoint import Client, Estimate, Turn, in_words
+from vmmetrics.endpoint import Question as Asked
+from vmmetrics.endpoint.cost import estimate
+from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, TUNA
+from vmmetrics.understanding.construction.ordering import with_items
+from vmmetrics.understanding.construction.outcomes import Rejection, noted
+from vmmetrics.understanding.construction.recipe import (
+    WritingRecipe,
+    answered,
+    item_shape,
+    list_shape,
+    one_of,
+    options_of,
+    text_of,
+    views_of,
+)
+from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
+from vmmetrics.understanding.frames import FramePolicy
+from vmmetrics.understanding.question_checks import WRITTEN
+from vmmetrics.understanding.questions import Question
+
+COUNT: Final = 5
+FRAMES: Final = 8
+"""Uniform frames that the video model sees: the paper's."""
+WRONG: Final = 3
+SKILLS: Final = {
+    "Camera Motion": "Camera State",
+    "Camera Transition": "Camera State",
+    "Scene Description": "Background Scene",
+    "Scene Transition": "Background Scene",
+    "Action Recognition": "Subject Action",
+    "Action Sequence": "Subject Action",
+    "Action-Subject Matching": "Subject Action",
+    "Object Recognition": "Object Attribute",
+    "Object Appearance": "Object Attribute",
+    "Object Location": "Object Attribute",
+}
+"""Task to skill."""
+SINGLE: Final = FramePolicy("single")
+_QUESTION_TOKENS: Final = 140  # of a question as JSON
+_POINT_TOKENS: Final = 300  # of a usual list of contradictions
+_MOST_POINTS: Final = 30
+_SHAPE: Final = list_shape(item_shape(WRONG, task=one_of(SKILLS)), COUNT, COUNT)
+_TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 600}
+_POINT: Final = {
+    "type": "object",
+    "properties": {"content_frame": _TEXT, "content_description": _TEXT},
+    "required": ["content_frame", "content_description"],
+    "additionalProperties": False,
+}
+_POINTS: Final = {
+    "type": "object",
+    "properties": {"points": {"type": "array", "items": _POINT, "maxItems": _MOST_POINTS}},
+    "required": ["points"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Indispensability:
+    """Which questions need time.
+
+    Attributes:
+        drop_single: A question goes if all filter models are right from the frame in the middle.
+        multi: A question also goes if none of them is right from so many uniform frames; None asks no such thing.
+
+    Raises:
+        ValueError: The number is below two.
+    """
+
+    drop_single: bool = True
+    multi: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.multi is not None and self.multi < 2:
+            raise ValueError(f"Expected two frames at least but got {self.multi}")
+
+
+NEEDS: Final = Indispensability()
+
+
+class TunaRecipe(WritingRecipe):
+    """The recipe.
+
+    Args:
+        clips: With captions and videos.
+        client: Asks the writer.
+        watcher: Asks the video model that looks for what contradicts the caption.
+        viewers: Models that filter; none filters nothing.
+        needs: Which questions need time.
+        seed: Of the writing and of every draw.
+        temperature: Of the writing.
+    """
+
+    name = "tuna"
+    rules = WRITTEN
+
+    def __init__(
+        self,
+        clips: Iterable[Clip],
+        client: Client,
+        watcher: Client,
+        viewers: Sequence[Viewer] = (),
+        needs: Indispensability = NEEDS,
+        seed: int = 0,
+        temperature: float = 0.7,
+    ) -> None:
+        super().__init__(clips, client, seed, temperature)
+        self._watcher = watcher
+        self._viewers = viewers
+        self._needs = needs
+
+    def configuration(self) -> dict[str, Any]:
+        """What outcomes depend on."""
+        watcher = {"url": self._watcher.settings.url, "model": self._watcher.settings.model}
+        needs = {"drop_single": self._needs.drop_single, "multi": self._needs.multi}
+        viewers = [dict(viewer.model.identity) for viewer in self._viewers]
+        return super().configuration() | {"watcher": watcher, "filter": viewers, "needs": needs}
+
+    def needs_video(self) -> bool:
+        """For what is misread."""
+        return True
+
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+        """Roughly: what is written depends on what was misread."""
+        blank = [self._watching(self.clips[unit], (b"",) * FRAMES).turns for unit in units]
+        found = [(self._watcher.settings.model, estimate(self._watcher.settings, blank, _POINT_TOKENS))]
+        usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
+        writing = [self._writing(self.clips[unit], usual).turns for unit in units]
+        settings = self.client.settings
+        found.append((settings.model, estimate(settings, writing, COUNT * _QUESTION_TOKENS)))
+        frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
+        for viewer in self._viewers:
+            ones = [viewer.estimate(COUNT * len(units), number) for number in frames]
+            found += [(viewer.model.name, one) for one in ones if one is not None]
+        return found
+
+    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
+        """The video model's contradictions, and the writer's questions about them."""
+        pictures = seen(clip.question("", "?", ("right", "wrong")), FramePolicy("uniform", FRAMES)).jpegs()
+        points = answered(clip.key, self._watcher.ask(self._watching(clip, pictures)))["points"]
+        items = answered(clip.key, self.client.ask(self._writing(clip, points)))["questions"]
+        written = []
+        for number, item in enumerate(items, start=1):
+            groups = {"task": item["task"], "skill": SKILLS[item["task"]]}
+            question = clip.question(str(number), text_of(item), options_of(item), **groups)
+            made = self.origin(question, watcher=self._watcher.settings.model)
+            written.append(noted(with_items(made, self.seed), "error_prone_points", points))
+        return written, []
+
+    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
+        """Rejected if one frame is enough; if wanted, if many are not."""
+        if not self._viewers:
+            return question, None
+        if self._needs.drop_single:
+            question, views = self._viewed(question, SINGLE, "one frame")
+            why = given_away(views, "one frame")
+            if why is not None:
+                return question, Rejection(question, "one frame", (why,))
+        if self._needs.multi is not None:
+            many = FramePolicy("uniform", self._needs.multi)
+            question, views = self._viewed(question, many, "many frames")
+            if not any(view.right for view in views):
+                why = f"nobody is right from {self._needs.multi} frames"
+                return question, Rejection(question, "many frames", (why,))
+        return question, None
+
+    def _viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[View]]:
+        frames = seen(question, policy)
+        views = [viewer.view(question, policy, frames) for viewer in self._viewers]
+        return views_of(question, name, views), views
+
+    def _watching(self, clip: Clip, pictures: tuple[bytes, ...]) -> Asked[str]:
+        told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
+        return Asked(clip.key, (Turn("system", told), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed)
+
+    def _writing(self, clip: Clip, points: Sequence[Any]) -> Asked[str]:
+        told = TUNA.format(count=COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
+        misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
+        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _SHAPE)
