@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from vmmetrics.cli import understand_compare, understand_list, understand_run, understand_score
+from vmmetrics.cli import understand_build, understand_compare, understand_list, understand_run, understand_score
 
 app = typer.Typer(help="Motion understanding of video language models: run, score, compare.", no_args_is_help=True)
 app.command("run")(understand_run.run)
 app.command("score")(understand_score.score)
 app.command("compare")(understand_compare.compare)
+app.command("build")(understand_build.build)
 app.command("list")(understand_list.list_benchmarks)
