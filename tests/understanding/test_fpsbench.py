@@ -352,6 +352,16 @@ def test_an_option_that_reads_as_the_right_one_is_right(tmp_path: Path) -> None:
     assert scores == {"A": [1, 0], "B": [1, 1], "C": [0, 0]}
 
 
+def test_submission_has_released_letters(tmp_path: Path) -> None:
+    found = questions(tmp_path, FpsBench(shuffle=3))[:2]
+    answers = {found[0].id: Answered(found[0].id, LETTERS[found[0].options.index("four times")])}
+    for protocol in ("vmmetrics", "upstream"):
+        lines = [json.loads(line) for line in BENCHMARK.submission(found, answers, protocol).splitlines()]
+        assert [line["prediction"] for line in lines] == ["D", None]
+    (tmp_path / "out.jsonl").write_text(BENCHMARK.submission(found, answers))
+    assert BENCHMARK.read_answers(tmp_path / "out.jsonl", "upstream")[found[0].id].text == "D"
+
+
 def test_answers_that_are_no_letters(tmp_path: Path) -> None:
     rows = [{"id": "a", "prediction": "UNKNOWN", "raw_response": "B"}, {"id": "b", "raw_response": None}, {"id": "c"}]
     write(tmp_path, [*rows, {"id": "c", "prediction": " d"}], "mine.jsonl")

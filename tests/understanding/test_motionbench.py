@@ -9,12 +9,7 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmarks import registry
-from vmmetrics.understanding.benchmarks.motionbench import (
-    BENCHMARK,
-    annotation_density,
-    submission,
-    write_submission,
-)
+from vmmetrics.understanding.benchmarks.motionbench import BENCHMARK, annotation_density
 from vmmetrics.understanding.benchmarks.motionbench_reading import split_options
 from vmmetrics.understanding.benchmarks.motionbench_released import polish, tally
 from vmmetrics.understanding.replies import Answered
@@ -134,10 +129,9 @@ def test_an_error_is_no_answer(tmp_path: Path) -> None:
 def test_submission(tmp_path: Path) -> None:
     questions = BENCHMARK.load(write(tmp_path, RECORDS[:2] + RECORDS[5:6])).questions
     answers = answered(a_0="The answer is (B).", f_0="D.")
-    assert submission(questions, answers) == {"a_0": "B", "b_0": "", "f_0": "D"}
-    assert submission(questions, answers, "upstream") == {"a_0": "B", "b_0": "", "f_0": "D"}
-    write_submission(tmp_path / "out.json", questions, answers)
-    assert json.loads((tmp_path / "out.json").read_text()) == {"a_0": "B", "b_0": "", "f_0": "D"}
+    for protocol in ("vmmetrics", "upstream"):
+        letters = json.loads(BENCHMARK.submission(questions, answers, protocol))
+        assert letters == {"a_0": "B", "b_0": "", "f_0": "D"}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ is right (two released questions have such a pair).
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -145,6 +146,23 @@ class FpsBench:
             found[key] = Answered(key, text)
         return found
 
+    def submission(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
+    ) -> str:
+        """What the leaderboard takes: a line {id, prediction, raw_response} for each question, letters as released.
+
+        ``prediction`` is null where no answer was understood; the leaderboard then reads the text beside it.
+        """
+        lines = []
+        for question in questions:
+            answered = answers.get(question.id)
+            one = _score_as_released(question, answered, self.reading) if protocol == "upstream" else None
+            chosen = (one or _score(question, answered)).chosen
+            letter = None if chosen is None else _released_letter_of(question, chosen)
+            line = {"id": question.id, "prediction": letter, "raw_response": _said(answered)}
+            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+        return "".join(lines)
+
 
 def shuffled(question: Question, seed: int = SHUFFLE_SEED, protocol: Scoring = "vmmetrics") -> Question:
     """The question with its options in another order, "None of the above" last.
@@ -173,8 +191,7 @@ def _with_options(question: Question, order: Sequence[int]) -> Question:
 
 
 def _score(question: Question, answered: Answered | None) -> Scored:
-    text = answered.text if answered is not None and answered.error is None else ""
-    chosen = chosen_option(text, question.options)
+    chosen = chosen_option(_said(answered), question.options)
     value = None
     if question.answer is not None:
         value = float(chosen is not None and question.options[chosen] == question.options[question.answer])
@@ -182,22 +199,31 @@ def _score(question: Question, answered: Answered | None) -> Scored:
 
 
 def _score_as_released(question: Question, answered: Answered | None, reading: Reading) -> Scored:
-    """Released places of options decide: a shuffled one is the first that reads so, whichever was shown."""
     if answered is None:
         return Scored(question.id, None, answered=False, detail={"given": False})
     order = question.reference.get("order")
-    named: str = question.reference["letters"]
-    letters = LETTERS[: len(order)] if order else named
-    letter = released_letter("" if answered.error else answered.text, letters, reading)
+    letters = LETTERS[: len(order)] if order else question.reference["letters"]
+    letter = released_letter(_said(answered), letters, reading)
     if letter is None:
         return Scored(question.id, None, answered=False, detail={"given": True})
     chosen = letters.index(letter)
-    if order:
-        text = question.options[chosen]
-        letter = named[min(place for place, option in zip(order, question.options, strict=True) if option == text)]
     known = question.reference["answer"] is not None
-    value = float(letter == question.reference["answer"]) if known else None
+    value = float(_released_letter_of(question, chosen) == question.reference["answer"]) if known else None
     return Scored(question.id, value, chosen, detail={"given": True})
+
+
+def _released_letter_of(question: Question, chosen: int) -> str:
+    """Letter in the release of an option; of a shuffled question that of the first that reads so, whichever it was."""
+    letters: str = question.reference["letters"]
+    order = question.reference.get("order")
+    if not order:
+        return letters[chosen]
+    text = question.options[chosen]
+    return letters[min(place for place, option in zip(order, question.options, strict=True) if option == text)]
+
+
+def _said(answered: Answered | None) -> str:
+    return answered.text if answered is not None and answered.error is None else ""
 
 
 def _note_on_chance(questions: Sequence[Question]) -> str:

@@ -2,7 +2,7 @@
 
 ``protocol="upstream"``: an answer's letter and the accuracies as the released tools have them, of what was answered.
 Ours: an answer is read as everywhere here, what is not read or missing is wrong, and accuracy is that of dev: of all
-questions whose key is known. Test questions are asked too, for the file to be handed in (:func:`write_submission`).
+questions whose key is known. Test questions are asked too, for the file that is handed in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.run.directory import write_json
 from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.benchmarks.motionbench_reading import (
     DATA,
@@ -97,24 +96,16 @@ class MotionBench:
                 found[uid] = text
         return {uid: Answered(uid, text) for uid, text in found.items()}
 
-
-def submission(
-    questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
-) -> dict[str, str]:
-    """Letter by uid, as the leaderboard takes them; empty where no answer was understood."""
-    letters = {}
-    for question in questions:
-        text = _said(answers.get(question.id))
-        chosen = None if protocol == "upstream" else chosen_option(text, question.options)
-        letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
-    return letters
-
-
-def write_submission(
-    path: Path, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
-) -> None:
-    """Write :func:`submission` as the one JSON object that is handed in."""
-    write_json(path, submission(questions, answers, protocol))
+    def submission(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
+    ) -> str:
+        """What the leaderboard takes: one JSON object, letter by uid; empty where no answer was understood."""
+        letters = {}
+        for question in questions:
+            text = _said(answers.get(question.id))
+            chosen = None if protocol == "upstream" else chosen_option(text, question.options)
+            letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
+        return json.dumps(letters, indent=2) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
