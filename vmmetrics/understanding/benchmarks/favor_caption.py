@@ -2,8 +2,8 @@
 
 A description is taken apart (camera, who does what, in which order) and matched with the annotation.
 ``protocol="upstream"`` scores it with the released second step, decision for decision; ours is in
-:mod:`vmmetrics.understanding.favor.scores`. Both take the structure from our first step, unless the answer is what the
-released one put out. Tu et al., "FAVOR-Bench", 2025.
+:mod:`vmmetrics.understanding.favor.scores`. Where the released word lists lie beside the annotations, it takes the
+released first step too. Answers may also be what that step put out. Tu et al., "FAVOR-Bench", 2025.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from vmmetrics.understanding.favor.reading import (
     read_descriptions,
     stem_of,
 )
+from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
 from vmmetrics.understanding.favor.released_scores import released_scores
 from vmmetrics.understanding.favor.released_similarity import ReleasedSimilarity
 from vmmetrics.understanding.favor.released_words import installed_words
@@ -158,24 +159,21 @@ def _said(answered: Answered | None) -> str:
     return answered.text.strip() if answered is not None and answered.error is None else ""
 
 
-def structure_of(text: str) -> dict[str, str]:
-    """The released first step's strings: read, where the text is its output, else made by our first step."""
-    if text.startswith("{"):
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
-        if isinstance(fields, dict) and "motion_list" in fields:
-            return {name: fields[name] for name in _FIELDS if isinstance(fields.get(name), str)}
-    return extract(text).to_released()
+def _fields_of(text: str) -> dict[str, str] | None:
+    """The strings of the released first step's output; None where the text is something else."""
+    try:
+        fields = json.loads(text) if text.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or "motion_list" not in fields:
+        return None
+    return {name: fields[name] for name in _FIELDS if isinstance(fields.get(name), str)}
 
 
 def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
     wanted = [read_structure(question.reference) for question in questions]
-    told = [
-        read_structure(structure_of(text)) if text.startswith("{") else extract(text)
-        for text in (said[question.id] for question in questions)
-    ]
+    texts = [said[question.id] for question in questions]
+    told = [extract(text) if (fields := _fields_of(text)) is None else read_structure(fields) for text in texts]
     similarity.prepare(texts_of([*wanted, *told]))
     by = f"text similarity: {similarity.name}; first step: ours"
     found = []
@@ -188,31 +186,24 @@ def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Si
 
 
 def _released(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
-    lists = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
-    verbs = VERBS if lists is None else _released_verbs(Path(lists))
+    path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
+    step = None if path is None else ReleasedExtraction(read_dictionaries(Path(path)))
     words = installed_words()
-    released = ReleasedSimilarity(words, verbs, similarity.embed)
-    by = (
-        f"text similarity: {similarity.name}; words: {words.name}; "
-        f"verbs: {'our' if lists is None else 'the released'} lists; "
-        "first step: ours, unless the answers are what the released one put out"
-    )
+    released = ReleasedSimilarity(words, VERBS if step is None else step.listed, similarity.embed)
+    lists = f"ours: no {FILE} beside the annotations" if step is None else "released"
+    by = f"text similarity: {similarity.name}; words: {words.name}; first step and verb lists: {lists}"
     found = []
     for question in questions:
         if not said[question.id]:
             found.append(Scored(question.id, None, None, False, detail={"by": by}))
             continue
-        scores = released_scores(released, question.reference, structure_of(said[question.id]))
+        text = said[question.id]
+        fields = _fields_of(text)
+        if fields is None:
+            fields = extract(text).to_released() if step is None else step.extract(text)
+        scores = released_scores(released, question.reference, fields)
         found.append(Scored(question.id, scores["composite"], None, True, scores, {"by": by}))
     return found
-
-
-def _released_verbs(path: Path) -> frozenset[str]:
-    words = read_dictionaries(path).words
-    missing = {"COMMON_VERBS", "PHRASAL_VERBS"} - words.keys()
-    if missing:
-        raise SetupError(f"{path}: no {', '.join(sorted(missing))} in it")
-    return frozenset((*words["COMMON_VERBS"], *words["PHRASAL_VERBS"]))
 
 
 def _detail(scores: Scores, wanted: Structure, said: Structure) -> dict[str, Any]:
