@@ -183,6 +183,17 @@ def test_a_torn_journal_loses_one_unit_only(run: Run) -> None:
     assert Path("out/questions.jsonl").read_bytes() == before
 
 
+def test_a_changed_or_added_caption_is_worked_on_and_no_other(run: Run) -> None:
+    run(models.honest, "motionbench", "captions.jsonl")
+    text = Path("captions.jsonl").read_text().replace("Caption 1:", "Caption 1 again:")
+    Path("captions.jsonl").write_text(text + json.dumps({"video": "v9", "caption": "It slides off."}) + "\n")
+    _, script, shown = run(models.honest, "motionbench", "captions.jsonl")
+    assert {models.user(body)[:9] for _, body in script.requests} == {"Caption 1", "It slides"}
+    assert "2 of them done before" in shown and len(out("questions.jsonl")) == 24
+    _, script, _ = run(models.honest, "motionbench", "captions.jsonl")
+    assert script.requests == []
+
+
 def test_other_settings_are_refused(run: Run) -> None:
     run(models.honest, "motionbench", "captions.jsonl")
     code, script, shown = run(models.honest, "motionbench", "captions.jsonl", "--filter-model", "a")

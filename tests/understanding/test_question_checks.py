@@ -121,6 +121,22 @@ def test_a_last_none_of_the_above_is_no_fault_and_does_not_count_for_length() ->
 
 def test_negation_is_no_containment() -> None:
     assert not RULES["contained"](question("What does it do?", "falls down", "never falls down at all"))
+    assert not RULES["contained"](question("How often?", "6 times", "more than 6 times"))
+
+
+def test_what_all_of_them_do_is_an_option() -> None:
+    assert not RULES["left open"](question("How do the wheels turn?", "all of them clockwise", "both of them left"))
+
+
+def test_guessers_who_see_the_orders_alone_have_chance() -> None:
+    steps = ("walks", "sits", "jumps", "waves", "turns")
+    made = [
+        question("In which order?", *(reorderings(steps[: 3 + seed % 3], 4, seed) or ()), key=str(seed))
+        for seed in range(600)
+    ]
+    found = guesses(made)
+    assert all(abs(guess.z) < 4 for guess in found.values())
+    assert found["shares most with the others"].n == 600
 
 
 def test_a_part_that_a_wrong_option_shares_as_often_gives_nothing_away() -> None:

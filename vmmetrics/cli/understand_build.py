@@ -88,7 +88,8 @@ def build(
         opened = open_build(settings, out)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    with BuildFolder(out, opened.recipe.configuration(), opened.recipe.places) as folder:
+    made = opened.recipe
+    with BuildFolder(out, made.configuration(), made.places, made.digest) as folder:
         for warning in folder.warnings:
             messages.print(f"warning: {warning}", style="yellow", markup=False)
         if not _begin(opened, folder, yes, messages):

@@ -62,7 +62,8 @@ _CAUSE: Final = re.compile(
     re.IGNORECASE,
 )
 _LEFT_OPEN: Final = re.compile(
-    r"\b(?:all|none|any|both|neither|either) of (?:the )?(?:above|these|them|those)\b|\bboth [a-f] and [a-f]\b"
+    r"\b(?:all|none|any|both|neither|either|some) of the above\b|\bboth [a-f] and [a-f]\b"
+    r"|^\W*(?:all|none|any|both|neither|either|some) of (?:these|them|those|the (?:others?|options))\W*$"
     r"|\b(?:cannot|can't|can not|could not) (?:be )?(?:determined?|told|tell|say|said|seen)\b|\bnot (?:sure|enough)\b"
     r"|\bunknown\b|\bunclear\b|^\s*(?:other|others|something else)\s*\.?$",
     re.IGNORECASE,
@@ -72,7 +73,10 @@ _TWICE: Final = re.compile(r"\b(?!that\b|had\b)([a-z]+) \1\b", re.IGNORECASE)
 _ARTICLE: Final = re.compile(r"\b[Aa] (?=[aeio](?!ne\b|nce\b|u)[a-z])|\b[Aa]n (?=[bcdfgjkpqtvwz][a-z])")
 """A before a vowel, an before a consonant; of u and h the sound decides, and acronyms are let be."""
 _BROKEN: Final = re.compile(r"[\ufffd\u0000-\u0008\u000b\u000c\u000e-\u001f]|Ã.|â€")
-_NEGATIVE: Final = frozenset(("not", "no", "never", "without", "neither", "nor", "n't"))
+_EXCLUDING: Final = frozenset(
+    ("not", "no", "never", "without", "neither", "nor", "only", "than", "less", "fewer", "least", "most", "except")
+)
+"""Words that make of a text one that the text without them is not part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def _contained(question: Question) -> str | None:
     for place, option in enumerate(question.options):
         wrong = stems(option)
         shorter, longer = sorted((right, wrong), key=len)
-        if place == answer or not shorter or len(shorter) == len(longer) or _NEGATIVE & set(longer) - set(shorter):
+        if place == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
             continue
         runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
         if shorter in runs or (len(parts(option)) > 1 and _part_of(question.options[answer], option)):

@@ -8,7 +8,7 @@ from it whenever a build ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +34,7 @@ class BuildFolder:
         path: Made if absent.
         configuration: What outcomes depend on, ready for JSON.
         places: By unit, something that knows the video's file and times now.
+        digest: Hash of what the input says of a unit.
 
     Attributes:
         path: Where.
@@ -44,8 +45,15 @@ class BuildFolder:
         SetupError: Another process writes there, it holds another build or other files, or cannot be written.
     """
 
-    def __init__(self, path: Path, configuration: Mapping[str, Any], places: Mapping[str, Question]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        configuration: Mapping[str, Any],
+        places: Mapping[str, Question],
+        digest: Callable[[str], str],
+    ) -> None:
         self.path = path
+        self._digest = digest
         self.warnings: list[str] = []
         self.outcomes: dict[str, Outcome] = {}
         try:
@@ -94,14 +102,17 @@ class BuildFolder:
             except ValueError as error:
                 self.warnings.append(f"{_UNITS}: a line was passed over ({error}); its unit is done again")
                 continue
-            self.outcomes[outcome.unit] = outcome
+            if outcome.unit in places and line.get("input") != self._digest(outcome.unit):
+                self.outcomes.pop(outcome.unit, None)  # its input changed since
+            else:
+                self.outcomes[outcome.unit] = outcome
         numbers = self._journal.damaged
         self.warnings += [f"{_UNITS} line {number} is damaged; its unit is done again" for number in numbers]
 
     def add(self, outcome: Outcome) -> None:
         """Keep what became of a unit; when this returns it is on the disk. What is to be tried again is not kept."""
         if outcome.final:
-            self._journal.append([outcome.to_json()])
+            self._journal.append([{"input": self._digest(outcome.unit)} | outcome.to_json()])
             self.outcomes[outcome.unit] = outcome
 
     def replace_lines(self, name: str, lines: list[Line]) -> None:

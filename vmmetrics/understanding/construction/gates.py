@@ -8,13 +8,15 @@ language is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from vmmetrics.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
 from vmmetrics.endpoint import Question as Asked
+from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.outcomes import Outcome, Rejection, noted
-from vmmetrics.understanding.construction.recipe import Recipe, views_of
+from vmmetrics.understanding.construction.recipe import Recipe, digest_of, views_of
 from vmmetrics.understanding.construction.shuffling import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.viewing import View, Viewer, seen
 from vmmetrics.understanding.frames import FramePolicy
@@ -79,6 +81,10 @@ class GateRecipe(Recipe):
         """Every question."""
         return self._questions
 
+    def digest(self, unit: str) -> str:
+        """Of the question and of what people answered to it."""
+        return digest_of([line_of(replace(self._questions[unit], path=None)), self._answers.get(unit, {})])
+
     @property
     def pool(self) -> Client | None:
         """The first endpoint's."""
@@ -90,7 +96,6 @@ class GateRecipe(Recipe):
         models = {"blind": self._blind, "reviewers": self._reviewers}
         part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self._seed}
         part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
-        part["people"] = sorted({name for given in self._answers.values() for name in given})
         part["policy"] = str(self._policy)
         if self._proofreader is not None:
             settings = self._proofreader.settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -23,25 +23,31 @@ _ITEMS: Final = "PQRSTUVW"
 def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, ...] | None:
     """The steps joined by arrows, in their order and in others.
 
+    The other orders are drawn evenly, and drawn again until no option, the right one or another, stands out by what it
+    shares with the rest: so the right one is among them like any other, and whoever sees the options alone has no more
+    than chance. (To ask it of the right one alone would tell which it is not.)
+
     Args:
         steps: What happens, in order.
         wrong: How many other orders.
         seed: Of the draw.
 
     Returns:
-        The right one first. None where there are too few or too many steps, two say the same, or every draw has an
-        option that is given away by what the others share.
+        The right one first. None where there are too few or too many steps, two say the same, or no draw will do.
     """
     if not FEWEST_STEPS <= len(steps) <= MOST_STEPS or len({stems(step) for step in steps}) < len(steps):
         return None
-    others = list(itertools.permutations(range(len(steps))))[1:]
-    if len(others) < wrong:
+    if math.factorial(len(steps)) <= wrong:
         return None
     drawn = generator("orders", *seed, *steps)
+    right = tuple(range(len(steps)))
     for _ in range(_TRIES):
-        orders = [tuple(range(len(steps))), *drawn.sample(others, wrong)]
+        orders = {right: None}
+        while len(orders) <= wrong:
+            orders[tuple(drawn.sample(right, len(right)))] = None
         # numbers in place of the steps, which may have commas of their own
-        if consensus([ARROW.join(f"n{place}" for place in order) for order in orders], 0) is None:
+        bare = [ARROW.join(f"n{place}" for place in order) for order in orders]
+        if all(consensus(bare, place) is None for place in range(len(bare))):
             return tuple(ARROW.join(steps[place] for place in order) for order in orders)
     return None
 

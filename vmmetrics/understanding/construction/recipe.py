@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -36,6 +38,10 @@ class Recipe(ABC):
     @abstractmethod
     def places(self) -> Mapping[str, Question]:
         """Every unit in order: its key, and a question that knows the video's file and times."""
+
+    @abstractmethod
+    def digest(self, unit: str) -> str:
+        """Hash of what the input says of a unit: where it changed, the unit is done again."""
 
     @property
     @abstractmethod
@@ -93,6 +99,11 @@ class WritingRecipe(Recipe):
     def places(self) -> Mapping[str, Question]:
         """Every clip."""
         return {key: clip.question("", "?", ("right", "wrong")) for key, clip in self.clips.items()}
+
+    def digest(self, unit: str) -> str:
+        """Of the clip's caption, annotation and times."""
+        clip = self.clips[unit]
+        return digest_of([clip.caption, clip.start, clip.end, dict(clip.fields)])
 
     @property
     def pool(self) -> Client | None:
@@ -209,6 +220,11 @@ def views_of(question: Question, name: str, views: Sequence[View]) -> Question:
     """The question with what models answered noted under a name."""
     notes = dict(question.reference.get("views", {})) | {name: [view.to_json() for view in views]}
     return noted(question, "views", notes)
+
+
+def digest_of(value: Any) -> str:
+    """Hash of something ready for JSON, in short: 64 bits."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _clean(option: str) -> str:
