@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import cv2
 import numpy as np
@@ -36,7 +37,7 @@ NAMES = {f"judge_{key}" for key in METRICS}
 def pauses(monkeypatch) -> list[float]:
     """What was slept between tries."""
     slept: list[float] = []
-    monkeypatch.setattr(wire.time, "sleep", slept.append)
+    monkeypatch.setattr(wire, "rest", lambda seconds, _: slept.append(seconds))
     return slept
 
 
@@ -278,14 +279,14 @@ def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch):
 
 
 def test_requests_keep_their_distance(monkeypatch):
-    now, slept = [100.0], []
-    monkeypatch.setattr("vmmetrics.endpoint.pace.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("vmmetrics.endpoint.pace.time.sleep", lambda s: (slept.append(s), now.append(0)))
+    slept = []
+    monkeypatch.setattr("vmmetrics.endpoint.pace.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("vmmetrics.endpoint.pace.rest", lambda seconds, _: slept.append(seconds))
     pace = Pace(per_minute=30)
     for _ in range(3):
-        pace.wait()
+        pace.wait(Event())
     assert slept == [2.0, 4.0]  # 100, 102 and 104 while the clock stands still
-    Pace(None).wait()
+    Pace(None).wait(Event())
     assert len(slept) == 2
 
 

@@ -29,7 +29,7 @@ def server() -> Any:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What was slept between tries."""
     slept: list[float] = []
-    monkeypatch.setattr(wire.time, "sleep", slept.append)
+    monkeypatch.setattr(wire, "rest", lambda seconds, _: slept.append(seconds))
     return slept
 
 

@@ -7,6 +7,7 @@ import textwrap
 import time
 from dataclasses import replace
 from email.utils import formatdate
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -322,6 +323,22 @@ def test_the_pace_holds_for_all_threads(served, server):
     start = time.monotonic()
     list(client.ask_all([question(str(n)) for n in range(7)], threads=4))
     assert time.monotonic() - start >= 6 * 0.05
+
+
+@pytest.mark.parametrize("trouble", ["patience", "pace"])
+def test_stopping_waits_for_no_pause_and_sends_nothing_more(served, server, trouble):
+    """One of two is answered; the other waits for its turn, or as the endpoint asked, and is not sent after all."""
+    number, busy = count(), (429, {"Retry-After": "50"}, b"")
+    if trouble == "pace":
+        client, script = served(server.completion(GOOD), per_minute=60 / 50)
+    else:
+        client, script = served(answer=lambda body: server.completion(GOOD) if next(number) else busy)
+    work = client.work_through(client.ask, (question(str(n)) for n in range(100)), threads=2)
+    start = time.monotonic()
+    assert next(work)[1].kind == "answered"
+    work.close()
+    assert time.monotonic() - start < 10
+    assert len(script.requests) == (1 if trouble == "pace" else 2)
 
 
 def test_replies_survive_kill_9_of_several_processes(served, server, tmp_path):

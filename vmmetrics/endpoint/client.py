@@ -159,7 +159,7 @@ class Client:
             try:
                 yield from _drained(pool, work, iter(items), threads)
             finally:
-                self._endpoint.stopped.set()  # nobody waits for another try
+                self._endpoint.stopped.set()  # nobody waits for a turn or another try
                 pool.shutdown(cancel_futures=True)
                 self._endpoint.stopped.clear()
 

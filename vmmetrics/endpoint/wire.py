@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from vmmetrics.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn
-from vmmetrics.endpoint.pace import Pace
+from vmmetrics.endpoint.pace import Pace, rest
 from vmmetrics.endpoint.settings import EndpointSettings
 from vmmetrics.errors import SetupError
 
@@ -67,7 +67,7 @@ class Endpoint:
         first_pause: Seconds before the second try.
 
     Attributes:
-        stopped: Set it, and what is waiting for another try gives up.
+        stopped: Set it, and what waits for its turn or for another try gives up at once; nothing more is sent.
     """
 
     def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
@@ -94,7 +94,7 @@ class Endpoint:
             temperature: Instead of the settings' temperature.
 
         Raises:
-            NoAnswerError: No answer after :data:`TRIES` requests.
+            NoAnswerError: No answer after :data:`TRIES` requests, or it was stopped.
             RejectedError: The endpoint does not take this request.
             SetupError: It takes none, or not from us.
         """
@@ -105,10 +105,8 @@ class Endpoint:
         why = ""
         for attempt in range(TRIES):
             if attempt:
-                time.sleep(pause)
+                rest(pause, self.stopped)
                 pause = min(2 * pause, LONGEST_PAUSE)
-            if self.stopped.is_set():
-                raise NoAnswerError("stopped")
             try:
                 return self._request(body)
             except _PassingError as error:
@@ -125,7 +123,9 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {key}"
         # the address is the user's own, and begins with http
         request = urllib.request.Request(self.settings.address, json.dumps(sent).encode(), headers)  # noqa: S310
-        self._pace.wait()
+        self._pace.wait(self.stopped)
+        if self.stopped.is_set():
+            raise NoAnswerError("stopped")
         try:
             with self._opener.open(request, timeout=self.settings.timeout) as response:
                 data = response.read(LARGEST)
