@@ -13,22 +13,25 @@ from typing import Final
 
 from vmmetrics.understanding.questions import LETTERS
 
-_WORDS: Final = r"(?i:answer|option|choice|choose|pick|select)"
 _ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
 """After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
 _PRONOUN: Final = r"(?!['\u2019]|\s+(?!because\b|since\b|as\b|is\b|for\b)[a-z])"
 """After an I: ``I think``, ``I'm sure``."""
 _LETTER: Final = rf"([B-HJ-Z]|A{_ARTICLE}|I{_PRONOUN})"
 _CLAIM: Final = re.compile(
-    rf"(?:\b{_WORDS}|</?answer>)(?i:\s+(?:is|would\s+be|should\s+be))?[\s*_\"'>]{{0,9}}(?i:option\b\s{{0,9}})?[:=]?"
+    r"(?:\b(?i:answer|choose|pick|select)|\b(?i:option|choice)(?=\s{0,9}(?i:is\b|would\b|should\b|[:=]))|</?answer>)"
+    r"(?i:\s{1,9}(?:is|would\s{1,9}be|should\s{1,9}be))?[\s*_\"'>]{0,9}(?i:option\b\s{0,9})?[:=]?"
     rf"[\s*_(\[\"'{{]{{0,9}}{_LETTER}(?![\w'\u2019])"
 )
-"""``the answer is (B)``, ``Option C``, ``Answer: **D**``, ``{"answer": "B"}``, ``<answer>C``, ``I choose D``. Repeats
-are bounded, so that no answer takes more than linear time."""
+"""``the answer is (B)``, ``The best option is C``, ``Answer: **D**``, ``{"answer": "B"}``, ``<answer>C``, ``I pick D``.
+Repeats are bounded, so that no answer takes more than linear time."""
 _VERDICT: Final = re.compile(
-    rf"(?<![\w'\u2019])[(*_\[]{{0,9}}{_LETTER}[)*_\].:]{{0,9}}\s{{1,9}}(?i:is)\s{{1,9}}(?:the\s{{1,9}})?(?i:correct|right|best)\b"
+    rf"(?<![\w'\u2019])[(*_\[]{{0,9}}{_LETTER}[)*_\].:]{{0,9}}\s{{1,9}}(?i:is)\s{{1,9}}(?:the\s{{1,9}})?"
+    r"(?i:correct|right|best|answer)\b"
 )
 """``B is correct``, ``(C) is the right one``."""
+_MENTION: Final = re.compile(r"\b(?i:option|choice)\s{1,9}[(*_\[\"']{0,9}([A-Z])(?![\w'\u2019])")
+"""``Option A seems right``: an option that is spoken of."""
 _BARE: Final = re.compile(
     r"^[\s*_(\[\"'`]*([A-Za-z])(?:[\s*_\"'`]*$|[*_\])\"'`]*[).:,;\]*]|\s*[-\u2013\u2014]\s|[\s*_\"'`]*\n)"
 )
@@ -56,9 +59,9 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     """Index of the option that an answer chooses; None where it chooses none, or several.
 
     Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
-    answer, the last one; a letter in brackets, if there is one only; an option's text in it, if there is one only, not
-    counting options within a longer option that is there too; a letter at its end, if no other is in it. Letters count
-    only where there is such an option.
+    answer, the last one; the option it speaks of by letter, if it is one only; a letter in brackets, likewise; an
+    option's text in it, likewise, not counting options within a longer option that is there too; a letter at its end,
+    if no other is in it. Letters count only where there is such an option.
 
     Args:
         output: What the model said.
@@ -84,9 +87,10 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     ]
     if claimed:
         return letters.index(claimed[-1].upper())
-    bracketed = {letter for found in _BRACKETED.findall(said) for letter in found if letter and letter in letters}
-    if len(bracketed) == 1:
-        return letters.index(bracketed.pop())
+    bracketed = {letter for found in _BRACKETED.findall(said) for letter in found if letter}
+    for spoken in (set(_MENTION.findall(said)) & set(letters), bracketed & set(letters)):
+        if len(spoken) == 1:
+            return letters.index(spoken.pop())
     if len(_listed(said, letters)) > 1:
         return None
     named = _named_option(plain, texts)
