@@ -14,7 +14,7 @@ from vmmetrics.cas.clip_list import ListedClip
 from vmmetrics.cas.comparisons import Comparisons
 from vmmetrics.cas.label import Labelling, LabelSettings
 from vmmetrics.errors import SetupError
-from vmmetrics.run.directory import write_atomically
+from vmmetrics.run.atomic import write_atomically
 from vmmetrics.run.journal import encode
 from vmmetrics.run.provenance import now, version_of
 

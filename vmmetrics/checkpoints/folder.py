@@ -19,7 +19,7 @@ from typing import Any, Literal
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside, published
 from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError
-from vmmetrics.run.directory import write_json
+from vmmetrics.run.atomic import write_json
 
 LOCK = "weights.lock.json"
 """Beside the files: their sizes, times and hashes, as they were first fetched."""

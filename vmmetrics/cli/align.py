@@ -125,7 +125,7 @@ def _make_folder(out: Path) -> None:
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
-    from vmmetrics.run.directory import write_atomically, write_json
+    from vmmetrics.run.atomic import write_atomically, write_json
 
     try:
         for name, text in _texts(study, report):

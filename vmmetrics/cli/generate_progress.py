@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.text import Text
 
-from vmmetrics.cli.progress import Bar, count
+from vmmetrics.cli.bars import Bar, count
 from vmmetrics.report.markup import clean
 from vmmetrics.run.journal import Line
 

@@ -138,7 +138,7 @@ def _print(report: ProbeReport, output: Console) -> None:
 
 def _write(report: ProbeReport, out: Path, charts: bool) -> None:
     from vmmetrics.report import probe_tables as tables
-    from vmmetrics.run.directory import write_atomically, write_json
+    from vmmetrics.run.atomic import write_atomically, write_json
 
     write_json(out / "report.json", report.to_json())
     files = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.progress import Bar
+from vmmetrics.cli.bars import Bar
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _write(
 ) -> None:
     from vmmetrics.mmpg.files import write_entries
     from vmmetrics.mmpg.filter.filtering import decision_line
-    from vmmetrics.run.directory import write_atomically, write_json
+    from vmmetrics.run.atomic import write_atomically, write_json
     from vmmetrics.run.journal import encode
 
     try:

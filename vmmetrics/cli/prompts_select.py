@@ -31,7 +31,7 @@ def select(
     from vmmetrics.mmpg.selection_balance import select as choose
     from vmmetrics.plain import plain
     from vmmetrics.report.prompt_selection import print_selection
-    from vmmetrics.run.directory import write_json
+    from vmmetrics.run.atomic import write_json
 
     output, messages = open_consoles()
     entries = read_entries(prompts)

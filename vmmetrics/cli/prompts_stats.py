@@ -70,7 +70,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 
 def save_json(value: Any, path: Path | None) -> None:
     """Write figures where a file was asked for."""
-    from vmmetrics.run.directory import write_json
+    from vmmetrics.run.atomic import write_json
 
     if path is None:
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.progress import Bar
+from vmmetrics.cli.bars import Bar
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
     say("letters: " + ", ".join(f"{letter} {number}" for letter, number in summary["letters"].items()))
     for name, guess in summary["guessers"].items():
         note = "  <- tells too much" if guess["z"] > _TELLING_Z else ""
-        say(f"guessing the one that is {name}: {guess['right']:.1%}, chance {guess['chance']:.1%}{note}")
+        say(f"guessing blind by '{name}': {guess['right']:.1%} right, chance {guess['chance']:.1%}{note}")
     for stage, models in summary["views"].items():
         for name, kinds in models.items():
             say(f"{stage}, {name}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))

@@ -33,7 +33,7 @@ def compare(
         output.print(note, markup=False)
     if json_file is not None:
         from vmmetrics.errors import SetupError
-        from vmmetrics.run.directory import write_json
+        from vmmetrics.run.atomic import write_json
 
         try:
             write_json(json_file, plain(compared))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vmmetrics.cli.progress import Bar
+from vmmetrics.cli.bars import Bar
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -21,7 +21,7 @@ def submission(
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.errors import SetupError
-    from vmmetrics.run.directory import write_atomically
+    from vmmetrics.run.atomic import write_atomically
     from vmmetrics.understanding.benchmarks import registry
     from vmmetrics.understanding.run_folder import read_answers, read_run
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 from vmmetrics.clips.jobs import Job
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.files import row_of
-from vmmetrics.run.directory import write_atomically
+from vmmetrics.run.atomic import write_atomically
 from vmmetrics.run.journal import Journal, Line, sync_folder
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
 from vmmetrics.run.provenance import differences

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -92,7 +93,7 @@ def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> 
             stem = entry.index if samples == 1 else f"{entry.index}-{sample}"
             jobs.append(Job(entry, sample, stem + SUFFIX, seed_of(seed, entry.index, sample)))
     names = [job.clip.lower() for job in jobs]  # some file systems do not tell cases apart
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = sorted(name for name, number in Counter(names).items() if number > 1)
     if twice:
         raise SetupError(f"Two prompts would be written to {twice[0]}; give every prompt an index of its own")
     return jobs

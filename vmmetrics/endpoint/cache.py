@@ -13,7 +13,7 @@ from typing import Any
 from vmmetrics.checkpoints import weights_home
 from vmmetrics.endpoint.messages import Reply, Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.run.directory import write_json
+from vmmetrics.run.atomic import write_json
 
 
 def default_folder(name: str = "replies") -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,7 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
 from vmmetrics.plain import plain
-from vmmetrics.run.directory import write_atomically
+from vmmetrics.run.atomic import write_atomically
 from vmmetrics.shipped import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -105,12 +105,22 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
         if path.suffix.lower() == ".json":
             rows = json.loads(text)
         else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows = list(_lines(text, path))
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise SetupError(f"{path}: expected a list of objects")
     return rows
+
+
+def _lines(text: str, path: Path) -> Iterator[Any]:
+    # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
 
 
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
@@ -123,8 +133,9 @@ def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     if wrong:
         raise SetupError(f"{where}: expected text in {', '.join(wrong)}")
     tags, provenance = row.get("tags"), row.get("provenance") or {}
-    if not isinstance(provenance, Mapping):
-        raise SetupError(f"{where}: expected an object in provenance")
+    for name, value in (("tags", tags), ("provenance", provenance)):
+        if not isinstance(value, Mapping | None):
+            raise SetupError(f"{where}: expected an object in {name}")
     try:
         return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance)
     except (TypeError, ValueError) as error:

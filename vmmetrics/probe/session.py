@@ -14,7 +14,7 @@ from vmmetrics.probe.metrics import Source, describe
 from vmmetrics.probe.plan import Plan
 from vmmetrics.probe.pool import Line, answers
 from vmmetrics.probe.work import Work, head, key_of
-from vmmetrics.run.directory import write_json
+from vmmetrics.run.atomic import write_json
 from vmmetrics.run.journal import Journal
 from vmmetrics.run.lock import JOURNAL, ByteLocks
 from vmmetrics.run.provenance import decisive_versions, differences

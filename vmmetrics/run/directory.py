@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +10,8 @@ from typing import Any, Self
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
-from vmmetrics.run.journal import Journal, Line, iterate_lines, sync_folder
+from vmmetrics.run.atomic import write_json
+from vmmetrics.run.journal import Journal, Line, iterate_lines
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
 from vmmetrics.run.record import Record, in_order
 
@@ -238,24 +238,3 @@ def read_events(path: Path, record: Record) -> dict[str, Any]:
         if (line.get("path") or line.get("clip")) == record.key and line.get("sha256") == record.sha256:
             found.update(line["metrics"])
     return {metric: found[metric] for metric in in_order(found) if metric in record.settled()}
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON so that readers see the old file or the new one, never half of it."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, (text + "\n").encode("utf-8", "backslashreplace"))
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace ``path`` by a file with ``data`` in one step, on the disk when this returns."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -8,7 +8,8 @@ from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
-from vmmetrics.run.directory import read_records, write_atomically
+from vmmetrics.run.atomic import write_atomically
+from vmmetrics.run.directory import read_records
 from vmmetrics.run.table import COUNTS, NUMBERS, Table
 
 

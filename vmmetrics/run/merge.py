@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
-from vmmetrics.run.directory import FORMAT, described, read_records, read_run_json, write_json
+from vmmetrics.run.atomic import write_json
+from vmmetrics.run.directory import FORMAT, described, read_records, read_run_json
 from vmmetrics.run.export import export
 from vmmetrics.run.journal import Journal, Line, iterate_lines
 from vmmetrics.run.record import Record, in_order

@@ -44,9 +44,10 @@ _NUMBERED: Final = re.compile(
     rf"\b(?:subject|person|character|object|individual|actor)s?\s*#?{_NUMBER_WORDS}\b", re.IGNORECASE
 )
 _TEXT: Final = re.compile(
-    r"\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|passages?|metadata)\b"
+    r"\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|metadata)\b"
     r"|\b(?:as|is|are|was|were|been)\s+(?:described|mentioned|stated|noted|listed)\b"
-    r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b|\bthe (?:given |provided )?text (?:says|states)\b",
+    r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b|\bthe (?:given |provided )?(?:text|passage) (?:says|states)\b"
+    r"|\baccording to the (?:given |provided )?(?:text|passage)\b",
     re.IGNORECASE,
 )
 _SUBJECTIVE: Final = re.compile(
@@ -58,7 +59,7 @@ _SUBJECTIVE: Final = re.compile(
 )
 _CAUSE: Final = re.compile(
     r"\bwhy\b|\bbecause\b|\breasons?\b|\bin order to\b|\bcaus(?:e|es|ed|ing)\b|\bpurpose\b|\bintend(?:s|ed|ing)?\b"
-    r"|\bintentions?\b|\bmotivat\w+\b|\bas a result\b|\blead(?:s|ing)? to\b",
+    r"|\bintentions?\b|\bmotivat\w+\b|\bas a result\b",
     re.IGNORECASE,
 )
 _LEFT_OPEN: Final = re.compile(
@@ -70,7 +71,7 @@ _LEFT_OPEN: Final = re.compile(
 )
 _LETTERED: Final = re.compile(r"^\s*(?:\(?[A-Fa-f][).:]|[A-F]\s-)\s")
 _TWICE: Final = re.compile(r"\b(?!that\b|had\b)([a-z]+) \1\b", re.IGNORECASE)
-_ARTICLE: Final = re.compile(r"\b[Aa] (?=[aeio](?!ne\b|nce\b|u)[a-z])|\b[Aa]n (?=[bcdfgjkpqtvwz][a-z])")
+_ARTICLE: Final = re.compile(r"(?:^A|\ba) (?=[aeio](?!ne\b|nce\b|u)[a-z])|(?:^A|\ba)n (?=[bcdfgjkpqtvwz][a-z])")
 """A before a vowel, an before a consonant; of u and h the sound decides, and acronyms are let be."""
 _BROKEN: Final = re.compile(r"[\ufffd\u0000-\u0008\u000b\u000c\u000e-\u001f]|Ã.|â€")
 _EXCLUDING: Final = frozenset(

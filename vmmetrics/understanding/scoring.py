@@ -10,7 +10,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.plain import plain
-from vmmetrics.run.directory import write_atomically, write_json
+from vmmetrics.run.atomic import write_atomically, write_json
 from vmmetrics.run.journal import encode, iterate_lines
 from vmmetrics.understanding.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.benchmarks import registry

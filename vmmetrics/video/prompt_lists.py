@@ -95,7 +95,8 @@ def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
 def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
     if suffix == ".jsonl":
-        loaded: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
+        # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
+        loaded: Any = [json.loads(line) for line in text.split("\n") if line.strip()]
     else:
         loaded = json.loads(text)
     if isinstance(loaded, Mapping):

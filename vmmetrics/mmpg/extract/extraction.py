@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from vmmetrics.errors import SetupError
@@ -23,7 +24,7 @@ from vmmetrics.mmpg.extract.tables import Tables, actions_of, places_of, subject
 from vmmetrics.mmpg.files import read_metadata, write_metadata
 from vmmetrics.mmpg.metadata import Metadata
 from vmmetrics.run import provenance
-from vmmetrics.run.directory import write_json
+from vmmetrics.run.atomic import write_json
 
 RECORD = "extract.json"
 """What was done, in the folder of the metadata."""
@@ -147,26 +148,34 @@ def extract(
         },
     }
     if out is not None:
-        for name in _TABLES:
-            (out / f"{name}.jsonl").unlink(missing_ok=True)
-        write_metadata(out, metadata)
-        write_json(out / RECORD, record)
+        _write(out, metadata, record)
     return Extraction(metadata, record)
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder before the work; metadata somebody wrote by hand is not overwritten."""
+    """Make the folder before the work, and try it; metadata somebody wrote by hand is not overwritten."""
     if out.exists() and not out.is_dir():
         raise SetupError(f"{out} is no folder")
-    if (out / RECORD).is_file():
-        return
     try:
         out.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=out).close()  # hours of parsing must not end at a folder that cannot be written
     except OSError as error:
         raise SetupError(f"Cannot write to {out}: {error.strerror or error}") from error
+    if (out / RECORD).is_file():
+        return
     there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
     if there:
         raise SetupError(f"{out} holds {', '.join(there)} that no extraction wrote; choose another folder")
+
+
+def _write(out: Path, metadata: Metadata, record: dict[str, Any]) -> None:
+    try:
+        for name in _TABLES:
+            (out / f"{name}.jsonl").unlink(missing_ok=True)
+        write_metadata(out, metadata)
+        write_json(out / RECORD, record)
+    except OSError as error:
+        raise SetupError(f"Cannot write to {out}: {error.strerror or error}") from error
 
 
 def _embedding(wanted: bool) -> tuple[Embed | None, dict[str, Any] | None]:

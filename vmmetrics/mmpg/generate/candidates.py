@@ -17,7 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.files import row_of
 from vmmetrics.mmpg.generate.combine import Combination
-from vmmetrics.run.directory import write_json
+from vmmetrics.run.atomic import write_json
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import ByteLocks
 from vmmetrics.run.provenance import differences

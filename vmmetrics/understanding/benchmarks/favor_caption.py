@@ -138,15 +138,15 @@ class FavorCaption:
         note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
+        else:
+            note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
-        found = []
-        for measure in (*_MEASURES, *(_RATINGS if rated else ())):
-            found.append(figure(questions, scored, measure, part(measure), note=note))
-            views = grouped(questions, "perspective")
-            for view in (THIRD, EGO):
-                if view in views:
-                    some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
-                    found.append(figure(*some, measure, part(measure), "perspective", view))
+        measures = (*_MEASURES, *(_RATINGS if rated else ()))
+        found = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
+        views = grouped(questions, "perspective")
+        for view in (view for view in (THIRD, EGO) if view in views):
+            some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
+            found += [figure(*some, measure, part(measure), "perspective", view) for measure in measures]
         return found
 
     @property

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from vmmetrics.errors import SetupError
-from vmmetrics.run.directory import write_atomically, write_json
+from vmmetrics.run.atomic import write_atomically, write_json
 from vmmetrics.run.journal import Journal, Line, encode
 from vmmetrics.run.lock import ByteLocks
 from vmmetrics.run.provenance import differences

@@ -12,8 +12,8 @@ from vmmetrics.understanding.questions import Question
 
 TOKENS = 512
 """Tokens of an answer at most, unless said otherwise: a letter has one, a caption a few hundred."""
-FORMS = "endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority"
-"""How models are named."""
+FORMS = "endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority, oracle"
+"""How models are named; the oracle knows the synthetic suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class ModelSettings:
     def __post_init__(self) -> None:
         kind, rest = self.kind, self.rest
         known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
+        known["oracle"] = not rest
         known["random"] = not rest or rest.isdigit()
         if not known.get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
@@ -111,6 +112,10 @@ def open_model(settings: ModelSettings, questions: Sequence[Question], replies: 
         recorded = RecordedModel(Path(rest))
         recorded.check(questions)
         return recorded
+    if kind == "oracle":
+        from vmmetrics.understanding.models.oracle import OracleModel
+
+        return OracleModel()
     from vmmetrics.understanding.models.guessing import MajorityModel, RandomModel
 
     return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))
