@@ -128,6 +128,19 @@ def test_what_all_of_them_do_is_an_option() -> None:
     assert not RULES["left open"](question("How do the wheels turn?", "all of them clockwise", "both of them left"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How does the man leave the narrow passage leading to the yard?",
+        "Which of these best describes how group A and group B move?",
+        "How does a one-legged bird land?",
+        "What do both of them do with the hour glass?",
+    ],
+)
+def test_harmless_words_pass(text: str) -> None:
+    assert faults(question(text, *GOOD), DYNAMICS) == []
+
+
 def test_guessers_who_see_the_orders_alone_have_chance() -> None:
     steps = ("walks", "sits", "jumps", "waves", "turns")
     made = [

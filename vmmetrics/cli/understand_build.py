@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from vmmetrics.understanding.construction.folder import BuildFolder
     from vmmetrics.understanding.construction.outcomes import Outcome
+    from vmmetrics.understanding.construction.reviewing import Decision
     from vmmetrics.understanding.construction.settings import Opened
     from vmmetrics.understanding.construction.working import Built
 
@@ -32,26 +34,17 @@ def build(
     url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")] = None,
     model: Annotated[str | None, typer.Option(help="Model there that writes; for fpsbench, that proofreads.")] = None,
     filter_model: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Model that filters: MODEL, MODEL@URL or hf:FOLDER; repeatable. For fpsbench, answers blind."
-        ),
+        list[str] | None, typer.Option(help="Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
     ] = None,
-    video_model: Annotated[
-        str | None, typer.Option(help="tuna: MODEL or MODEL@URL that is asked what contradicts the caption.")
-    ] = None,
-    reviewer: Annotated[
-        list[str] | None, typer.Option(help="fpsbench: model that reviews, named as filters are; repeatable.")
-    ] = None,
+    video_model: Annotated[str | None, typer.Option(help="tuna: MODEL[@URL] that misreads the video.")] = None,
+    reviewer: Annotated[list[str] | None, typer.Option(help="fpsbench: model that reviews, named likewise.")] = None,
     answers: Annotated[Path | None, typer.Option(help="fpsbench: rows of id, reviewer, answer, by people.")] = None,
     read_as: Annotated[str, typer.Option(help="fpsbench: benchmark in whose form INPUT is.")] = "custom",
     keep_single: Annotated[bool, typer.Option("--keep-single", help="tuna: keep what one frame tells.")] = False,
     require_multi: Annotated[
-        int | None, typer.Option(min=2, help="tuna: drop what so many frames do not tell. Default: off.")
+        int | None, typer.Option(min=2, help="tuna: drop what so many frames do not tell.")
     ] = None,
-    apply: Annotated[
-        list[Path] | None, typer.Option(help="Review file with decisions (keep, drop) to apply; repeatable.")
-    ] = None,
+    apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
     temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.7,
     tokens: Annotated[int, typer.Option(min=1, help="Most tokens of what is written.")] = 4096,
@@ -67,17 +60,14 @@ def build(
     """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
 
     Writes questions.jsonl ('vmmetrics understand run custom' reads it), rejected.jsonl with reasons, review.jsonl for
-    people, and summary.json. The same command goes on where it stopped; nothing is paid for twice. Exit codes: 0 all
-    done, 3 some videos are missing or got no reply, 2 wrong usage or setup, 130 stopped.
+    people, and summary.json. The same command goes on where it stopped; nothing is paid for twice. Options for models
+    and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
+    or setup, 130 stopped.
     """
-    from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.construction.folder import BuildFolder
     from vmmetrics.understanding.construction.reviewing import read_decisions
     from vmmetrics.understanding.construction.settings import BuildSettings, open_build
     from vmmetrics.understanding.construction.tuna import Indispensability
-    from vmmetrics.understanding.construction.working import finish
 
-    output, messages = open_consoles()
     decisions = None if apply is None else read_decisions(apply)
     try:
         settings = BuildSettings(
@@ -88,6 +78,16 @@ def build(
         opened = open_build(settings, out)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    _build(opened, out, threads, seed, decisions, yes)
+
+
+def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[Decision] | None, yes: bool) -> None:
+    """Do what is to be done, make the files, and say what came of it."""
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.understanding.construction.folder import BuildFolder
+    from vmmetrics.understanding.construction.working import finish
+
+    output, messages = open_consoles()
     made = opened.recipe
     with BuildFolder(out, made.configuration(), made.places, made.digest) as folder:
         for warning in folder.warnings:

@@ -46,7 +46,8 @@ _NUMBERED: Final = re.compile(
 _TEXT: Final = re.compile(
     r"\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|metadata)\b"
     r"|\b(?:as|is|are|was|were|been)\s+(?:described|mentioned|stated|noted|listed)\b"
-    r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b|\bthe (?:given |provided )?(?:text|passage) (?:says|states)\b"
+    r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b"
+    r"|\bthe (?:given |provided )?(?:text|passage) (?:says|states)\b"
     r"|\baccording to the (?:given |provided )?(?:text|passage)\b",
     re.IGNORECASE,
 )
