@@ -25,6 +25,7 @@ from vmmetrics.text.embedding import embed
 from vmmetrics.understanding.favor.dictionaries import read_dictionaries
 from vmmetrics.understanding.favor.extraction import extract
 from vmmetrics.understanding.favor.lexicon import VERBS
+from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
 from vmmetrics.understanding.favor.released_scores import released_scores
 from vmmetrics.understanding.favor.released_similarity import ReleasedSimilarity
 from vmmetrics.understanding.favor.released_words import Words, installed_words
@@ -131,21 +132,33 @@ def table(found: dict[str, list[Pair]], similarity: Similarity, released: Releas
 
 
 def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> None:
-    """Human captions by our first step against the human annotation of the same video, and of another."""
+    """Human captions by our two steps against the human annotation of the same video, and of another."""
     began = time.perf_counter()
     said = {name: extract(entry["caption"]) for name, entry in annotations.items()}
     took = time.perf_counter() - began
     wanted = {name: read_structure(entry) for name, entry in annotations.items()}
     similarity.prepare(texts_of([*said.values(), *wanted.values()]))
-    scores = {name: score(similarity, wanted[name], said[name]) for name in wanted}
     names = list(wanted)
-    shifted = [score(similarity, wanted[name], said[names[i - 1]]) for i, name in enumerate(names)]
+    same = [score(similarity, wanted[name], said[name]) for name in names]
+    other = [score(similarity, wanted[name], said[names[i - 1]]) for i, name in enumerate(names)]
     whole = time.perf_counter() - began
-    print(f"captions by our first step ({len(said)} in {took:.1f} s; with everything {whole:.1f} s)")
-    for label, some in (("of the same video", list(scores.values())), ("of another video", shifted)):
-        means = {c: np.mean([entry.parts()[c] for entry in some]) for c in COLUMNS[:-1]}
-        means["composite"] = np.mean([entry.composite for entry in some])
-        print(f"  {label:18}" + "  ".join(f"{name} {value:.3f}" for name, value in means.items()))
+    print(f"human captions by our first step ({len(said)} in {took:.1f} s; with all scoring {whole:.1f} s)")
+    for label, some in (("same video", same), ("another video", other)):
+        rows = [entry.parts() | {"composite": entry.composite} for entry in some]
+        print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
+
+
+def released_captions(
+    annotations: dict[str, dict[str, str]], released: ReleasedSimilarity, step: ReleasedExtraction
+) -> None:
+    """The same by the released two steps."""
+    began = time.perf_counter()
+    said = {name: step.extract(entry["caption"]) for name, entry in annotations.items()}
+    print(f"by the released first step ({len(said)} in {time.perf_counter() - began:.1f} s)")
+    names = list(said)
+    for label, shift in (("same video", 0), ("another video", 1)):
+        rows = [released_scores(released, annotations[name], said[names[i - shift]]) for i, name in enumerate(names)]
+        print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
 
 
 def calibrate(wanted: Sequence[Structure], seed: int) -> None:
@@ -158,7 +171,7 @@ def calibrate(wanted: Sequence[Structure], seed: int) -> None:
         rows, columns = ([vectors[action] for action, _ in s.chronology] for s in (first, second))
         if rows and columns:
             cosines += (np.stack(rows) @ np.stack(columns).T).ravel().tolist()
-    apart = dict(zip((50, 75, 90, 92, 95), np.percentile(cosines, (50, 75, 90, 92, 95)).round(2), strict=True))
+    apart = dict(zip((50, 75, 90, 92, 95), np.percentile(cosines, (50, 75, 90, 92, 95)).round(2).tolist(), strict=True))
     print("percentiles of cosines of two videos' actions:", apart)
     pairs = [
         pair
@@ -167,7 +180,10 @@ def calibrate(wanted: Sequence[Structure], seed: int) -> None:
         for pair in zip(subject.actions, told.subjects[number].actions, strict=True)
     ]
     alike = (embed([first for first, _ in pairs]) * embed([second for _, second in pairs])).sum(axis=1)
-    print("of paraphrases:", dict(zip((10, 25, 50, 75), np.percentile(alike, (10, 25, 50, 75)).round(2), strict=True)))
+    print(
+        "of paraphrases:",
+        dict(zip((10, 25, 50, 75), np.percentile(alike, (10, 25, 50, 75)).round(2).tolist(), strict=True)),
+    )
 
 
 def main() -> None:
@@ -189,13 +205,6 @@ def main() -> None:
         calibrate(wanted, options.seed)
         return
     similarity = installed_similarity(options.similarity)
-    print(f"text similarity: {similarity.name}")
-    if options.captions:
-        captions({name: annotations[name] for name in names}, similarity)
-        return
-    lists = read_dictionaries(options.dictionaries).words if options.dictionaries else {}
-    verbs = [*lists.get("COMMON_VERBS", VERBS), *lists.get("PHRASAL_VERBS", ())]
-    words: Words = installed_words()
     known: dict[str, np.ndarray] = {}
 
     def embed_once(texts: Sequence[str]) -> np.ndarray:
@@ -203,10 +212,20 @@ def main() -> None:
         known.update(zip(missing, embed(missing), strict=True))
         return np.stack([known[text] for text in texts])
 
-    embedding: Callable[[Sequence[str]], np.ndarray] | None = embed_once if similarity.name.startswith("all-") else None
-    released = ReleasedSimilarity(words, verbs, embedding)
-    print(f"released code's words: {words.name}, {'its own lists' if lists else 'our lists'}; {len(wanted)} videos")
-    table(conditions(wanted, options.seed), Similarity(embedding, similarity.name), released)
+    embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
+    similarity = Similarity(embedding, similarity.name)
+    step = ReleasedExtraction(read_dictionaries(options.dictionaries)) if options.dictionaries else None
+    words: Words = installed_words()
+    released = ReleasedSimilarity(words, VERBS if step is None else step.listed, embedding)
+    print(f"text similarity: {similarity.name}")
+    print(f"released code's words: {words.name}; verbs: {'ours' if step is None else 'its own'}; {len(names)} videos")
+    if options.captions:
+        some = {name: annotations[name] for name in names}
+        captions(some, similarity)
+        if step is not None:
+            released_captions(some, released, step)
+    else:
+        table(conditions(wanted, options.seed), similarity, released)
 
 
 if __name__ == "__main__":

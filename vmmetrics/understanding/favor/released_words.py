@@ -1,7 +1,8 @@
 """What FAVOR-Bench's released code asks of NLTK: tokens, parts of speech, lemmas, senses of verbs.
 
 :class:`NltkWords` is NLTK itself, where it and its data are installed: scores are then the released code's.
-:class:`PlainWords` stands in for it without any of that, by rules and a list of verbs.
+:class:`PlainWords` stands in for it without any of that, by rules and a list of verbs, :class:`WordNetWords` with
+WordNet's files alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma
+from vmmetrics.understanding.favor.wordnet import WordNetVerbs, installed_wordnet
 
 _TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
@@ -66,6 +68,26 @@ class PlainWords:
         return verb == other
 
 
+class WordNetWords(PlainWords):
+    """Our lexicon for what is a verb; base forms and senses of WordNet, as NLTK has them.
+
+    Args:
+        verbs: Of WordNet.
+    """
+
+    def __init__(self, verbs: WordNetVerbs) -> None:
+        self._wordnet = verbs
+        self.name = f"our lexicon (no NLTK) with the verbs of WordNet in {verbs.folder}"
+
+    def lemma(self, verb: str) -> str:
+        """See :class:`Words`."""
+        return self._wordnet.lemma(verb)
+
+    def share_sense(self, verb: str, other: str) -> bool:
+        """See :class:`Words`."""
+        return not self._wordnet.senses(verb).isdisjoint(self._wordnet.senses(other))
+
+
 class NltkWords:
     """NLTK with its data (``punkt_tab``, ``averaged_perceptron_tagger_eng``, ``stopwords``, ``wordnet``).
 
@@ -111,8 +133,9 @@ class NltkWords:
 
 
 def installed_words() -> Words:
-    """NLTK where it is installed with its data, else our stand-in."""
+    """NLTK where it is installed with its data, else our stand-in, with WordNet where that is installed."""
     try:
         return NltkWords()
     except SetupError:
-        return PlainWords()
+        wordnet = installed_wordnet()
+        return PlainWords() if wordnet is None else WordNetWords(wordnet)
