@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,10 +80,12 @@ def run(
         raise typer.BadParameter(str(error)) from error
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
-    asking = Asking(
-        benchmark, loaded, open_model(settings, loaded.questions, folder / "replies"), policy, scoring(protocol), side,
-        limit, own_policies=frames is None and control is None,
-    )  # fmt: skip
+    words = scoring(protocol)
+    reads = getattr(benchmark, "read_answers", None)
+    released = None if reads is None else partial(reads, protocol=words)
+    answers = open_model(settings, loaded.questions, folder / "replies", released)
+    own = frames is None and control is None
+    asking = Asking(benchmark, loaded, answers, policy, words, side, limit, own_policies=own)
     failed = _ask(asking, settings, folder, (data, videos), again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:

@@ -94,6 +94,8 @@ class Benchmark(Protocol):
     A benchmark may also have ``references``, a sequence of :class:`Reference`, and ``policy``, the frame policy it is
     asked under if no other is wanted (``"8 uniform"``); or both in its data file, see :mod:`.benchmarks`. Where that
     depends on the question it has ``policy_for``, from a question to its policy, or to None where the common one holds.
+    It may read recorded answers in its own released form, ``read_answers(path, protocol)``, and write what its
+    leaderboard takes, ``submission(questions, answers, protocol)``, as text.
     """
 
     name: str

@@ -180,6 +180,8 @@ def _pairs(path: Path) -> Iterator[tuple[str, str]]:
         for value in map(json.loads, lines):
             if not isinstance(value, dict):
                 raise SetupError(f"{path}: expected an object of answers by uid")
+            if any(isinstance(said, dict | list) for said in value.values()):
+                raise SetupError(f"{path}: expected letters or texts by uid, not objects or lists")
             yield from ((str(uid), said if isinstance(said, str) else "") for uid, said in value.items())
     except OSError as error:
         raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding.frames import Frames
 from vmmetrics.understanding.models.protocol import OneByOne, Said
 from vmmetrics.understanding.questions import Question
+from vmmetrics.understanding.replies import Answered
 
+Released = Callable[[Path], Mapping[str, Answered]]
+"""How a benchmark reads a file of answers in its own released form."""
 IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
 """Names under which a row may have the key of its question, the first that is there counts."""
 TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
@@ -26,10 +29,11 @@ class RecordedModel(OneByOne):
     """Answers from a file: JSON or JSON lines; ``{key: text}``, ``{key: row}``, or rows with their keys in them.
 
     A list under a key (FAVOR-Bench's results) answers the questions ``key_0``, ``key_1``, ... Where a key comes twice,
-    the first answer that is not empty counts, as in MotionBench's released code.
+    the first answer that is not empty counts. A benchmark may read its own released form otherwise.
 
     Args:
         path: The file.
+        answers: What was read from it, if that was done already.
 
     Raises:
         SetupError: It cannot be read, or holds no answers.
@@ -37,11 +41,11 @@ class RecordedModel(OneByOne):
 
     sees = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, answers: Mapping[str, str] | None = None) -> None:
         self.name = f"recorded: {path.name}"
         self._path = path
-        self.answers: dict[str, str] = {}
-        for key, text in answers_in(path):
+        self.answers = dict(answers or {})
+        for key, text in answers_in(path) if answers is None else ():
             if not self.answers.get(key, "").strip():
                 self.answers[key] = text
         if not self.answers:
@@ -75,6 +79,15 @@ class RecordedModel(OneByOne):
         """The answer to a question; a description may also go by the name of the video."""
         text = self.answers.get(question.id)
         return self.answers.get(question.video) if text is None and not question.options else text
+
+
+def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
+    """Answers as a benchmark reads files of its own form; None where this is none, or not to these questions."""
+    try:
+        found = {key: answered.text for key, answered in read(path).items()}
+    except SetupError:
+        return None
+    return found if any(question.id in found for question in questions) else None
 
 
 def answers_in(path: Path) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vmmetrics.endpoint import KEY_VARIABLE, THREADS, EndpointSettings
 from vmmetrics.understanding.models.protocol import Form, Model
 from vmmetrics.understanding.questions import Question
+
+if TYPE_CHECKING:
+    from vmmetrics.understanding.models.recorded import Released
 
 TOKENS = 512
 """Tokens of an answer at most, unless said otherwise: a letter has one, a caption a few hundred."""
@@ -85,13 +89,17 @@ class ModelSettings:
         )  # fmt: skip
 
 
-def open_model(settings: ModelSettings, questions: Sequence[Question], replies: Path) -> Model:
+def open_model(
+    settings: ModelSettings, questions: Sequence[Question], replies: Path, released: Released | None = None
+) -> Model:
     """Make a model ready.
 
     Args:
         settings: Which.
         questions: What it will be asked; the majority letter is found in their key.
         replies: Folder where replies of an endpoint are kept.
+        released: How the benchmark reads recorded answers in its own released form; other forms are read by the general
+            rules.
 
     Raises:
         SetupError: It cannot be had; the text says what mends it.
@@ -107,9 +115,10 @@ def open_model(settings: ModelSettings, questions: Sequence[Question], replies: 
 
         return LocalModel(Path(rest), settings.tokens, settings.form, settings.threads)
     if kind == "recorded":
-        from vmmetrics.understanding.models.recorded import RecordedModel
+        from vmmetrics.understanding.models.recorded import RecordedModel, released_answers
 
-        recorded = RecordedModel(Path(rest))
+        own = None if released is None else released_answers(released, Path(rest), questions)
+        recorded = RecordedModel(Path(rest), own)
         recorded.check(questions)
         return recorded
     if kind == "oracle":
