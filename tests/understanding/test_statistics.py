@@ -71,6 +71,18 @@ def test_a_single_video_has_no_interval_and_no_question_no_mean() -> None:
     assert "alike" in clustered_mean([1.0, 1.0], ["a", "b"]).note
 
 
+def test_where_all_are_alike_the_interval_is_exact() -> None:
+    binomtest = pytest.importorskip("scipy.stats").binomtest
+    for value in (0, 1):
+        asked, got = _asked(*[(f"v{i // 2}", "X", value, True) for i in range(10)])
+        found = figure(asked, got)
+        interval = binomtest(5 * value, 5).proportion_ci(0.95, "exact")  # five videos, not ten questions
+        assert (found.low, found.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
+        assert "exact" in found.note
+    nothing = _asked(("a", "X", 0, False), ("b", "X", 0, False))
+    assert figure(*nothing, "answered_accuracy", where_answered).note == "nothing was answered"
+
+
 def test_what_was_not_understood_is_wrong_in_one_measure_and_left_out_of_the_other() -> None:
     asked, got = _asked(("a", "X", 1, True), ("a", "X", 0, False), ("b", "Y", 0, True), ("c", "Y", None, True))
     everything, answered, x, y = accuracy_figures(asked, got, ["task"], order=["X", "Y"])

@@ -8,11 +8,11 @@ of clusters (Liang and Zeger, Biometrika 1986, with the factor C / (C - 1)), as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, percentile_interval, prompt_blocks, prompt_codes
+from vmmetrics.alignment.bootstrap import CONFIDENCE, RESAMPLES, SEED, percentile_interval, prompt_blocks, prompt_codes
 from vmmetrics.run.paired import holm, sign_flip_p
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.benchmark import Figure, Scored
@@ -22,6 +22,8 @@ ALL = "all"
 """Group, and name in it, of the figure over every question."""
 FEW_VIDEOS = 5
 """Below so many videos a bootstrap sample can take under 126 values: the interval is called rough."""
+
+_TAIL = (1 - CONFIDENCE) / 2
 
 Value = Callable[[Scored], float | None]
 """What is averaged of a question; None leaves the question out."""
@@ -68,7 +70,7 @@ class ClusteredMean:
         if self.clusters == 1:
             return "no interval: there is a single video"
         if self.clusters and self.error == 0:
-            return "all videos alike: the interval has nothing to go by"
+            return "all videos alike: nothing for the bootstrap to go by"
         return f"rough interval: {self.clusters} videos" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
@@ -148,11 +150,24 @@ def figure(
     mean = clustered_mean([v for *_, v in counted], [q.video for q, *_ in counted])
     there = [s for s in scored if s.value is not None] or [s for _, s, _ in counted]
     answered = sum(s.answered for s in there) / len(there) if there else None
-    notes = [text for text in (note, mean.note if counted else "no question with a key") if text]
+    if mean.error == 0 and mean.value in (0, 1) and all(q.options for q, *_ in counted):  # right or wrong, not a score
+        mean = replace(mean, low=_exact_low(mean), high=_exact_high(mean))
+        why = "all videos alike: exact interval over videos (Clopper and Pearson)"
+    else:
+        why = mean.note if counted else ("nothing was answered" if there else "no question with a key")
+    notes = [text for text in (note, why) if text]
     return Figure(
         group, name, measure, mean.value, mean.low, mean.high, mean.n, mean.clusters, answered,
         chance, "; ".join(notes), error=mean.error,
     )  # fmt: skip
+
+
+def _exact_low(mean: ClusteredMean) -> float:
+    return 0.0 if mean.value == 0 else float(_TAIL ** (1 / mean.clusters))
+
+
+def _exact_high(mean: ClusteredMean) -> float:
+    return 1.0 if mean.value == 1 else float(1 - _TAIL ** (1 / mean.clusters))
 
 
 def accuracy_figures(
