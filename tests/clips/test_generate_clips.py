@@ -131,6 +131,24 @@ def test_running_again_makes_what_is_missing_and_tries_failures_once_more(
     assert known == {"0001.mp4": "A new kite.", "0003.mp4": "A car."}
 
 
+def test_a_clip_keeps_the_prompt_that_it_was_made_from(tmp_path: Path, program: str, generate_clips: Generate) -> None:
+    """The list has new prompts for all; one is remade, one fails, one is not wanted now: two old clips stay."""
+    names = ("A kite.", "A bus.", "A car.")
+    write_entries(tmp_path / "l.json", [shared.entry(number, name) for number, name in enumerate(names, start=1)])
+    more = ("--prompts", "l.json", "--out", "clips", "--command", program)
+    assert generate_clips(*more).returncode == 0
+
+    def told() -> dict[str, str | None]:
+        return {s.name: Prompts.load().lookup(s).prompt for s in discover([tmp_path / "clips"])}
+
+    names = ("A new kite.", "FAILS.", "A new car.")
+    write_entries(tmp_path / "l.json", [shared.entry(number, name) for number, name in enumerate(names, start=1)])
+    assert generate_clips(*more, "--limit", 2).returncode == 3
+    assert told() == {"0001.mp4": "A new kite.", "0002.mp4": "A bus.", "0003.mp4": "A car."}
+    assert generate_clips(*more).returncode == 3
+    assert told() == {"0001.mp4": "A new kite.", "0002.mp4": "A bus.", "0003.mp4": "A new car."}
+
+
 def test_nothing_to_do_changes_nothing(tmp_path: Path, prompts: Path, program: str, generate_clips: Generate) -> None:
     more = ("--prompts", prompts, "--out", "clips", "--command", program)
     generate_clips(*more)

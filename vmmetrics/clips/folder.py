@@ -51,6 +51,8 @@ class ClipFolder:
         self.newest: dict[str, Line] = {}
         self.warnings: list[str] = []
         self._sessions: list[Line] = []
+        self._made: dict[str, Line] = {}  # newest line of each clip that tells of a success
+        self._listed: tuple[Job, ...] = ()
         try:
             path.mkdir(parents=True, exist_ok=True)
             others = [file.name for file in path.iterdir() if not file.name.startswith(".")]
@@ -100,7 +102,8 @@ class ClipFolder:
             self.check(configuration)
             if session:
                 self._append({"kind": "session", **session, "configuration": configuration})
-            self._write_prompts(jobs)
+            self._listed = tuple(jobs)
+            self._write_prompts()
 
     def refresh(self) -> None:
         """Take in what other processes wrote since."""
@@ -111,6 +114,8 @@ class ClipFolder:
                 self._sessions.append(line)
             elif line.get("kind") == "clip" and isinstance(line.get("clip"), str):
                 self.newest[line["clip"]] = line
+                if "error" not in line:
+                    self._made[line["clip"]] = line
         while self._journal.damaged:
             self.warnings.append(f"{JOURNAL_FILE} line {self._journal.damaged.pop(0)} is damaged and was passed over")
 
@@ -159,21 +164,30 @@ class ClipFolder:
         return {"sha256": digest, "bytes": (self.path / job.clip).stat().st_size}
 
     def record(self, line: Mapping[str, Any]) -> None:
-        """Keep what came of a clip."""
+        """Keep what came of a clip; where it replaces one of another prompt, its entry beside it is replaced too."""
+        before = self._made.get(line["clip"])
         self._append({"kind": "clip", **line})
         self.refresh()
+        if before is not None and "error" not in line and before.get("prompt") != line["prompt"]:
+            with self._locks.holding(CONFIGURATION):
+                self._write_prompts()
 
     def _append(self, line: Line) -> None:
         with self._locks.holding(JOURNAL):
             self._journal.append([line])
 
-    def _write_prompts(self, jobs: Sequence[Job]) -> None:
-        """An entry for each clip, its tags and provenance included; those of an earlier list stay for their clips."""
+    def _write_prompts(self) -> None:
+        """An entry for each clip, its tags and provenance included.
+
+        Those of an earlier list stay as long as their clips do: until a clip is made anew, its prompt is the old one.
+        """
         path = self.path / PROMPTS_FILE
-        rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in jobs}
+        rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in self._listed}
         for row in _rows(path):
-            if (self.path / str(row["clip"])).is_file():
-                rows.setdefault(row["clip"], row)
+            clip = str(row["clip"])
+            made_from = self._made.get(clip, {}).get("prompt")
+            if (self.path / clip).is_file() and (clip not in rows or made_from not in (None, rows[clip]["prompt"])):
+                rows[clip] = row
         lines = [json.dumps(row, ensure_ascii=False) for row in rows.values()]
         write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "backslashreplace"))
 

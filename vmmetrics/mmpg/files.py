@@ -102,10 +102,7 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     try:
-        if path.suffix.lower() == ".json":
-            rows = json.loads(text)
-        else:
-            rows = list(_lines(text, path))
+        rows = json.loads(text) if path.suffix.lower() == ".json" else list(_lines(text, path))
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
