@@ -104,7 +104,7 @@ def write_clips(folder: Path, count: int = 3) -> Path:
     """Videos of 20 frames in two seconds, and captions of them."""
     rows = []
     for number in range(count):
-        frames = np.full((20, 32, 48, 3), 40 + 60 * number, np.uint8)
+        frames = np.full((20, 32, 48, 3), 40 + 30 * number, np.uint8)
         frames += np.arange(20, dtype=np.uint8)[:, None, None, None]
         write_video(folder / f"v{number}.mp4", frames)
         rows.append({"video": f"v{number}", "caption": f"Caption {number}: it turns over, then it slides off."})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -171,6 +174,39 @@ def test_going_on_after_an_outage_pays_for_nothing_twice(run: Run) -> None:
     code, script, shown = run(models.honest, "motionbench", "captions.jsonl", "--filter-model", "a")
     assert code == 0 and script.requests == [] and "3 of them done before" in shown
     assert Path("out/questions.jsonl").read_bytes() == first
+
+
+def test_killed_anywhere_it_goes_on_to_the_same_questions(tmp_path: Path) -> None:
+    """Killed without warning again and again; nothing is asked twice but what was on its way."""
+    source = models.write_clips(tmp_path, 3)
+    script = server.Script(answer=lambda body: server.slow(0.03, models.honest(body)))
+    url, stop = server.serve(script)
+    code = "import sys; from vmmetrics.cli.main import main; main(sys.argv[1:])"
+
+    def command(name: str) -> list[str]:
+        named = ["--out", str(tmp_path / name), "--url", url, "--model", "w", "--filter-model", "a", "--threads", "2"]
+        return ["understand", "build", "motionbench", str(source), *named, "--yes"]
+
+    assert models.run_main(command("whole")) == 0
+    wanted = len(script.requests)
+    kills = 0
+    while True:
+        before = len(script.requests)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *command("torn")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while process.poll() is None and len(script.requests) < before + 12:
+            threading.Event().wait(0.005)
+        if process.poll() is not None:
+            break
+        process.kill()
+        process.wait()
+        kills += 1
+    stop()
+    assert process.returncode == 0 and kills >= 1
+    assert wanted == 21 and len(script.requests) - wanted <= 21 + 2 * kills  # two threads
+    whole, torn = ((tmp_path / name / "questions.jsonl").read_bytes() for name in ("whole", "torn"))
+    assert whole.replace(b"whole", b"torn") == torn and whole.count(b"\n") == 18
 
 
 def test_a_torn_journal_loses_one_unit_only(run: Run) -> None:
