@@ -65,3 +65,18 @@ def test_fpsbench_in_each_setting(tmp_path: Path) -> None:
     assert understand("submission", "fpsbench", "--out", "mine.jsonl") == 0
     handed = [json.loads(line) for line in Path("mine.jsonl").read_text().splitlines()]
     assert len(handed) == 5 and all(line["prediction"] in list("ABCDE") for line in handed)
+
+
+def test_answers_without_a_key_are_scored_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [fps_record(f"00000{k}") for k in range(5)]
+    for name in ("keyed", "keyless"):
+        Path(name).mkdir()
+        Path(name, "fpsbench_v1.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        for row in rows:
+            row["question"] = {key: row["question"][key] for key in ("text", "type", "choices")}
+    assert understand("run", "fpsbench", "--model", "random:3", "--data", "keyless", "--out", "a") == 2
+    assert "no answer key" in " ".join(capsys.readouterr().err.split())
+    assert understand("submission", "a", "--out", "mine.jsonl") == 0
+    assert understand("run", "fpsbench", "--model", "recorded:mine.jsonl", "--data", "keyed", "--out", "b") == 0
+    assert understand("run", "fpsbench", "--model", "random:3", "--data", "keyed", "--out", "c") == 0
+    assert Path("b/figures.csv").read_text() == Path("c/figures.csv").read_text()

@@ -39,7 +39,8 @@ Setting = Literal["native", "certificate", "slowed"]
 
 _NO_KEY: Final = (
     "These annotations of FPS-Bench have no answer key, so no answer can be scored with them. The answers are kept: "
-    "score them with fpsbench_v1.jsonl or fpsbench_v1.csv of github.com/KartikSharma907/FPSBench, which have it."
+    "'vmmetrics understand submission FOLDER --out FILE' writes them, and 'vmmetrics understand run fpsbench --model "
+    "recorded:FILE' scores them with fpsbench_v1.jsonl of github.com/KartikSharma907/FPSBench, which has the key."
 )
 
 
