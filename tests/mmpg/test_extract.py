@@ -167,6 +167,17 @@ def test_metadata_of_another_origin_is_not_overwritten(corpus: Path, lexicon: Pa
     assert (lexicon / "subjects.jsonl").read_bytes() == before
 
 
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_read(
+    tmp_path: Path, lexicon: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")  # root, who runs some tests, may write anywhere
+
+    monkeypatch.setattr("vmmetrics.mmpg.extract.extraction.TemporaryFile", refused)
+    with pytest.raises(SetupError, match=r"Cannot write to .*Permission denied"):
+        extract([tmp_path / "absent.txt"], tmp_path, lexicon=lexicon)
+
+
 def test_settings_out_of_range_are_refused() -> None:
     for wrong in ({"limit": 0}, {"sample": -1}, {"min_count": 0}, {"examples": -1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -230,11 +230,27 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], says: str) -> None:
     assert not (tmp_path / "o.json").exists()
 
 
-def test_the_list_is_not_written_over(tmp_path: Path) -> None:
-    source = write_list(tmp_path / "in.json", entries(*GOOD))
-    before = source.read_bytes()
-    done = CliRunner().invoke(app, ["prompts", "filter", str(source), "--out", str(source)])
-    assert done.exit_code == 2 and source.read_bytes() == before
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        ("--out", "in.json"),
+        ("--out", "o.json", "--decisions", "in.json"),
+        ("--out", "o.json", "--json", "in.json"),
+        ("--out", "other.json", "--against", "other.json"),
+        ("--out", "o.json", "--decisions", "o.json"),
+        ("--out", "o.json", "--json", "./o.decisions.jsonl"),
+    ],
+)
+def test_no_list_nor_output_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outputs: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("in.json", "other.json"):
+        write_list(tmp_path / name, entries(*GOOD))
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    done = CliRunner().invoke(app, ["prompts", "filter", "in.json", "--no-embedding", *outputs])
+    assert done.exit_code == 2
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_missing_embedding_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,3 +249,15 @@ def test_the_command_refuses_a_size(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert stop.value.code == 2
     assert "from 1 to 6" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
+
+
+def test_the_command_writes_over_no_list(tmp_path: Path) -> None:
+    from vmmetrics.cli.main import main
+
+    source = tmp_path / "all.json"
+    write_entries(source, some(6))
+    for outputs in (("--out", source), ("--out", tmp_path / "out.json", "--json", source)):
+        with pytest.raises(SystemExit) as stop:
+            main(["prompts", "select", str(source), "--size", "2", *map(str, outputs)])
+        assert stop.value.code == 2
+    assert read_entries(source) == some(6) and not (tmp_path / "out.json").exists()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli.bars import Bar
+from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -72,15 +73,13 @@ def filter_prompts(
     from vmmetrics.mmpg.files import read_entries
     from vmmetrics.mmpg.filter.filtering import filter_entries
     from vmmetrics.mmpg.filter.verdicts import Judge
-    from vmmetrics.shipped import shipped_list
 
     if (url is None) != (model is None):
         raise typer.BadParameter("--url and --model go together")
     if url is None and (prices is not None or max_cost is not None):
         raise typer.BadParameter("prices and a bound on the cost need --url and --model")
     path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions
-    if shipped_list(prompts).resolve() in (out.resolve(), path.resolve()):
-        raise typer.BadParameter("the list itself would be written over; choose another --out")
+    check_outputs([prompts, *(against or ())], [out, path, json_file])
     output, messages = open_consoles()
     settings = _settings(cosine, overlap, ease, openings, without)
     entries = read_entries(prompts)
@@ -176,7 +175,7 @@ def _write(
         if json_file is not None:
             write_json(json_file, told)
     except OSError as error:
-        raise typer.BadParameter(f"{error.filename or out}: cannot be written: {error.strerror or error}") from error
+        raise typer.BadParameter(f"{out.parent}: cannot be written: {error.strerror or error}") from error
 
 
 def _counts(found: Sequence[Decision]) -> dict[str, int]:

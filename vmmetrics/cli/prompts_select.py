@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vmmetrics.cli.prompts_outputs import check_outputs
+
 
 def select(
     prompts: Annotated[
@@ -33,6 +35,7 @@ def select(
     from vmmetrics.report.prompt_selection import print_selection
     from vmmetrics.run.atomic import write_json
 
+    check_outputs([prompts], [out, json_file])
     output, messages = open_consoles()
     entries = read_entries(prompts)
     vectors = None
@@ -46,6 +49,6 @@ def select(
         if json_file is not None:
             write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
     except OSError as error:
-        raise typer.BadParameter(f"{error.filename or out}: cannot be written: {error.strerror or error}") from error
+        raise typer.BadParameter(f"{out.parent}: cannot be written: {error.strerror or error}") from error
     print_selection(found, len(entries), output)
     messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
