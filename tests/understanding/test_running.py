@@ -18,7 +18,7 @@ import tiny_benchmark
 
 from tests import endpoint_server as server
 from vmmetrics.cli.main import main
-from vmmetrics.endpoint import wire
+from vmmetrics.endpoint import Turn, wire
 from vmmetrics.understanding import benchmarks
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.running import asked_of
@@ -341,6 +341,20 @@ def test_damaged_lines_are_said_and_asked_again(understand: Any, capsys: pytest.
     assert understand(*common) == 0
     assert "damaged" in capsys.readouterr().err
     assert len({json.loads(line)["question"] for line in journal.read_text().splitlines()[2:]}) == 12
+
+
+def test_a_run_goes_on_wherever_its_data_lie_but_not_in_other_words(
+    understand: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ("run", "tiny", "--model", "random", "--out", "r")
+    assert understand(*common, "--data", "data") == 0
+    Path("data").rename("moved")
+    assert understand(*common, "--data", "moved") == 0
+    turns = tiny_benchmark.Tiny.turns
+    kind = type(registry.find("tiny"))
+    monkeypatch.setattr(kind, "turns", lambda self, q, p: (*turns(self, q, p), Turn("user", "Please.")))
+    assert understand(*common, "--data", "moved") == 2
+    assert "questions:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

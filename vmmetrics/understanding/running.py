@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from vmmetrics.endpoint import GIVE_UP, NoAnswerError, RejectedError
@@ -92,9 +94,18 @@ class Asking:
             "prompts": self.protocol,
             "model": {"name": self.model.name, **self.model.identity},
             "frames": shown,
-            "data": dict(self.loaded.source),
+            "data": _by_name(self.loaded.source),
+            "questions": self._words(),
             "versions": {"vmmetrics": version_of("vmmetrics"), **versions},
         }
+
+    def _words(self) -> str:
+        """Hash of everything that is said to the model, and of the parts of videos it is about."""
+        whole = hashlib.sha256()
+        for question in self.loaded.questions:
+            said = [[turn.role, turn.text] for turn in self.benchmark.turns(question, self.protocol)]
+            whole.update(json.dumps([question.id, said, question.start, question.end]).encode())
+        return whole.hexdigest()
 
     def remaining(self, folder: RunFolder, again: bool = False) -> list[Question]:
         """The questions without an answer in the folder.
@@ -189,6 +200,17 @@ def asked_of(
 
 def _place(question: Question) -> bytes:
     return hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()
+
+
+def _by_name(source: Mapping[str, str]) -> dict[str, str]:
+    """Hashes of files by their names, wherever they lie; a number tells apart those of one name."""
+    found: dict[str, str] = {}
+    for path in sorted(source):
+        name = Path(path).name
+        same = sum(Path(other).name == name for other in source)
+        number = sum(known.partition(" #")[0] == name for known in found) + 1
+        found[name if same == 1 else f"{name} #{number}"] = source[path]
+    return found
 
 
 def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
