@@ -106,6 +106,7 @@ def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequen
 
 def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
+    from vmmetrics.cli.progress import count
     from vmmetrics.report.markup import clean
     from vmmetrics.understanding.construction.working import remaining
 
@@ -113,8 +114,8 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
         messages.print(f"{number:,} {clean(problem)}", markup=False, highlight=False)
     todo, wanted = remaining(opened.recipe, folder), len(opened.recipe.places)
     before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
-    what = "questions" if opened.recipe.name == "fpsbench" else "videos"
-    messages.print(f"{wanted:,} {what}{before}", markup=False, highlight=False)
+    what = count(wanted, "question" if opened.recipe.name == "fpsbench" else "video")
+    messages.print(f"{what}{before}", markup=False, highlight=False)
     if not todo or opened.ledger is None:
         return True
     for name, estimate in opened.recipe.estimates(todo):
@@ -145,17 +146,19 @@ def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) 
 
 def _report(opened: Opened, built: Built, out: Path, output: Console, messages: Console) -> None:
     """What came of it, in a few lines, and what is odd about it."""
+    from vmmetrics.cli.progress import count
     from vmmetrics.report.markup import clean
 
     def say(text: str) -> None:
         output.print(clean(text), markup=False, highlight=False, soft_wrap=True)
 
     summary = built.summary()
-    say(f"{len(built.questions)} questions passed, {len(built.rejected)} were rejected")
+    say(f"{count(len(built.questions), 'question')} passed, {len(built.rejected)} rejected")
     say("units: " + ", ".join(f"{number} {name}" for name, number in built.statuses.items()))
     for reason, number in built.reasons.items():
         say(f"  {number} {reason}")
-    say("letters: " + ", ".join(f"{letter} {number}" for letter, number in summary["letters"].items()))
+    if built.questions:
+        say("letters: " + ", ".join(f"{letter} {number}" for letter, number in summary["letters"].items()))
     for name, guess in summary["guessers"].items():
         note = "  <- tells too much" if guess["z"] > _TELLING_Z else ""
         say(f"guessing blind by '{name}': {guess['right']:.1%} right, chance {guess['chance']:.1%}{note}")
