@@ -1,0 +1,54 @@
+"""The oracle of the synthetic suite as a model: it answers from the frames shown, and fails where they are too few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmmetrics.endpoint import Turn
+from vmmetrics.errors import SetupError
+from vmmetrics.understanding.frames import Frames
+from vmmetrics.understanding.models.protocol import OneByOne, Said
+from vmmetrics.understanding.questions import LETTERS, Question
+from vmmetrics.understanding.synthetic.files import reading_of
+from vmmetrics.understanding.synthetic.oracle import answer, find_markers
+
+UNSURE = "The frames do not show it."
+"""Said where they leave several options, or none."""
+
+
+class OracleModel(OneByOne):
+    """Knows what to look for in each question of the suite; sees nothing but what it is shown."""
+
+    sees = True
+    name = "oracle"
+
+    def __init__(self) -> None:
+        self.identity: Mapping[str, Any] = {"oracle": 1}
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """A letter, or that the frames do not show it.
+
+        Raises:
+            SetupError: It is no question of the synthetic suite.
+        """
+        place = look_up(question, frames)
+        return Said(UNSURE if place is None else LETTERS[place])
+
+
+def look_up(question: Question, frames: Frames) -> int | None:
+    """Index of the option that frames show to be right; None where they do not.
+
+    Args:
+        question: Of the synthetic suite.
+        frames: Of its clip.
+
+    Raises:
+        SetupError: It is no question of the synthetic suite.
+    """
+    try:
+        reading = reading_of(question.reference["reading"])
+        seconds = question.reference["frames"] / question.reference["fps"]
+    except KeyError as error:
+        raise SetupError("The oracle answers questions of the synthetic suite only") from error
+    return answer(reading, find_markers(frames.pictures, reading.markers), seconds, frames.shown.seconds)

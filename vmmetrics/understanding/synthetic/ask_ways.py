@@ -1,0 +1,155 @@
+"""Questions about ways: of what turns, and of the camera."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.synthetic import figures
+from vmmetrics.understanding.synthetic.ask import colours, placed, rest
+from vmmetrics.understanding.synthetic.drawing import (
+    GROUND,
+    SIDE,
+    SOFT,
+    WALL,
+    Disc,
+    Picture,
+    Polygon,
+    Shape,
+    box,
+    paint,
+)
+from vmmetrics.understanding.synthetic.motion import lifts, turning
+from vmmetrics.understanding.synthetic.rates import unseen
+from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, Scene
+
+_WAYS: Final = {
+    "++": "clockwise all the time",
+    "--": "anticlockwise all the time",
+    "+-": "first clockwise, then anticlockwise",
+    "-+": "first anticlockwise, then clockwise",
+}
+_TURNING: Final = {
+    "wheel": "Which way does the wheel with the {colour} dot turn?",
+    "ball": "Which way does the figure whirl the {colour} ball, as seen in the video?",
+}
+
+
+def direction(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """Which way something turns, at a speed that swells and ebbs."""
+    name = str(rng.choice(list(_TURNING)))
+    dot, hub = colours(rng, 2)
+    right = str(rng.choice(list(_WAYS)))
+    signs = tuple(1 if way == "+" else -1 for way in right)
+    half = max(dwell.seconds(float(rng.uniform(1.8, 2.6))), 6 * dwell.frames)
+    frames = 2 * half
+    waves = float(rng.uniform(1.0, min(3.0, half / (6 * dwell.frames))))  # full speed lasts three dwells at a time
+    turns = turning(frames, dwell.frames, (signs[0], signs[1]), waves, float(rng.random()))
+    turns = turns + rng.random()
+    middle = (SIDE / 2, SIDE / 2)
+
+    def shapes(frame: int) -> Sequence[Shape]:
+        turned = float(turns[frame])
+        if name == "wheel":
+            return figures.spinner(middle, 160, turned, dot, hub)
+        return figures.whirler((SIDE / 2, 424), 230, turned, dot, hub)
+
+    values = placed(rng, right, [way for way in _WAYS if way != right], place)
+    reading = Reading("turning", (dot, hub), values)
+    scene = Scene(dwell.fps, frames, shapes)
+    options = tuple(_WAYS[value] for value in values)
+    return Draft(scene, _TURNING[name].format(colour=dot), options, place, reading, dwell.min_fps, name)
+
+
+_CAMERA: Final = {
+    "left": "it pans to the left",
+    "right": "it pans to the right",
+    "in": "it zooms in on the houses",
+    "out": "it zooms out from the houses",
+    "roll": "it tilts over to one side",
+    "still": "it does not move at all",
+}
+_MOST: Final = {"left": 78.0, "right": -78.0, "in": 0.26, "out": -0.26, "roll": 13.0, "still": 0.0}
+"""Pixels the picture moves, logarithm of its scale, degrees; the landmarks stay in the picture."""
+_CENTRE: Final = (SIDE / 2, 232.0)
+"""About which the camera zooms and tilts: midway between the landmarks, so that neither moves their middle."""
+_SLOW: Final = 4.0
+"""Seconds of a clip in which the camera moves all the time: two frames decide, and every phase has two at 2 / 4 fps."""
+
+
+def camera_slow(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """What the camera does while somebody walks by."""
+    frames = dwell.seconds(_SLOW)
+    right = str(rng.choice(list(_CAMERA)))
+    text = "Somebody walks past two houses. What does the camera do meanwhile?"
+    return _camera(rng, dwell, place, right, np.linspace(0, 1, frames), text, 2 / _SLOW)
+
+
+def camera_jolt(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """What the camera does for a moment while somebody walks by, and undoes."""
+    frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.0, 2.5)))
+    edge = max(dwell.seconds(0.5), dwell.frames)
+    start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
+    right = str(rng.choice([kind for kind in _CAMERA if kind != "still"]))
+    text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
+    return _camera(rng, dwell, place, right, lifts(frames, (start,), dwell.frames), text, dwell.min_fps)
+
+
+def _camera(
+    rng: np.random.Generator, dwell: Dwell, place: int, right: str, moved: FloatArray, text: str, min_fps: float
+) -> Draft:
+    landmarks = colours(rng, 2)
+    facing = int(rng.choice([-1, 1]))
+    pace, phase = 0.9 * dwell.fps, float(rng.random())  # frames of a double step
+    frames = len(moved)
+
+    def shapes(frame: int) -> Sequence[Shape]:
+        way = 250 * (frame / (frames - 1) - 0.5)
+        somebody = figures.walker((SIDE / 2 + facing * way, 404), 116, frame / pace + phase, facing)
+        houses = [
+            s for x, c in zip((-72, 72), landmarks, strict=True) for s in figures.house((SIDE / 2 + x, 264), 80, c)
+        ]
+        return [*houses, *somebody]
+
+    others = [kind for kind in _CAMERA if kind not in (right, "still")]
+    kept = [others[i] for i in rng.permutation(len(others))[: 3 if right != "still" else 4]]
+    values = placed(rng, right, kept if right == "still" else [*kept, "still"], place)
+    reading = Reading("camera", landmarks, values)
+    scene = Scene(dwell.fps, frames, shapes, _landscape(rng), lambda i: _matrix(right, _MOST[right] * float(moved[i])))
+    options = tuple(_CAMERA[value] for value in values)
+    return Draft(scene, text, options, place, reading, min_fps, right)
+
+
+def _matrix(kind: str, amount: float) -> FloatArray:
+    """(2, 3) from world to canvas."""
+    scale = float(np.exp(amount)) if kind in ("in", "out") else 1.0
+    angle = np.radians(amount) if kind == "roll" else 0.0
+    turned = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    moved = np.array(_CENTRE) - turned @ _CENTRE + ((amount, 0.0) if kind in ("left", "right") else (0.0, 0.0))
+    return np.column_stack([turned, moved])
+
+
+def _landscape(rng: np.random.Generator) -> Picture:
+    """Hills, trees and a path, beyond the canvas on all sides."""
+    side = SIDE + 2 * MARGIN
+    world = np.empty((side, side, 3), np.uint8)
+    world[:] = WALL
+    shift = np.array([[1.0, 0.0, MARGIN], [0.0, 1.0, MARGIN]])
+    far, low = SIDE + MARGIN, SIDE + MARGIN
+    hills: list[Shape] = [Polygon(box(-MARGIN, 262, far, low), (226, 228, 214))]
+    hills += [Disc((float(x), 330.0 + float(rng.uniform(-20, 20))), float(rng.uniform(70, 120)), (226, 228, 214))
+              for x in range(-MARGIN, far, 90)]  # fmt: skip
+    ground: list[Shape] = [Polygon(box(-MARGIN, 300, far, low), GROUND), Polygon(box(-MARGIN, 392, far, 418), WALL)]
+    trees: list[Shape] = []
+    for x in range(-MARGIN + 20, far, 74):
+        if min(abs(x - SIDE / 2 - 72), abs(x - SIDE / 2 + 72)) > 52:  # not before a house
+            foot = 300.0 + float(rng.uniform(0, 16))
+            trees += [Polygon(box(x - 4, foot - 40, x + 4, foot), INK_OF_TREES), Disc((x, foot - 52), 22.0, SOFT)]
+    paint(world, [*hills, *ground, *trees], shift)
+    return world
+
+
+INK_OF_TREES: Final = (128, 130, 136)

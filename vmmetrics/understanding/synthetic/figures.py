@@ -1,0 +1,169 @@
+"""Figures with limbs, and the things they handle: each a pose in, shapes out."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from vmmetrics.understanding.synthetic.drawing import (
+    INK,
+    SOFT,
+    Disc,
+    Line,
+    Point,
+    Polygon,
+    Shape,
+    box,
+    regular,
+)
+
+FORMS: Final = ("circle", "square", "triangle", "star", "hexagon")
+_TURN: Final = 2 * math.pi
+
+
+def reach(origin: Point, length: float, degrees: float) -> Point:
+    """The point some way from another; 0 degrees is right, 90 is down, as on the screen."""
+    angle = math.radians(degrees)
+    return origin[0] + length * math.cos(angle), origin[1] + length * math.sin(angle)
+
+
+def form(kind: str, centre: Point, radius: float, marker: str) -> Shape:
+    """One of FORMS in a marker's colour."""
+    if kind == "circle":
+        return Disc(centre, radius, marker=marker)
+    if kind == "square":
+        x, y = centre
+        side = 0.88 * radius
+        return Polygon(box(x - side, y - side, x + side, y + side), marker=marker)
+    corners, inner = {"triangle": (3, 1.0), "star": (5, 0.48), "hexagon": (6, 1.0)}[kind]
+    return Polygon(regular(centre, 1.12 * radius, corners, inner), marker=marker)
+
+
+def person(feet: Point, size: float, arms: tuple[float, float], legs: tuple[float, float]) -> tuple[list[Shape], Point]:
+    """A figure seen from the front.
+
+    Args:
+        feet: Where it stands.
+        size: Its height, pixels.
+        arms: Directions of the left and right arm as on the screen, degrees.
+        legs: Directions of the legs.
+
+    Returns:
+        Its shapes without hands, and its shoulders.
+    """
+    x, y = feet
+    leg = 0.42 * size
+    drop = leg * max(math.sin(math.radians(a)) for a in legs)
+    hip, shoulder = (x, y - drop), (x, y - drop - 0.32 * size)
+    wide = max(4.0, 0.055 * size)
+    shapes: list[Shape] = [Line((hip, reach(hip, leg, direction)), wide) for direction in legs]
+    shapes += [Line((hip, shoulder), 1.5 * wide), Disc((x, shoulder[1] - 0.15 * size), 0.105 * size)]
+    shapes += [Line((shoulder, reach(shoulder, ARM * size, direction)), wide) for direction in arms]
+    return shapes, shoulder
+
+
+ARM: Final = 0.36
+"""Length of an arm, of the figure's height."""
+
+
+def jumping_jack(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
+    """Arms down and legs closed at 0, arms up and legs apart at 1; gloves in a marker's colour."""
+    lift = 68.0 - 130.0 * height
+    apart = 6.0 + 22.0 * height
+    hop = 0.06 * size * height
+    shapes, shoulder = person((feet[0], feet[1] - hop), size, (180 - lift, lift), (90 - apart, 90 + apart))
+    gloves = [Disc(reach(shoulder, ARM * size, d), 0.07 * size, marker=marker) for d in (180 - lift, lift)]
+    return [*shapes, *gloves]
+
+
+def flag_bearer(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
+    """Holds a flag down at 0 and straight up at 1."""
+    direction = 55.0 - 135.0 * height
+    shapes, shoulder = person(feet, size, (112.0, direction), (82.0, 98.0))
+    hand = reach(shoulder, ARM * size, direction)
+    pole = reach(hand, 0.34 * size, direction)
+    corner = reach(reach(hand, 0.12 * size, direction), 0.2 * size, direction + 90)
+    flag = Polygon(
+        (reach(hand, 0.08 * size, direction), pole, reach(pole, 0.2 * size, direction + 90), corner), marker=marker
+    )
+    return [*shapes, Line((hand, pole), 3.0), flag]
+
+
+def hammerer(feet: Point, size: float, height: float, marker: str) -> list[Shape]:
+    """Lets a hammer rest on an anvil at 0 and holds it over its head at 1."""
+    direction = 20.0 - 95.0 * height
+    shapes, shoulder = person(feet, size, (115.0, direction), (80.0, 100.0))
+    hand = reach(shoulder, ARM * size, direction)
+    handle = reach(hand, 0.2 * size, direction - 15)
+    across = direction + 75
+    ends = [reach(handle, 0.1 * size, across), reach(handle, 0.1 * size, across + 180)]
+    edges = ((ends[0], 0), (ends[0], 180), (ends[1], 180), (ends[1], 0))
+    head = [reach(end, 0.055 * size, direction - 15 + turn) for end, turn in edges]
+    low = reach(reach(shoulder, ARM * size, 20.0), 0.2 * size, 5.0)
+    top = low[1] + 0.11 * size
+    anvil = Polygon(((low[0] - 0.18 * size, top), (low[0] + 0.2 * size, top), (low[0] + 0.1 * size, feet[1]),
+                     (low[0] - 0.1 * size, feet[1])), SOFT)  # fmt: skip
+    return [anvil, *shapes, Line((hand, handle), 5.0), Polygon(tuple(head), marker=marker)]
+
+
+def pendulum(pivot: Point, length: float, height: float, marker: str) -> list[Shape]:
+    """Hangs to the left at 0 and to the right at 1."""
+    bob = reach(pivot, length, 90.0 + 42.0 * (1 - 2 * height))
+    beam = Polygon(box(pivot[0] - 34, pivot[1] - 10, pivot[0] + 34, pivot[1]), SOFT)
+    return [beam, Line((pivot, bob), 4.0), Disc(pivot, 5.0), Disc(bob, 24.0, marker=marker)]
+
+
+def spinner(hub: Point, radius: float, turns: float, dot: str, centre: str) -> list[Shape]:
+    """A wheel with one coloured dot near its rim, and a hub in another colour."""
+    spokes: list[Shape] = [Line((hub, reach(hub, radius, 360.0 * (turns + k / 8))), 3.0, SOFT) for k in range(8)]
+    rim = tuple(reach(hub, radius, angle) for angle in range(0, 361, 6))
+    at = reach(hub, 0.74 * radius, 360.0 * turns)
+    return [*spokes, Line(rim, 9.0), Line((hub, at), 7.0), Disc(at, 25.0, marker=dot), Disc(hub, 17.0, marker=centre)]
+
+
+def whirler(feet: Point, size: float, turns: float, dot: str, centre: str) -> list[Shape]:
+    """A figure that whirls a ball on a rope around its raised hand."""
+    shapes, shoulder = person(feet, size, (-90.0, 68.0), (80.0, 100.0))
+    hand = reach(shoulder, ARM * size, -90.0)
+    ball = reach(hand, 0.44 * size, 360.0 * turns)
+    return [*shapes, Line((hand, ball), 3.0), Disc(ball, 22.0, marker=dot), Disc(hand, 14.0, marker=centre)]
+
+
+def walker(feet: Point, size: float, stride: float, facing: int) -> list[Shape]:
+    """A figure that walks, seen from the side; knees and elbows bend.
+
+    Args:
+        feet: Under its hips, on the ground.
+        size: Its height.
+        stride: Where in the cycle of two steps, turns.
+        facing: 1 for right, -1 for left.
+    """
+    wide = 0.055 * size
+    thigh, arm = 0.22 * size, 0.18 * size
+    hip = (feet[0], feet[1] - 0.42 * size - 0.015 * size * math.cos(2 * _TURN * stride))
+    shoulder = (hip[0] + facing * 0.02 * size, hip[1] - 0.32 * size)
+    shapes: list[Shape] = []
+    for side in (0.0, 0.5):
+        swing = math.sin(_TURN * (stride + side))
+        bend = max(0.0, math.cos(_TURN * (stride + side)))
+        knee = reach(hip, thigh, 90.0 - facing * 28.0 * swing)
+        foot = reach(knee, thigh, 90.0 - facing * (28.0 * swing - 48.0 * bend))
+        shapes.append(Line((hip, knee, foot, (foot[0] + facing * 0.06 * size, foot[1])), wide))
+        elbow = reach(shoulder, arm, 90.0 + facing * 30.0 * swing)
+        shapes.append(Line((shoulder, elbow, reach(elbow, arm, 90.0 + facing * (30.0 * swing - 35.0))), 0.8 * wide))
+    return [*shapes, Line((hip, shoulder), 1.5 * wide), Disc((shoulder[0], shoulder[1] - 0.15 * size), 0.105 * size)]
+
+
+def hole(centre: Point) -> Shape:
+    """Where something can pop up."""
+    x, y = centre
+    points = tuple((x + 36 * math.cos(a * _TURN / 40), y + 11 * math.sin(a * _TURN / 40)) for a in range(40))
+    return Polygon(points, INK)
+
+
+def house(base: Point, size: float, marker: str) -> list[Shape]:
+    """A house whose front has a marker's colour."""
+    x, y = base
+    wall = Polygon(box(x - size / 2, y - 0.8 * size, x + size / 2, y), marker=marker)
+    roof = Polygon(((x - 0.62 * size, y - 0.8 * size), (x + 0.62 * size, y - 0.8 * size), (x, y - 1.25 * size)), INK)
+    return [wall, roof]

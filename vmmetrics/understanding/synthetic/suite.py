@@ -1,0 +1,136 @@
+"""The suite: which questions there are, and the check that each is as hard as it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from vmmetrics.understanding.synthetic import ask_counting, ask_events, ask_ways
+from vmmetrics.understanding.synthetic.oracle import answer
+from vmmetrics.understanding.synthetic.rates import too_low
+from vmmetrics.understanding.synthetic.scenes import Draft, Dwell
+
+Ask = Callable[[np.random.Generator, Dwell, int], Draft]
+"""From what is random, the dwell and the place of the right option to a question."""
+_DRAWS: Final = 500
+# Frames that decide, of clips with 30 and 60 frames per second; all divide these, so that minFPS is exact.
+_AT_30: Final = {1: 30, 2: 15, 3: 10, 5: 6, 6: 5, 10: 3, 15: 2, 30: 1}
+_AT_60: Final = {4: 15, 12: 5, 20: 3, 60: 1}
+
+
+def dwell_of(min_fps: int) -> Dwell:
+    """The dwell that gives a minFPS."""
+    return Dwell(30, _AT_30[min_fps]) if min_fps in _AT_30 else Dwell(60, _AT_60[min_fps])
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A kind of question.
+
+    Attributes:
+        ask: Makes one.
+        rates: minFPS that it is asked at.
+        options: How many there are.
+    """
+
+    ask: Ask
+    rates: tuple[int, ...]
+    options: int = 5
+
+
+def _camera(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """A jolt; or, where it may last a second, a camera that moves all the time."""
+    ask = ask_ways.camera_slow if dwell.min_fps <= 1 else ask_ways.camera_jolt
+    return ask(rng, dwell, place)
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    "repetition count": Task(ask_counting.repetitions, (2, 3, 4, 5, 6, 10, 12)),
+    "instance count": Task(ask_counting.instances, (2, 3, 4, 5, 6, 10, 12)),
+    "order": Task(ask_events.order, (1, 2, 3, 4, 5, 6, 10, 15)),
+    "direction": Task(ask_ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
+    "speed": Task(ask_counting.speed, (4, 5, 6, 10, 12)),
+    "flash": Task(ask_events.flash, (6, 10, 15, 20, 30, 60)),
+    "synchrony": Task(ask_events.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
+    "camera motion": Task(_camera, (1, 3, 1, 5, 1, 10, 15)),
+}
+"""By the name that figures are given under. The camera's 1 stands for its slow clips, whose minFPS is 0.5."""
+BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
+                  (20.0, 60.0, "30 to 60"))  # fmt: skip
+"""minFPS above the first number and up to the second, and what they are called."""
+
+
+def bucket_of(min_fps: float) -> str:
+    """Name of the bucket that a minFPS is in.
+
+    >>> bucket_of(0.5), bucket_of(2), bucket_of(60)
+    ('up to 2', 'up to 2', '30 to 60')
+    """
+    return next(name for low, high, name in BUCKETS if low < min_fps <= high)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question of the suite.
+
+    Attributes:
+        id: Its key, and the name of its clip.
+        task: Of TASKS.
+        draft: The question with its clip.
+    """
+
+    id: str
+    task: str
+    draft: Draft
+
+
+def make(count: int, seed: int = 0) -> Iterator[Item]:
+    """Make questions, tasks and rates in turn, right options in every place alike.
+
+    The same count and seed give the same questions; a larger count begins with those of a smaller one.
+
+    Args:
+        count: How many.
+        seed: Of everything random.
+    """
+    for index in range(count):
+        round_of, number = divmod(index, len(TASKS))
+        name, task = list(TASKS.items())[number]
+        rate = task.rates[round_of % len(task.rates)]
+        place = _place(seed, number, round_of, task.options)
+        yield Item(f"{name.replace(' ', '-')}-{round_of:03d}", name, _draw(task, dwell_of(rate), place, (seed, index)))
+
+
+def _place(seed: int, number: int, round_of: int, options: int) -> int:
+    """Place of the right option: of each task's next questions, as many as it has options, one in each place."""
+    block, within = divmod(round_of, options)
+    return int(np.random.default_rng((seed, 1, number, block)).permutation(options)[within])
+
+
+def _draw(task: Task, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
+    for attempt in range(_DRAWS):
+        draft = task.ask(np.random.default_rng((*key, attempt)), dwell, place)
+        if not any(_answered(draft, rate) for rate in too_low(draft.min_fps)):
+            return draft
+    raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
+
+
+def _answered(draft: Draft, rate: float) -> bool:
+    """Whether the right answer can be read off the frames shown at a rate: of the description, which is exact."""
+    return read_draft(draft, rate) == draft.right
+
+
+def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
+    """What the oracle answers to a question, without pictures.
+
+    Args:
+        draft: The question.
+        rate: Frames per second shown.
+        phase: Seconds by which all moments are put off.
+    """
+    frames = draft.scene.frames_at(rate, phase)
+    times = [frame / draft.scene.fps for frame in frames]
+    return answer(draft.reading, draft.scene.tracks(frames), draft.scene.seconds, times)
