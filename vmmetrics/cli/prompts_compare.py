@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.prompts_stats import check_picture, save_json, save_picture
+from vmmetrics.cli.prompts_outputs import check_outputs
+from vmmetrics.cli.prompts_stats import check_picture, save_json, save_picture, teller
 
 
 def compare(
@@ -36,15 +37,18 @@ def compare(
     from vmmetrics.report.prompt_tables import print_comparison
 
     check_picture(picture)
+    check_outputs([first, second], [picture, json_file])
     output, messages = open_consoles()
+    say = teller(messages)
     known = read_metadata(metadata)
     names = [Path(source).stem for source in (first, second)]
     if names[0] == names[1]:
         names = [first, second]
     sides = [
-        prepare(read_entries(source), name, seed=seed, parse=parse, embed=embedding)
+        prepare(read_entries(source), name, seed=seed, parse=parse, embed=embedding, say=say)
         for source, name in zip((first, second), names, strict=True)
     ]
+    say(f"{draws} random subsets")
     found = hold_against(sides[0], sides[1], known, size=size, draws=draws, seed=seed)
     print_comparison(found, output)
     if picture is not None:

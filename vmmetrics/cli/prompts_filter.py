@@ -14,6 +14,8 @@ from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.console import Console
 
     from vmmetrics.endpoint import Client, Estimate
@@ -130,7 +132,12 @@ def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Em
     if folder is None and not embedding_installed():
         messages.print(f"near-duplicates by n-grams alone; in other words too with: {INSTALL}", style="yellow")
         return None, None
-    return lambda texts: embed(texts, folder=folder), plain(embedding_identity(folder=folder))
+
+    def said(texts: Sequence[str]) -> NDArray[np.float32]:
+        messages.print(f"embeddings of {len(texts):,} prompts ...", markup=False, highlight=False)
+        return embed(texts, folder=folder)
+
+    return said, plain(embedding_identity(folder=folder))
 
 
 def _client(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.running import EXIT_INTERRUPTED
+from vmmetrics.cli.running import EXIT_INTERRUPTED, stoppable
 from vmmetrics.mmpg.review.apply import Rule
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
     entries = read_entries(prompts)
     if not entries:
         raise typer.BadParameter(f"{prompts} holds no prompts")
-    with DecisionFile(files[0]) as file:
+    with stoppable(), DecisionFile(files[0]) as file:
         read_along = sys.stdin.isatty()
         clock = time.monotonic if read_along else lambda: 0.0  # the time of a script says nothing
         session = Review(entries, file, reviewer.strip(), seed, clock)

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.prompts_outputs import check_outputs
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
+    from rich.console import Console
 
 PICTURES = (".png", ".svg")
 
@@ -33,9 +38,12 @@ def stats(
     from vmmetrics.report.prompt_tables import print_statistics
 
     check_picture(picture)
+    check_outputs([prompts], [picture, json_file])
     output, messages = open_consoles()
     known = read_metadata(metadata)
-    prepared = prepare(read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding)
+    prepared = prepare(
+        read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=teller(messages)
+    )
     found = describe(prepared, known, seed=seed)
     print_statistics(found, output)
     if picture is not None:
@@ -46,6 +54,11 @@ def stats(
     for path in (picture, json_file):
         if path is not None:
             messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def teller(messages: Console) -> Callable[[str], None]:
+    """Prints what takes a while."""
+    return lambda text: messages.print(f"{text} ...", markup=False, highlight=False, soft_wrap=True)
 
 
 def check_picture(path: Path | None) -> None:

@@ -163,7 +163,11 @@ class Keyboard:
         Raises:
             SetupError: There is no such program, or it failed.
         """
-        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+        try:
+            command = shlex.split(named) or ["vi"]
+        except ValueError as error:
+            raise SetupError(f"EDITOR cannot be split into words ({error}): {named}") from error
         comment = "".join(f"# {line}\n" for line in notes.splitlines())
         with tempfile.TemporaryDirectory(prefix="vmmetrics-review-") as folder:
             file = Path(folder) / "prompt.txt"

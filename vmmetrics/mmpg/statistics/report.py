@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,8 +106,8 @@ class ListStatistics:
         return found
 
 
-def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, parse: bool = True, embed: bool = True
-            ) -> Prepared:  # fmt: skip
+def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, parse: bool = True, embed: bool = True,
+            say: Callable[[str], None] = lambda _: None) -> Prepared:  # fmt: skip
     """Take a list to pieces with what is installed.
 
     Args:
@@ -116,6 +116,7 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         seed: Of the sample of a list of more than :data:`~vmmetrics.mmpg.statistics.measures.SAMPLE` prompts.
         parse: Whether to use the parser where it is installed.
         embed: Whether to use the sentence embedding where it is installed.
+        say: Told what takes a while, before it begins.
 
     Raises:
         SetupError: The list is empty, or the embedding's files are damaged.
@@ -134,6 +135,9 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         places = np.sort(np.random.default_rng(seed).choice(len(entries), SAMPLE, replace=False))
         sampled = tuple(entries[place] for place in places)
         notes.append(f"skeletons and neighbours: of a sample of {SAMPLE} prompts (seed {seed}); the rest: of all")
+    slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
+    if slow:
+        say(f"{name}: {slow} of {len(sampled):,} prompts")
     vectors: NDArray[np.float32] | None = embedding.embed([entry.prompt for entry in sampled]) if embed else None
     sample = take_apart(sampled, parse=parse, vectors=vectors)
     whole = sample if len(sampled) == len(entries) else take_apart(entries)
