@@ -8,6 +8,7 @@ from vmmetrics.cli import (
     understand_build,
     understand_compare,
     understand_list,
+    understand_minfps,
     understand_run,
     understand_score,
     understand_submission,
@@ -21,4 +22,5 @@ app.command("compare")(understand_compare.compare)
 app.command("build")(understand_build.build)
 app.command("synthetic")(understand_synthetic.synthetic)
 app.command("submission")(understand_submission.submission)
+app.command("minfps")(understand_minfps.minfps)
 app.command("list")(understand_list.list_benchmarks)

@@ -1,0 +1,283 @@
+"""Who says whether a question can be answered at a frame rate: a person, a model, or the oracle; and what they said."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import av
+import numpy as np
+
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.run.journal import Journal, iterate_lines
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.benchmark import Benchmark
+from vmmetrics.understanding.frames import SIDE, FramePolicy, Frames, look
+from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.minfps import QuestionRate, known_of, search
+from vmmetrics.understanding.models.oracle import look_up
+from vmmetrics.understanding.models.protocol import Model
+from vmmetrics.understanding.questions import Question
+from vmmetrics.video import sample_clip
+
+ASKS: Final = 4
+"""Times that a model has to be right in a row, options shuffled: by chance 1 in 256 with four, as FPS-Bench's blind
+check."""
+_SHOWN_FPS: Final = 24  # frames a second of what a person is shown, at least: players stumble over very slow files
+_CODING: Final = {"crf": "18", "preset": "veryfast"}  # of x264: somebody looks at it once
+_FOLDER: Final = "asked"
+
+
+class Annotator(Protocol):
+    """Says whether a question can be answered at a rate."""
+
+    @property
+    def name(self) -> str:
+        """What the journal and tables call it."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What its answers depend on, ready for JSON."""
+        ...
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """Whether the frames of the policy ``<rate> fps`` are enough.
+
+        Raises:
+            ClipError: The video cannot be shown.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OracleAnnotator:
+    """The oracle of the synthetic suite."""
+
+    name: str = "oracle"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """See :class:`Annotator`."""
+        return {"oracle": 1}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """Whether it reads the right answer off the frames."""
+        return look_up(question, frames_at(question, rate)) == question.answer
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnnotator:
+    """A model, for which a question is answerable that it answers right every time, whatever the order of its options.
+
+    Attributes:
+        model: Who is asked.
+        benchmark: Whose words it is asked in.
+        asks: How many times.
+    """
+
+    model: Model
+    benchmark: Benchmark
+    asks: int = ASKS
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.model.name
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """See :class:`Annotator`."""
+        return {"model": self.model.name, "asks": self.asks, **self.model.identity}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """Whether it is right in all asks; the first wrong answer ends them."""
+        frames = frames_at(question, rate)
+        for ask in range(self.asks):
+            asked = reordered(question, ask)
+            said = self.model.answer(asked, self.benchmark.turns(asked, "vmmetrics"), frames)
+            if said.error is not None or chosen_option(said.text, asked.options) != asked.answer:
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class PersonAnnotator:
+    """Somebody who is shown the clip at the rate.
+
+    Attributes:
+        name: Who.
+        folder: Where clips are put.
+        ask: From the question, the clip at the rate and the rate to what they say.
+    """
+
+    name: str
+    folder: Path
+    ask: Callable[[Question, Path, float], bool]
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """See :class:`Annotator`."""
+        return {"person": self.name}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """What they say; the clip is removed once they have."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        key = hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+        path = self.folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
+        write_at(path, frames_at(question, rate), rate)
+        try:
+            return self.ask(question, path, rate)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def frames_at(question: Question, rate: float) -> Frames:
+    """The frames of a question's clip that a rate shows.
+
+    Raises:
+        ClipError: The video is missing or cannot be read.
+    """
+    if question.path is None:
+        raise ClipError("The video is missing")
+    return look(question.path, FramePolicy("fps", rate), question.start, question.end, SIDE)
+
+
+def reordered(question: Question, ask: int) -> Question:
+    """The question with its options in an order of its own for each ask; the first is as it was.
+
+    Raises:
+        SetupError: It has no options or no key, so nobody can say whether an answer is right.
+    """
+    if question.answer is None:
+        raise SetupError(f"Question {question.id!r} has no options with a key, so answers to it cannot be judged")
+    if ask == 0:
+        return question
+    seed = int.from_bytes(hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()[:8], "big")
+    order = np.random.default_rng((seed, ask)).permutation(len(question.options)).tolist()
+    return replace(question, options=tuple(question.options[i] for i in order), answer=order.index(question.answer))
+
+
+def write_at(path: Path, frames: Frames, rate: float) -> None:
+    """Write frames as a film in which each stays on the screen until the next.
+
+    Args:
+        path: The file.
+        frames: What is shown.
+        rate: Frames of it a second.
+    """
+    times = math.ceil(_SHOWN_FPS / rate)
+    height, width = (side - side % 2 for side in frames.pictures.shape[1:3])  # yuv420p takes even sides only
+    with av.open(str(path), "w", format="mp4") as output:
+        stream = output.add_stream("libx264", rate=Fraction(rate * times).limit_denominator(1001), options=_CODING)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for picture in frames.pictures:
+            for _ in range(times):
+                output.mux(stream.encode(av.VideoFrame.from_ndarray(picture[:height, :width], format="rgb24")))
+        output.mux(stream.encode())
+
+
+def extent_of(question: Question) -> tuple[float, float]:
+    """Frames per second of a question's file, and seconds of its clip.
+
+    Raises:
+        ClipError: The video is missing or cannot be read.
+    """
+    if question.path is None:
+        raise ClipError("The video is missing")
+    ends: list[float] = []
+
+    def first(_: FloatArray, end: float) -> Sequence[int]:
+        ends.append(end)
+        return [0]
+
+    fps = sample_clip(question.path, first, side=32).fps
+    end = ends[0] if question.end is None else min(question.end, ends[0])
+    return fps, max(end - (question.start or 0.0), 1 / fps)
+
+
+class Asked:
+    """What one annotator said: a journal of their own, so that annotators can work side by side.
+
+    Args:
+        folder: Of all annotators.
+        annotator: Who.
+        about: What the questions are: benchmark and hashes of its files.
+
+    Attributes:
+        said: (question, rate) to whether it was answerable.
+
+    Raises:
+        SetupError: The journal is about other questions, or by somebody else of that name.
+    """
+
+    def __init__(self, folder: Path, annotator: Annotator, about: Mapping[str, Any]) -> None:
+        self.path = folder / _FOLDER / f"{_slug(annotator.name)}.jsonl"
+        self._annotator = annotator
+        self.said: dict[tuple[str, float], bool] = {}
+        head = {"annotator": annotator.name, "identity": dict(annotator.identity), "about": dict(about)}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SetupError(f"Cannot write to {folder}: {error.strerror or error}") from error
+        self._journal = Journal(self.path)
+        lines = self._journal.read_new()
+        if not lines:
+            self._journal.append([head])
+        elif lines[0] != head:
+            raise SetupError(f"{self.path} is about other questions, or of another annotator; choose another --out")
+        self._found = {line["question"] for line in lines[1:] if "found" in line}
+        self.said |= {(line["question"], line["rate"]): line["answerable"] for line in lines[1:] if "rate" in line}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """What they say, or said before."""
+        if (question.id, rate) not in self.said:
+            answerable = self._annotator.answerable(question, rate)
+            self._journal.append([{"question": question.id, "rate": rate, "answerable": answerable}])
+            self.said[question.id, rate] = answerable
+        return self.said[question.id, rate]
+
+    def work_through(self, questions: Sequence[Question]) -> Iterator[tuple[Question, float | None, str | None]]:
+        """Find minFPS of each question by this annotator; what was asked before is not asked again.
+
+        Yields:
+            Question, minFPS (None where nothing was enough), and why it could not be looked for, or None.
+        """
+        for question in questions:
+            try:
+                native, seconds = extent_of(question)
+                found = search(lambda rate, of=question: self.answerable(of, rate), native, seconds)  # type: ignore[misc]
+            except ClipError as error:
+                yield question, None, str(error)
+                continue
+            if question.id not in self._found:
+                self._journal.append([{"question": question.id, "found": True, "min_fps": found.min_fps}])
+                self._found.add(question.id)
+            yield question, found.min_fps, None
+
+
+def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRate]:
+    """The minFPS of every question that an annotator is done with, from the journals of all of them."""
+    by: dict[str, dict[str, float | None]] = {}
+    for path in sorted((folder / _FOLDER).glob("*.jsonl")):
+        lines = iterate_lines(path)
+        name = next(lines, {}).get("annotator", path.stem)
+        for line in lines:
+            if line.get("found"):
+                by.setdefault(line["question"], {})[name] = line["min_fps"]
+    return [QuestionRate(q.id, by[q.id], q.groups, known_of(q.reference)) for q in questions if q.id in by]
+
+
+def _slug(text: str) -> str:
+    """A name for a file.
+
+    >>> _slug("org/model 7B")
+    'org-model-7B'
+    """
+    return re.sub(r"[^\w.]+", "-", text).strip("-.")[-60:] or "nameless"
