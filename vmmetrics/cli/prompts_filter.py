@@ -94,7 +94,8 @@ def filter_prompts(
             found = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print("stopped; replies are kept, the same command goes on", markup=False)
+            kept = "nothing was written" if client is None else "replies are kept, the same command goes on"
+            messages.print(f"stopped; {kept}", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None
     pairs = list(zip(entries, found, strict=True))
     about = {"list": prompts, "against": against or [], "embedding": identity}
