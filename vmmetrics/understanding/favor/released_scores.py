@@ -157,11 +157,13 @@ def _match(similarity: ReleasedSimilarity, actions: Sequence[str], others: Seque
         j = int(row.argmax())
         if row[j] >= threshold and abs(i - j) <= tables.FARTHEST:
             pairs[i] = (j, float(row[j]))
-    for size in range(2, min(tables.WINDOW, len(actions)) + 1):
-        for i in range(len(actions) - size + 1):
-            window = range(i, i + size)
-            if not all(k in pairs for k in window):
-                _join(similarity, pairs, window, " ".join(actions[i : i + size]), others, values, threshold + 0.1)
+    sizes = range(2, min(tables.WINDOW, len(actions)) + 1)
+    windows = [range(i, i + size) for size in sizes for i in range(len(actions) - size + 1)]
+    joined = {window: " ".join(actions[window.start : window.stop]) for window in windows}
+    similarity.prepare([joined[window] for window in windows if not all(k in pairs for k in window)])
+    for window in windows:
+        if not all(k in pairs for k in window):
+            _join(similarity, pairs, window, joined[window], others, values, threshold + 0.1)
     if not pairs:
         return _Matched()
     n, m = len(actions), len(others)

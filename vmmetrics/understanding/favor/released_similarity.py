@@ -77,6 +77,7 @@ class ReleasedSimilarity:
 
     def matrix(self, actions: Sequence[str], others: Sequence[str]) -> FloatArray:
         """(N, M) of all pairs; where both are lists of two or more, mixed with how near their places are."""
+        self.prepare([*actions, *others])
         values = np.array([[self.actions(action, other) for other in others] for action in actions], np.float64)
         n, m = len(actions), len(others)
         if n < 2 or m < 2:
