@@ -25,6 +25,7 @@ CHOSEN = {
     "Option A seems right": 0, "I believe option C (the man sits)": 2, "Option A is wrong. Option B is right.": 1,
     "(B) is the answer": 1, "The answer is not clear, but option D fits best": 3, "Final Answer: **B. walks left**": 1,
     "My answer would be option B": 1, 'The right choice is "C".': 2, "C (three times)": 2, "I would choose D over B": 3,
+    "D. it runs\n\nWhy not the others:\nA. no\nB. no": 3, "C, a man walks": 2, "(B), A man walks": 1,
     "Based on the frames, D": 3, "I would go with B.": 1, "It must be (C)": 2, "the answer is b": 1, "Answer: d.": 3,
     "<answer>c</answer>": 2, "Vitamins? I say **A**": 0,
     "walks": 0, "Sits down": 4, "I think he walks left": 1, "A man runs": 3,
@@ -35,7 +36,7 @@ UNREAD = [
     "maybe (A) or (B)", "A, B and C", "A and C", "A or B", "Both A and B", "Answer: A or B", "walks left and runs",
     "A. walks\nB. walks left\nC. x\nD. runs", "<think>The answer is A", "I'm not sure. The answer is not B",
     "It must be E, not A", "Option B is better than option A", "between option A and option C", "Both C and D",
-    "not B", "the answer is a man", "the answer is big", "It is plan B's turn",
+    "b, c", "(A), (B)", "not B", "the answer is a man", "the answer is big", "It is plan B's turn",
 ]  # fmt: skip
 
 

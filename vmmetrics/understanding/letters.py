@@ -39,7 +39,10 @@ _BARE: Final = re.compile(
 _FIRST: Final = re.compile(rf"^[\s*_(\[\"'`]*{_LETTER}(?=\s)")
 """``B because he falls``, ``C The ball``."""
 _LINES: Final = re.compile(r"^[ \t*_(\[\"'`-]*([A-Z])[).:][*_)\]]*\s", re.MULTILINE)
-_ALSO: Final = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b|,\s*(?:and|or)\b)\s*[(*\[]*[A-Z]\b(?!['\u2019])", re.IGNORECASE)
+_ALSO: Final = re.compile(
+    rf"[*_)\]\"'`]{{0,9}}\s{{0,9}}(?:,|/|&|(?:,\s{{0,9}})?\b(?i:and|or)\b)\s{{0,9}}[(*\[]{{0,9}}(?:{_LETTER}|[b-z])(?![\w'\u2019])"
+)
+"""``, B`` or ``and (c)``: behind a letter, one more; ``, a man`` is none."""
 _SMALL: Final = re.compile(
     r"(?:\b(?i:answer|option|choice)|</?answer>)(?i:\s{1,9}is)?[\s*_\"'>]{0,9}[:=]?[\s*_(\[\"'{]{0,9}"
     r"([a-z])(?=[)*_\]\"'.,:;<}]|\s*$)"
@@ -91,7 +94,7 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     for spoken in (set(_MENTION.findall(said)) & set(letters), bracketed & set(letters)):
         if len(spoken) == 1:
             return letters.index(spoken.pop())
-    if len(_listed(said, letters)) > 1:
+    if _goes_through(said):
         return None
     named = _named_option(plain, texts)
     return _last(said, letters) if named is None else named
@@ -99,9 +102,9 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
 
 def _leading(said: str, letters: str) -> int | None:
     found = _BARE.match(said) or _FIRST.match(said)
-    if found is None or found[1].upper() not in letters or len(_listed(said, letters)) > 1:
+    if found is None or found[1].upper() not in letters or _goes_through(said):
         return None
-    if re.match(r"[*_)\]\"'`]*" + _ALSO.pattern, said[found.end(1) :], re.IGNORECASE):
+    if _ALSO.match(said, found.end(1)):
         return None
     return letters.index(found[1].upper())
 
@@ -112,9 +115,9 @@ def _last(said: str, letters: str) -> int | None:
     return letters.index(found[1]) if found and others == {found[1]} else None
 
 
-def _listed(said: str, letters: str) -> set[str]:
-    """Letters that lines begin with: an answer that goes through the options begins with none of them."""
-    return {letter for letter in _LINES.findall(said) if letter in letters}
+def _goes_through(said: str) -> bool:
+    """Whether an answer lists the options, A and B and so on, each in a line: its first letter is then none chosen."""
+    return _LINES.findall(said)[:2] == ["A", "B"]
 
 
 def _named_option(plain: str, texts: Sequence[str]) -> int | None:
