@@ -228,7 +228,7 @@ def test_a_run_that_is_killed_goes_on(understand: Any, served: Any, tmp_path: Pa
     tiny_benchmark.write(tmp_path / "data", clips=20, each=1)
 
     def answer(body: dict[str, Any]) -> Any:
-        return server.slow(0.05, seeing(body))
+        return server.slow(0.3, seeing(body))  # so that it can be killed half-way
 
     model, script = served(answer=answer)
     arguments = ["understand", "run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes"]
@@ -237,7 +237,7 @@ def test_a_run_that_is_killed_goes_on(understand: Any, served: Any, tmp_path: Pa
         [sys.executable, "-c", program, *arguments, "--threads", "2"], stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
     journal = tmp_path / "r" / "answers.jsonl"
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until and not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
         threading_wait()
     process.send_signal(signal.SIGKILL)
