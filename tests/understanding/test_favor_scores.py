@@ -72,6 +72,11 @@ def test_reversed_order_hurts() -> None:
     assert scores.composite < 0.75
 
 
+def test_numbers_that_only_the_order_has_are_compared_as_they_are() -> None:
+    stray = replace(scene(), chronology=(*scene().chronology, ("snores", 3), ("rain falls", NOBODY)))
+    assert score(WORDS, stray, stray).composite == pytest.approx(1.0)
+
+
 def test_renumbered_subjects_cost_nothing() -> None:
     renumbered = Structure(scene().camera, {2: scene().subjects[1], 1: scene().subjects[2]},
                            tuple((action, 3 - who) for action, who in scene().chronology))  # fmt: skip

@@ -49,6 +49,9 @@ _DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml")
 _FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
 _MEASURES: Final = tuple(_DATA["measures"])
 _RATINGS: Final = ("correctness", "detailedness")
+_LONGEST: Final = 20_000
+"""Characters of a description that the released first step reads: its time grows with their square, and a model that
+repeats itself would hold up the run. The longest human caption has a sixteenth of that."""
 
 
 class FavorCaption:
@@ -200,7 +203,7 @@ def _released(questions: Sequence[Question], said: Mapping[str, str], similarity
         text = said[question.id]
         fields = _fields_of(text)
         if fields is None:
-            fields = extract(text).to_released() if step is None else step.extract(text)
+            fields = extract(text).to_released() if step is None else step.extract(text[:_LONGEST])
         scores = released_scores(released, question.reference, fields)
         found.append(Scored(question.id, scores["composite"], None, True, scores, {"by": by}))
     return found

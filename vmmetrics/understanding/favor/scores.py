@@ -117,7 +117,7 @@ def score(similarity: Similarity, wanted: Structure, said: Structure) -> Scores:
     values = similarity.matrix(actions, others)
     for i, (_, who) in enumerate(said.chronology):
         for j, (_, other) in enumerate(wanted.chronology):
-            if numbers.get(who, NOBODY) != other:
+            if numbers.get(who, NOBODY if who in said.subjects else who) != other:  # in the order alone: as they are
                 values[i, j] *= WRONG_SUBJECT
     return Scores(camera, subject, match(values, out_of_place=OUT_OF_PLACE), numbers)
 
