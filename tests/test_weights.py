@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vmmetrics import weights
+from vmmetrics import shipped, weights
 from vmmetrics.errors import SetupError
 
 
@@ -13,7 +13,7 @@ from vmmetrics.errors import SetupError
 def copied_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "weights"
     shutil.copytree(weights.weights_folder(), folder)
-    monkeypatch.setattr(weights, "_PACKAGED", folder)
+    monkeypatch.setattr(shipped, "_PACKAGED", tmp_path)
     weights.load_manifest.cache_clear()
     weights.weight_path.cache_clear()
     yield folder

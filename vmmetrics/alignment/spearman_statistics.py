@@ -37,8 +37,8 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
         groups: (N,) group of each clip; clips of group "" are in none.
 
     Returns:
-        (B, N) weights to (B, K); groups of under three clips or without a ρ are left out of the mean, NaN where none
-        has one.
+        (B, N) weights to (B, K); groups of under three clips, also in a sample, or without a ρ are left out of the
+        mean, NaN where none has one.
     """
     columns = first[:, None] if first.ndim == 1 else first
     kept, segments = _segments(~np.isnan(columns).any(axis=1) & ~np.isnan(second), groups)
@@ -46,8 +46,13 @@ def within_statistic(first: FloatArray, second: FloatArray, groups: Sequence[str
         return lambda weights: np.full((len(weights), columns.shape[1]), np.nan)
     coded, target = [code(column[kept], segments) for column in columns.T], code(second[kept], segments)
 
+    by_segment = np.argsort(segments, kind="stable")
+    starts = np.searchsorted(segments[by_segment], np.arange(segments.max() + 1))
+
     def statistic(weights: FloatArray) -> FloatArray:
-        inside = weighted_spearman(coded, target, weights[:, kept].astype(np.int64))
+        drawn = weights[:, kept].astype(np.int64)
+        inside = weighted_spearman(coded, target, drawn)
+        inside[:, np.add.reduceat(drawn[:, by_segment], starts, axis=1) < LEAST_CLIPS] = np.nan
         return mean_of_defined(inside).T
 
     return statistic
