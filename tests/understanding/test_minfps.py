@@ -103,6 +103,14 @@ def test_the_oracle_finds_what_the_suite_was_made_with(questions: list[Question]
     ]
 
 
+def test_the_oracle_takes_no_event_for_shown_that_frames_happen_to_meet(tmp_path: Path) -> None:
+    list(write_suite(tmp_path, 6, 0))
+    flash = next(q for q in registry.find("synthetic").load(tmp_path).questions if q.groups["task"] == ("flash",))
+    rates = np.arange(1.0, 0.81 * flash.reference["min_fps"])
+    assert not any(OracleAnnotator().answerable(flash, rate) for rate in rates)
+    assert OracleAnnotator().answerable(flash, flash.reference["min_fps"])
+
+
 def test_what_was_said_is_not_asked_again_and_others_questions_are_refused(
     questions: list[Question], tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from vmmetrics.understanding.benchmark import Benchmark
 from vmmetrics.understanding.frames import SIDE, FramePolicy, Frames, look
 from vmmetrics.understanding.letters import chosen_option
 from vmmetrics.understanding.minfps import QuestionRate, known_of, search
-from vmmetrics.understanding.models.oracle import look_up
+from vmmetrics.understanding.models.oracle import look_up, seconds_of
 from vmmetrics.understanding.models.protocol import Model
 from vmmetrics.understanding.questions import Question
 from vmmetrics.video import sample_clip
@@ -58,18 +58,26 @@ class Annotator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OracleAnnotator:
-    """The oracle of the synthetic suite."""
+    """The oracle of the synthetic suite.
+
+    Attributes:
+        phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames
+            from the clip's beginning happen to show is not taken for one that the rate shows.
+    """
 
     name: str = "oracle"
+    phases: int = 8
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """See :class:`Annotator`."""
-        return {"oracle": 1}
+        return {"oracle": 1, "phases": self.phases}
 
     def answerable(self, question: Question, rate: float) -> bool:
-        """Whether it reads the right answer off the frames."""
-        return look_up(question, frames_at(question, rate)) == question.answer
+        """Whether it reads the right answer off the frames, wherever sampling begins."""
+        between = min(1 / rate, seconds_of(question))
+        begun = (phase / self.phases * between for phase in range(self.phases))
+        return all(look_up(question, frames_at(question, rate, at), at) == question.answer for at in begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +146,20 @@ class PersonAnnotator:
             path.unlink(missing_ok=True)
 
 
-def frames_at(question: Question, rate: float) -> Frames:
+def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
     """The frames of a question's clip that a rate shows.
+
+    Args:
+        question: The question.
+        rate: Frames per second.
+        begun: Second of the clip at which they begin to be taken.
 
     Raises:
         ClipError: The video is missing or cannot be read.
     """
     if question.path is None:
         raise ClipError("The video is missing")
-    return look(question.path, FramePolicy("fps", rate), question.start, question.end, SIDE)
+    return look(question.path, FramePolicy("fps", rate), (question.start or 0.0) + begun, question.end, SIDE)
 
 
 def reordered(question: Question, ask: int) -> Question:

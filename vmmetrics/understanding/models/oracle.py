@@ -15,6 +15,7 @@ from vmmetrics.understanding.synthetic.oracle import answer, find_markers
 
 UNSURE = "The frames do not show it."
 """Said where they leave several options, or none."""
+_NOT_OURS = "The oracle answers questions of the synthetic suite only"
 
 
 class OracleModel(OneByOne):
@@ -36,19 +37,32 @@ class OracleModel(OneByOne):
         return Said(UNSURE if place is None else LETTERS[place])
 
 
-def look_up(question: Question, frames: Frames) -> int | None:
+def look_up(question: Question, frames: Frames, begun: float = 0.0) -> int | None:
     """Index of the option that frames show to be right; None where they do not.
 
     Args:
         question: Of the synthetic suite.
         frames: Of its clip.
+        begun: Second of the clip at which they begin to be taken.
 
     Raises:
         SetupError: It is no question of the synthetic suite.
     """
     try:
         reading = reading_of(question.reference["reading"])
-        seconds = question.reference["frames"] / question.reference["fps"]
     except KeyError as error:
-        raise SetupError("The oracle answers questions of the synthetic suite only") from error
-    return answer(reading, find_markers(frames.pictures, reading.markers), seconds, frames.shown.seconds)
+        raise SetupError(_NOT_OURS) from error
+    times = [begun + second for second in frames.shown.seconds]
+    return answer(reading, find_markers(frames.pictures, reading.markers), seconds_of(question), times)
+
+
+def seconds_of(question: Question) -> float:
+    """Length of a question's clip.
+
+    Raises:
+        SetupError: It is no question of the synthetic suite.
+    """
+    try:
+        return float(question.reference["frames"] / question.reference["fps"])
+    except KeyError as error:
+        raise SetupError(_NOT_OURS) from error
