@@ -267,11 +267,9 @@ def test_a_filter_that_refuses_by_its_status(served, said):
 
 def test_several_at_once_and_in_any_order(served, server):
     client, script = served(answer=lambda body: server.slow(0.05, server.completion(GOOD)))
-    start = time.monotonic()
     found = dict(client.ask_all((question(str(n)) for n in range(12)), threads=4))
     assert sorted(found, key=int) == [str(n) for n in range(12)]
     assert 2 <= script.most <= 4
-    assert time.monotonic() - start < 12 * 0.05 + 1
 
 
 def test_a_caller_who_stops_early_loses_nothing_that_was_paid(served, server, tmp_path):
