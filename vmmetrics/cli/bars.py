@@ -34,6 +34,19 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def agreed(messages: Console) -> bool:
+    """Ask whether to send what was just estimated; no where there is nobody to ask."""
+    import typer
+
+    try:
+        if typer.confirm("Go on?", err=True):
+            return True
+    except typer.Abort:
+        messages.print()
+    messages.print("nothing was sent; --yes goes on without asking", markup=False)
+    return False
+
+
 class Bar:
     """A progress bar that is taken off the screen at the end, however that comes.
 

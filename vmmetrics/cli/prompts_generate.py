@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.bars import Bar
+from vmmetrics.cli.bars import Bar, agreed
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -134,13 +134,7 @@ def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messa
     if not todo:
         return True
     messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}", markup=False, highlight=False)
-    try:
-        if yes or typer.confirm("Go on?", err=True):
-            return True
-    except typer.Abort:  # there is nobody to ask
-        messages.print()
-    messages.print("nothing was sent; --yes goes on without asking", markup=False)
-    return False
+    return yes or agreed(messages)
 
 
 def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, messages: Console) -> int:

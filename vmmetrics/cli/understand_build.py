@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.bars import Bar
+from vmmetrics.cli.bars import Bar, agreed
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -120,13 +120,7 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
         return True
     for name, estimate in opened.recipe.estimates(todo):
         messages.print(f"{clean(name)}: {estimate}", markup=False, highlight=False)
-    try:
-        if yes or typer.confirm("Go on?", err=True):
-            return True
-    except typer.Abort:  # there is nobody to ask
-        messages.print()
-    messages.print("nothing was sent; --yes goes on without asking", markup=False)
-    return False
+    return yes or agreed(messages)
 
 
 def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.understand_output import AnswerProgress, print_result, scoring
 
@@ -169,13 +170,7 @@ def _begin(
     conversations = [asking.benchmark.turns(question, asking.protocol) for question in todo]
     estimate = asking.model.estimate(conversations, asking.frames_each(todo), expected)
     messages.print(f"{settings.spec}: {estimate}", markup=False, highlight=False)
-    try:
-        if yes or typer.confirm("Go on?", err=True):
-            return True
-    except typer.Abort:  # there is nobody to ask
-        messages.print()
-    messages.print("nothing was sent; --yes goes on without asking", markup=False)
-    return False
+    return yes or agreed(messages)
 
 
 def _work(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> int:
