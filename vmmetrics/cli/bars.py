@@ -73,3 +73,38 @@ class Bar:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+class StepBar(Bar):
+    """Steps done and the time that is left: a bar on a terminal, a line for every tenth elsewhere.
+
+    Args:
+        console: Where.
+        total: Steps to be done; a bar for which they are not known yet is started later.
+    """
+
+    def __init__(self, console: Console, total: int = 0) -> None:
+        super().__init__(console)
+        self._total = self._done = 0
+        if total:
+            self.start(total)
+
+    def start(self, total: int) -> None:
+        """Begin, or begin anew, with so many steps."""
+        self.stop()
+        self._total, self._done = total, 0
+        if self._console.is_terminal and total:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=total)
+            self._bar.start()
+
+    def step(self) -> None:
+        """Count one."""
+        self._done += 1
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.bars import Bar
+from vmmetrics.cli.bars import StepBar
 from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
@@ -234,13 +234,12 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
         output.print(f"this time: {spent}", markup=False, highlight=False)
 
 
-class _Verdicts(Bar):
-    """Asks whether the cost is fine; then verdicts done: a bar on a terminal, a line for every tenth elsewhere."""
+class _Verdicts(StepBar):
+    """Asks whether the cost is fine; then verdicts done."""
 
     def __init__(self, console: Console, yes: bool) -> None:
         super().__init__(console)
         self._agreed = yes
-        self._total = self._done = 0
 
     def begin(self, estimate: Estimate, total: int) -> None:
         """Say what asking would take, and go on only where that is fine."""
@@ -249,24 +248,12 @@ class _Verdicts(Bar):
         if estimate.requests and not self._agreed and not typer.confirm("Go on?", err=True):
             raise typer.Exit(EXIT_INTERRUPTED)
         self._agreed = True
-        self._total, self._done = total, 0
-        if self._console.is_terminal:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            self._bar = Progress(
-                BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=self._console, transient=True
-            )
-            self._task = self._bar.add_task("", total=total)
-            self._bar.start()
+        self.start(total)
 
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
         """Count a verdict, and say where there is none."""
         from vmmetrics.report.markup import clean
 
-        self._done += 1
         if verdict.decision == "undecided":
             self._console.print(f"undecided: {entry.index}: {clean(verdict.why)}", style="red", markup=False)
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
-        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)
+        self.step()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.bars import Bar, agreed
+from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -182,30 +182,14 @@ def _row(lines: list[Line]) -> tuple[int, ...]:
     return len(lines), status["implausible"], no_use, accepted, rejected, len(categories)
 
 
-class _Progress(Bar):
-    """Combinations done: a bar on a terminal, a line for every tenth elsewhere."""
-
-    def __init__(self, console: Console, total: int) -> None:
-        super().__init__(console)
-        self._total, self._done = total, 0
-        if console.is_terminal and total:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            self._bar = Progress(
-                BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
-            )
-            self._task = self._bar.add_task("", total=total)
-            self._bar.start()
+class _Progress(StepBar):
+    """Combinations done."""
 
     def advance(self, outcome: Outcome) -> None:
         """Count a combination, and say what went wrong with it."""
         from vmmetrics.report.markup import clean
 
-        self._done += 1
         if outcome.status not in ("written", "implausible"):
             about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
             self._console.print(f"{outcome.status}: {clean(about)}: {clean(outcome.why)}", style="red", markup=False)
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
-        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)
+        self.step()

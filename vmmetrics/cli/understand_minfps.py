@@ -85,10 +85,8 @@ def _annotator(
 def _ask(question: Question, path: Path, rate: float, play: bool, messages: Console) -> bool:
     """Put a question to the person at the terminal."""
     from vmmetrics.report.markup import clean
-    from vmmetrics.understanding.questions import LETTERS
 
-    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
-    shown = "\n".join(clean(line) for line in (question.text, *lines))
+    shown = "\n".join(clean(line) for line in (question.text, *question.lettered))
     messages.print(f"\n{path} shows {rate:g} frames a second\n{shown}", markup=False, highlight=False, soft_wrap=True)
     if play:
         typer.launch(str(path))

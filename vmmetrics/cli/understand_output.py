@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vmmetrics.cli.bars import Bar
+from vmmetrics.cli.bars import StepBar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,8 +96,8 @@ def judge_of(
     return Client(settings.endpoint(), folder / "replies", max_cost)
 
 
-class AnswerProgress(Bar):
-    """Questions answered: a bar on a terminal, a line for every tenth elsewhere.
+class AnswerProgress(StepBar):
+    """Questions answered.
 
     Args:
         console: Where.
@@ -108,16 +108,8 @@ class AnswerProgress(Bar):
     """
 
     def __init__(self, console: Console, total: int) -> None:
-        super().__init__(console)
+        super().__init__(console, total)
         self.failed = 0
-        self._total, self._done = total, 0
-        if console.is_terminal and total:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=console, transient=True)
-            self._task = self._bar.add_task("", total=total)
-            self._bar.start()
 
     def advance(self, outcome: Outcome) -> None:
         """Count a question, and say what went wrong with it."""
@@ -125,13 +117,9 @@ class AnswerProgress(Bar):
 
         from vmmetrics.report.markup import clean
 
-        self._done += 1
         answered = outcome.answered
         if answered.error is not None:
             self.failed += 1
             kind = "error" if outcome.kept else "no answer"
             self._console.print(Text(clean(f"{kind}: {answered.question}: {answered.error}"), "red"), soft_wrap=True)
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
-        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
-            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)
+        self.step()

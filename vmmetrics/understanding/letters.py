@@ -11,7 +11,9 @@ import string
 from collections.abc import Sequence
 from typing import Final
 
-from vmmetrics.understanding.questions import LETTERS
+from vmmetrics.understanding.benchmark import Scored
+from vmmetrics.understanding.questions import LETTERS, Question
+from vmmetrics.understanding.replies import Answered, said_of
 
 _ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
 """After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
@@ -98,6 +100,13 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
         return None
     named = _named_option(plain, texts)
     return _last(said, letters) if named is None else named
+
+
+def score_choice(question: Question, answered: Answered | None) -> Scored:
+    """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
+    chosen = chosen_option(said_of(answered), question.options)
+    value = None if question.answer is None else float(chosen == question.answer)
+    return Scored(question.id, value, chosen, chosen is not None)
 
 
 def _leading(said: str, letters: str) -> int | None:

@@ -47,6 +47,11 @@ class Question:
             raise ValueError(f"Expected the answer to be one of {len(self.options)} options but got {self.answer}")
 
     @property
+    def lettered(self) -> list[str]:
+        """The options, each after its letter ("A. a dog")."""
+        return [f"{letter}. {option}" for letter, option in zip(LETTERS, self.options, strict=False)]
+
+    @property
     def letter(self) -> str | None:
         """Letter of the right option."""
         return None if self.answer is None else LETTERS[self.answer]

@@ -60,3 +60,8 @@ class Answered:
             shown = {part.name: known["shown"][part.name] for part in fields(Shown) if part.name in known["shown"]}
             known["shown"] = Shown(**{**shown, "seconds": tuple(shown.get("seconds", ()))})
         return cls(**known)
+
+
+def said_of(answered: Answered | None) -> str:
+    """What a model said; nothing where there is no answer."""
+    return answered.text if answered is not None and answered.error is None else ""

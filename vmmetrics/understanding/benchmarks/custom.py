@@ -16,7 +16,7 @@ from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.benchmarks.registry import data_of
-from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.letters import score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
 from vmmetrics.understanding.replies import Answered
 from vmmetrics.understanding.rows import read_rows, seconds, sha256_of
@@ -67,7 +67,7 @@ class Custom:
         judge: Any = None,  # noqa: ARG002 - of those that need one
     ) -> list[Scored]:
         """Judge each answer; one that is missing or not understood is wrong."""
-        return [_score(question, answers.get(question.id)) for question in questions]
+        return [score_choice(question, answers.get(question.id)) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:  # noqa: ARG002
         """Accuracy over all, over what was answered, and in each grouping that the questions have."""
@@ -82,9 +82,8 @@ def asked(question: Question, blind: bool = False) -> tuple[Turn, ...]:
         question: With options.
         blind: It is shown no frames, and told so.
     """
-    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
     instruction = _DATA["blind" if blind else "instruction"]
-    return (Turn("user", "\n".join([instruction, "", question.text, *lines, "", _DATA["asked"]])),)
+    return (Turn("user", "\n".join([instruction, "", question.text, *question.lettered, "", _DATA["asked"]])),)
 
 
 def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[str]) -> Question | None:
@@ -181,13 +180,6 @@ def _groups(groups: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
         listed = values if isinstance(values, list) else [values]
         found[str(name)] = tuple(str(value) for value in listed)
     return found
-
-
-def _score(question: Question, answered: Answered | None) -> Scored:
-    said = answered.text if answered is not None and answered.error is None else ""
-    chosen = chosen_option(said, question.options)
-    value = None if question.answer is None else float(chosen == question.answer)
-    return Scored(question.id, value, chosen, chosen is not None)
 
 
 BENCHMARK: Final = Custom()

@@ -41,7 +41,7 @@ from vmmetrics.understanding.favor.scores import Scores, score, texts_of
 from vmmetrics.understanding.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.favor.structure import Structure, read_structure
 from vmmetrics.understanding.questions import Loaded, Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
 from vmmetrics.understanding.statistics import figure, grouped, part
 
@@ -119,7 +119,7 @@ class FavorCaption:
             SetupError: The released word lists were found and cannot be read.
             VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
         """
-        said = {question.id: _said(answers.get(question.id)) for question in questions}
+        said = {question.id: said_of(answers.get(question.id)).strip() for question in questions}
         similarity = installed_similarity()
         made = _released(questions, said, similarity) if protocol == "upstream" else _ours(questions, said, similarity)
         if judge is None:
@@ -156,10 +156,6 @@ class FavorCaption:
     def references(self) -> tuple[Reference, ...]:
         """The paper's rows."""
         return tuple(_reference(row) for row in _DATA["reference"])
-
-
-def _said(answered: Answered | None) -> str:
-    return answered.text.strip() if answered is not None and answered.error is None else ""
 
 
 def _fields_of(text: str) -> dict[str, str] | None:

@@ -25,9 +25,9 @@ from vmmetrics.understanding.favor.reading import (
     options_of,
     perspective_of,
 )
-from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.letters import score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
@@ -61,8 +61,7 @@ class FavorMcq:
         if protocol == "upstream":
             asked = _DATA["listed"].format(options=list(question.options))
         else:
-            lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
-            asked = "\n".join([*lines, _DATA["lettered"]])
+            asked = "\n".join([*question.lettered, _DATA["lettered"]])
         return (Turn("user", f"{_DATA['instruction'].strip()}\n\n{question.text}\n{asked}"),)
 
     def score(
@@ -127,14 +126,11 @@ def _answer_index(correct: Any, options: Sequence[str]) -> int | None:
 
 
 def _score(question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-    said = answered.text if answered is not None and answered.error is None else ""
-    correct = question.reference.get("correct_answer")
-    if protocol == "upstream":
-        right = correct is not None and upstream_judge(correct, question.options, said)
-        return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
-    chosen = chosen_option(said, question.options)
-    value = None if question.answer is None else float(chosen == question.answer)
-    return Scored(question.id, value, chosen, chosen is not None)
+    if protocol != "upstream":
+        return score_choice(question, answered)
+    said, correct = said_of(answered), question.reference.get("correct_answer")
+    right = correct is not None and upstream_judge(correct, question.options, said)
+    return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
 
 
 def _reference(row: Mapping[str, Any]) -> Reference:

@@ -31,7 +31,7 @@ from vmmetrics.understanding.benchmarks.fpsbench_released import (
 )
 from vmmetrics.understanding.letters import chosen_option
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
@@ -160,7 +160,7 @@ class FpsBench:
             one = _score_as_released(question, answered, self.reading) if protocol == "upstream" else None
             chosen = (one or _score(question, answered)).chosen
             letter = None if chosen is None else _released_letter_of(question, chosen)
-            line = {"id": question.id, "prediction": letter, "raw_response": _said(answered)}
+            line = {"id": question.id, "prediction": letter, "raw_response": said_of(answered)}
             lines.append(json.dumps(line, ensure_ascii=False) + "\n")
         return "".join(lines)
 
@@ -192,7 +192,7 @@ def _with_options(question: Question, order: Sequence[int]) -> Question:
 
 
 def _score(question: Question, answered: Answered | None) -> Scored:
-    chosen = chosen_option(_said(answered), question.options)
+    chosen = chosen_option(said_of(answered), question.options)
     value = None
     if question.answer is not None:
         value = float(chosen is not None and question.options[chosen] == question.options[question.answer])
@@ -204,7 +204,7 @@ def _score_as_released(question: Question, answered: Answered | None, reading: R
         return Scored(question.id, None, answered=False, detail={"given": False})
     order = question.reference.get("order")
     letters = LETTERS[: len(order)] if order else question.reference["letters"]
-    letter = released_letter(_said(answered), letters, reading)
+    letter = released_letter(said_of(answered), letters, reading)
     if letter is None:
         return Scored(question.id, None, answered=False, detail={"given": True})
     chosen = letters.index(letter)
@@ -221,10 +221,6 @@ def _released_letter_of(question: Question, chosen: int) -> str:
         return letters[chosen]
     text = question.options[chosen]
     return letters[min(place for place, option in zip(order, question.options, strict=True) if option == text)]
-
-
-def _said(answered: Answered | None) -> str:
-    return answered.text if answered is not None and answered.error is None else ""
 
 
 def _note_on_chance(questions: Sequence[Question]) -> str:

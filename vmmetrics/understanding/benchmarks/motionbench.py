@@ -25,9 +25,9 @@ from vmmetrics.understanding.benchmarks.motionbench_reading import (
     source_names,
 )
 from vmmetrics.understanding.benchmarks.motionbench_released import Tally, merge, polish, tally
-from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.letters import chosen_option, score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
@@ -56,8 +56,8 @@ class MotionBench:
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: the question as it is in the file (upstream), or its options each in a line of one form."""
-        lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
-        asked = question.reference["text"] if protocol == "upstream" else "\n".join([question.text, *lines])
+        ours = "\n".join([question.text, *question.lettered])
+        asked = question.reference["text"] if protocol == "upstream" else ours
         return (Turn("user", f"{asked}\n\n{DATA['instruction'].strip()}"),)
 
     def score(
@@ -68,7 +68,7 @@ class MotionBench:
         judge: Any = None,  # noqa: ARG002 - of those that need one
     ) -> list[Scored]:
         """Compare letters; a question without an answer has 0, one with a hidden key None."""
-        one = _score_as_released if protocol == "upstream" else _score
+        one = _score_as_released if protocol == "upstream" else score_choice
         return [one(question, answers.get(question.id)) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -102,7 +102,7 @@ class MotionBench:
         """What the leaderboard takes: one JSON object, letter by uid; empty where no answer was understood."""
         letters = {}
         for question in questions:
-            text = _said(answers.get(question.id))
+            text = said_of(answers.get(question.id))
             chosen = None if protocol == "upstream" else chosen_option(text, question.options)
             letters[question.id] = polish(text) if protocol == "upstream" else "" if chosen is None else LETTERS[chosen]
         return json.dumps(letters, indent=2) + "\n"
@@ -154,23 +154,13 @@ def released_figures(counts: Tally) -> list[Figure]:
     return found
 
 
-def _score(question: Question, answered: Answered | None) -> Scored:
-    chosen = chosen_option(_said(answered), question.options)
-    value = None if question.answer is None else float(chosen == question.answer)
-    return Scored(question.id, value, chosen, chosen is not None)
-
-
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:
     there = answered is not None and answered.error is None
-    letter = polish(_said(answered))
+    letter = polish(said_of(answered))
     known = question.reference["answer"] != HIDDEN
     chosen = LETTERS.index(letter) if letter and letter in LETTERS[: len(question.options)] else None
     value = float(there and letter == question.reference["answer"]) if known else None
     return Scored(question.id, value, chosen, there, detail={"letter": letter} if there else {})
-
-
-def _said(answered: Answered | None) -> str:
-    return answered.text if answered is not None and answered.error is None else ""
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,8 @@ from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.benchmarks.registry import data_of
-from vmmetrics.understanding.letters import chosen_option
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
+from vmmetrics.understanding.letters import score_choice
+from vmmetrics.understanding.questions import Loaded, Question
 from vmmetrics.understanding.replies import Answered, Shown
 from vmmetrics.understanding.rows import read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures, chance_of, figure
@@ -50,8 +51,8 @@ class Synthetic:
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
         """What is said: the question, its options by letter, and how to answer."""
-        lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
-        return (Turn("user", "\n".join([_DATA["instruction"].strip(), "", question.text, *lines, _DATA["asked"]])),)
+        parts = (_DATA["instruction"].strip(), "", question.text, *question.lettered, _DATA["asked"])
+        return (Turn("user", "\n".join(parts)),)
 
     def score(
         self,
@@ -90,12 +91,10 @@ def _question(row: Any, folder: Path, source: Path) -> Question:
 
 
 def _score(question: Question, answered: Answered | None) -> Scored:
-    said = answered.text if answered is not None and answered.error is None else ""
-    chosen = chosen_option(said, question.options)
     detail: dict[str, Any] = {"min_fps": question.reference["min_fps"]}
     if answered is not None and answered.shown is not None:
         detail["shown"] = _DATA["enough"] if _enough(answered.shown, detail["min_fps"]) else _DATA["short"]
-    return Scored(question.id, float(chosen == question.answer), chosen, chosen is not None, detail=detail)
+    return replace(score_choice(question, answered), detail=detail)
 
 
 def _enough(shown: Shown, min_fps: float) -> bool:

@@ -22,7 +22,7 @@ from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.questions import Loaded, Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import read_rows, sha256_of
 from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
 from vmmetrics.understanding.tuna.annotations import Found, annotations_of
@@ -111,7 +111,7 @@ class TunaCap:
         captions = [
             Caption(question, text, events)
             for question in questions
-            if ((text := _said(said.of(question))) or (released and isinstance(judge, RecordedJudge)))
+            if ((text := said_of(said.of(question)).strip()) or (released and isinstance(judge, RecordedJudge)))
             and (events := caption_events(question))
         ]
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
@@ -162,10 +162,6 @@ def _question(place: int, row: Row, annotation: Row, folder: Path, problems: Cou
         path=path,
         reference={"events": annotated, "also": also},
     )
-
-
-def _said(answered: Answered | None) -> str:
-    return answered.text.strip() if answered is not None and answered.error is None else ""
 
 
 def _scored(question: Question, judged: Judged, protocol: Scoring) -> Scored:

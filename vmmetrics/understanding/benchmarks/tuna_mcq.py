@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from vmmetrics.endpoint import Turn
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.letters import chosen_option
+from vmmetrics.understanding.letters import score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 from vmmetrics.understanding.tuna.letters import upstream_letter
@@ -80,8 +80,7 @@ class TunaMcq:
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
         """What is said: what the pictures are, the question, the options by letter."""
-        options = [f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)]
-        parts = (_MCQ["instruction"].strip(), f"Question: {question.text}", *options, _MCQ["asked"])
+        parts = (_MCQ["instruction"].strip(), f"Question: {question.text}", *question.lettered, _MCQ["asked"])
         return Turn("system", _MCQ["system"]), Turn("user", "\n".join(parts))
 
     def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:  # noqa: ARG002
@@ -100,7 +99,7 @@ class TunaMcq:
         judge: Any = None,  # noqa: ARG002 - of those that need one
     ) -> list[Scored]:
         """Judge each answer; one that is missing or not understood is wrong."""
-        score = _released_score if protocol == "upstream" else _score
+        score = _released_score if protocol == "upstream" else score_choice
         return [score(question, answers.get(question.id)) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
@@ -163,16 +162,9 @@ def _groups(row: Mapping[str, Any], problems: Counter[str]) -> dict[str, tuple[s
     }
 
 
-def _score(question: Question, answered: Answered | None) -> Scored:
-    said = answered.text if answered is not None and answered.error is None else ""
-    chosen = chosen_option(said, question.options)
-    value = None if question.answer is None else float(chosen == question.answer)
-    return Scored(question.id, value, chosen, chosen is not None)
-
-
 def _released_score(question: Question, answered: Answered | None) -> Scored:
     """As the released scorer: letters are compared as they are in the file, and a hidden one equals none."""
-    said = answered.text if answered is not None and answered.error is None else ""
+    said = said_of(answered)
     letter = upstream_letter(said if said.strip() else "nan", question.reference["question"])
     chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
     return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))

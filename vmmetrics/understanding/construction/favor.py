@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate
+from vmmetrics.endpoint import Estimate
 from vmmetrics.endpoint import Question as Asked
 from vmmetrics.understanding.construction.favor_annotations import Annotation, Step, Subject, annotation_of
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
@@ -26,10 +26,8 @@ from vmmetrics.understanding.construction.recipe import (
     list_shape,
     options_of,
     text_of,
-    views_of,
 )
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.construction.viewing import Viewer, given_away, seen
 from vmmetrics.understanding.frames import FramePolicy
 from vmmetrics.understanding.question_checks import DYNAMICS
 from vmmetrics.understanding.questions import Question
@@ -66,34 +64,16 @@ class FavorRecipe(WritingRecipe):
     name = "favor"
     rules = DYNAMICS
 
-    def __init__(
-        self,
-        clips: Iterable[Clip],
-        client: Client,
-        viewers: Sequence[Viewer] = (),
-        seed: int = 0,
-        temperature: float = 0.7,
-    ) -> None:
-        super().__init__(clips, client, seed, temperature)
-        self._viewers = viewers
-
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        return super().configuration() | {"one_frame": [dict(viewer.model.identity) for viewer in self._viewers]}
-
-    def needs_video(self) -> bool:
-        """For the one frame."""
-        return bool(self._viewers)
+        return super().configuration() | {"one_frame": self.viewers_part()}
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
         fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
         asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]
-        found = [(self.client.settings.model, self.client.estimate(asked, COUNT * _QUESTION_TOKENS))]
-        for viewer in self._viewers:
-            one = viewer.estimate(COUNT * len(asked), 1)
-            found += [] if one is None else [(viewer.model.name, one)]
-        return found
+        writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
+        return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(asked))]
 
     def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
         """Sequences of ours, and what is written of each task that the annotation carries."""
@@ -127,13 +107,7 @@ class FavorRecipe(WritingRecipe):
 
     def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
         """Rejected if every model is right from one frame."""
-        if not self._viewers:
-            return question, None
-        frame = seen(question, SINGLE)
-        views = [viewer.view(question, SINGLE, frame) for viewer in self._viewers]
-        checked = views_of(question, "one frame", views)
-        why = given_away(views, "one frame")
-        return checked, None if why is None else Rejection(checked, "one frame", (why,))
+        return self.without_time(question, SINGLE, "one frame", "one frame")
 
     def _sequence(self, clip: Clip, annotation: Annotation) -> Question | None:
         """The whole sequence of the first subject that has one: three actions or more, one after another."""

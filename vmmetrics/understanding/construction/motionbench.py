@@ -6,10 +6,10 @@ goes if all image models are right from the first frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate
+from vmmetrics.endpoint import Estimate
 from vmmetrics.endpoint import Question as Asked
 from vmmetrics.understanding.construction.instructions import MOTIONBENCH
 from vmmetrics.understanding.construction.outcomes import Rejection
@@ -21,10 +21,8 @@ from vmmetrics.understanding.construction.recipe import (
     one_of,
     options_of,
     text_of,
-    views_of,
 )
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.construction.viewing import Viewer, given_away, seen
 from vmmetrics.understanding.frames import FramePolicy
 from vmmetrics.understanding.question_checks import DYNAMICS
 from vmmetrics.understanding.questions import Question
@@ -62,33 +60,14 @@ class MotionBenchRecipe(WritingRecipe):
     name = "motionbench"
     rules = DYNAMICS
 
-    def __init__(
-        self,
-        clips: Iterable[Clip],
-        client: Client,
-        viewers: Sequence[Viewer] = (),
-        seed: int = 0,
-        temperature: float = 0.7,
-    ) -> None:
-        super().__init__(clips, client, seed, temperature)
-        self._viewers = viewers
-
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        return super().configuration() | {"first_frame": [dict(viewer.model.identity) for viewer in self._viewers]}
-
-    def needs_video(self) -> bool:
-        """For the first frame."""
-        return bool(self._viewers)
+        return super().configuration() | {"first_frame": self.viewers_part()}
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
         writing = self.client.estimate((self._asked(self.clips[unit]) for unit in units), COUNT * _QUESTION_TOKENS)
-        found = [(self.client.settings.model, writing)]
-        for viewer in self._viewers:
-            one = viewer.estimate(COUNT * len(units), 1)
-            found += [] if one is None else [(viewer.model.name, one)]
-        return found
+        return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(units))]
 
     def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
@@ -108,13 +87,7 @@ class MotionBenchRecipe(WritingRecipe):
 
     def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
         """Rejected if every image model is right from the first frame."""
-        if not self._viewers:
-            return question, None
-        frame = seen(question, FIRST_FRAME)
-        views = [viewer.view(question, FIRST_FRAME, frame) for viewer in self._viewers]
-        checked = views_of(question, "first frame", views)
-        why = given_away(views, "the first frame")
-        return checked, None if why is None else Rejection(checked, "first frame", (why,))
+        return self.without_time(question, FIRST_FRAME, "first frame", "the first frame")
 
     def _asked(self, clip: Clip) -> Asked[str]:
         told = MOTIONBENCH.format(count=COUNT, dynamic=DYNAMIC, wrong=WRONG)

@@ -14,7 +14,8 @@ from vmmetrics.errors import ClipError
 from vmmetrics.understanding.construction.instructions import VERSION
 from vmmetrics.understanding.construction.outcomes import NO_VIDEO, UNREACHABLE, Outcome, Rejection, noted
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.construction.viewing import View
+from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
+from vmmetrics.understanding.frames import FramePolicy
 from vmmetrics.understanding.question_checks import faults
 from vmmetrics.understanding.questions import Question
 
@@ -82,6 +83,7 @@ class WritingRecipe(Recipe):
     Args:
         clips: About what.
         client: Asks the writer.
+        viewers: Models that filter by what they see of the video; none filters nothing.
         seed: Of the writing and of every draw.
         temperature: Of the writing.
     """
@@ -89,9 +91,17 @@ class WritingRecipe(Recipe):
     rules: ClassVar[Sequence[str]]
     """Names of :data:`vmmetrics.understanding.question_checks.RULES`."""
 
-    def __init__(self, clips: Iterable[Clip], client: Client, seed: int = 0, temperature: float = 0.7) -> None:
+    def __init__(
+        self,
+        clips: Iterable[Clip],
+        client: Client,
+        viewers: Sequence[Viewer] = (),
+        seed: int = 0,
+        temperature: float = 0.7,
+    ) -> None:
         self.clips = {clip.key: clip for clip in clips}
         self.client = client
+        self.viewers = viewers
         self.seed = seed
         self.temperature = temperature
 
@@ -135,7 +145,32 @@ class WritingRecipe(Recipe):
 
     def needs_video(self) -> bool:
         """Whether a clip without its video is not worth asking about."""
-        return False
+        return bool(self.viewers)
+
+    def viewers_part(self) -> list[dict[str, Any]]:
+        """The filtering models, for the configuration."""
+        return [dict(viewer.model.identity) for viewer in self.viewers]
+
+    def viewers_estimates(self, questions: int, frames: Sequence[int] = (1,)) -> list[tuple[str, Estimate]]:
+        """What the filtering models would take for so many questions, each asked over so many frames in turn."""
+        ones = [(viewer.model.name, viewer.estimate(questions, number)) for viewer in self.viewers for number in frames]
+        return [(name, one) for name, one in ones if one is not None]
+
+    def viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[View]]:
+        """What the filtering models answer over the frames that a policy shows, noted under a name."""
+        frames = seen(question, policy)
+        views = [viewer.view(question, policy, frames) for viewer in self.viewers]
+        return views_of(question, name, views), views
+
+    def without_time(
+        self, question: Question, policy: FramePolicy, name: str, what: str
+    ) -> tuple[Question, Rejection | None]:
+        """Rejected under a name if every filtering model is right from the one frame that a policy shows."""
+        if not self.viewers:
+            return question, None
+        checked, views = self.viewed(question, policy, name)
+        why = given_away(views, what)
+        return checked, None if why is None else Rejection(checked, name, (why,))
 
     def _outcome(self, unit: str) -> Outcome:
         clip = self.clips[unit]

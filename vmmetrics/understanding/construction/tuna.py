@@ -26,10 +26,9 @@ from vmmetrics.understanding.construction.recipe import (
     one_of,
     options_of,
     text_of,
-    views_of,
 )
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
+from vmmetrics.understanding.construction.viewing import Viewer, seen
 from vmmetrics.understanding.frames import FramePolicy
 from vmmetrics.understanding.question_checks import WRITTEN
 from vmmetrics.understanding.questions import Question
@@ -120,17 +119,15 @@ class TunaRecipe(WritingRecipe):
         seed: int = 0,
         temperature: float = 0.7,
     ) -> None:
-        super().__init__(clips, client, seed, temperature)
+        super().__init__(clips, client, viewers, seed, temperature)
         self._watcher = watcher
-        self._viewers = viewers
         self._needs = needs
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
         watcher = {"url": self._watcher.settings.url, "model": self._watcher.settings.model}
         needs = {"drop_single": self._needs.drop_single, "multi": self._needs.multi}
-        viewers = [dict(viewer.model.identity) for viewer in self._viewers]
-        return super().configuration() | {"watcher": watcher, "filter": viewers, "needs": needs}
+        return super().configuration() | {"watcher": watcher, "filter": self.viewers_part(), "needs": needs}
 
     def needs_video(self) -> bool:
         """For what is misread."""
@@ -145,10 +142,7 @@ class TunaRecipe(WritingRecipe):
         settings = self.client.settings
         found.append((settings.model, estimate(settings, writing, COUNT * _QUESTION_TOKENS)))
         frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
-        for viewer in self._viewers:
-            ones = [viewer.estimate(COUNT * len(units), number) for number in frames]
-            found += [(viewer.model.name, one) for one in ones if one is not None]
-        return found
+        return found + self.viewers_estimates(COUNT * len(units), frames)
 
     def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
         """The video model's contradictions, and the writer's questions about them."""
@@ -165,25 +159,16 @@ class TunaRecipe(WritingRecipe):
 
     def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
         """Rejected if one frame is enough; if wanted, if many are not."""
-        if not self._viewers:
-            return question, None
+        rejection = None
         if self._needs.drop_single:
-            question, views = self._viewed(question, SINGLE, "one frame")
-            why = given_away(views, "one frame")
-            if why is not None:
-                return question, Rejection(question, "one frame", (why,))
-        if self._needs.multi is not None:
+            question, rejection = self.without_time(question, SINGLE, "one frame", "one frame")
+        if rejection is None and self.viewers and self._needs.multi is not None:
             many = FramePolicy("uniform", self._needs.multi)
-            question, views = self._viewed(question, many, "many frames")
+            question, views = self.viewed(question, many, "many frames")
             if not any(view.right for view in views):
                 why = f"nobody is right from {self._needs.multi} frames"
                 return question, Rejection(question, "many frames", (why,))
-        return question, None
-
-    def _viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[View]]:
-        frames = seen(question, policy)
-        views = [viewer.view(question, policy, frames) for viewer in self._viewers]
-        return views_of(question, name, views), views
+        return question, rejection
 
     def _watching(self, clip: Clip, pictures: tuple[bytes, ...]) -> Asked[str]:
         told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
