@@ -7,6 +7,7 @@ import typer
 from vmmetrics.cli import (
     understand_build,
     understand_compare,
+    understand_leaderboard,
     understand_list,
     understand_minfps,
     understand_run,
@@ -19,6 +20,7 @@ app = typer.Typer(help="Motion understanding of video language models: run, scor
 app.command("run")(understand_run.run)
 app.command("score")(understand_score.score)
 app.command("compare")(understand_compare.compare)
+app.command("leaderboard")(understand_leaderboard.leaderboard)
 app.command("build")(understand_build.build)
 app.command("synthetic")(understand_synthetic.synthetic)
 app.command("submission")(understand_submission.submission)
