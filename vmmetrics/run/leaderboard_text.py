@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from vmmetrics.report.markup import markdown, tex
 from vmmetrics.run.board import COLUMNS, Board, Cell, Row, Step
 from vmmetrics.run.published_rows import PROMPTS, PublishedRow, averages_note
 from vmmetrics.types import METRICS
@@ -14,10 +15,6 @@ NONE = "–"
 """Where there is no number."""
 SOURCES = ("scored", "published")
 """What stands in the column ``source`` of the CSV."""
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "×": r"$\times$",
-}  # fmt: skip
 _HEADS = {column: column if column == "average" else column.upper() for column in COLUMNS}
 
 
@@ -130,18 +127,18 @@ def to_markdown(boards: Sequence[Board], published: Sequence[PublishedRow]) -> s
 
 def _markdown(board: Board, published: Sequence[PublishedRow]) -> str:
     heads = ["rank", "model", *_HEADS.values()]
-    lines = [f"**{_plain(board.label)}** (× 100, 95 % bootstrap intervals over {board.prompts} prompts)", ""]
+    lines = [f"**{markdown(board.label)}** (× 100, 95 % bootstrap intervals over {board.prompts} prompts)", ""]
     lines += [_pipes(heads), _pipes(["--:", ":--", *["--:"] * len(COLUMNS)])]
     for row in board.rows:
         cells = [" ".join(cell_lines(row.cells[c], row.prompts)) for c in COLUMNS]
-        lines.append(_pipes([str(row.rank or NONE), _plain(row.model), *cells]))
+        lines.append(_pipes([str(row.rank or NONE), markdown(row.model), *cells]))
     if published:
         lines.append(_pipes(["", f"*{published_title(board)}*", *[""] * len(COLUMNS)]))
     for known in published:
         average = published_average(known).replace("*", r"\*")
-        lines.append(_pipes(["", _plain(known.model), average, *(f"{known.scores[m]:.1f}" for m in METRICS)]))
+        lines.append(_pipes(["", markdown(known.model), average, *(f"{known.scores[m]:.1f}" for m in METRICS)]))
     lines.append("")
-    lines += [f"- {_plain(text)}" for text in remarks(board, published)]
+    lines += [f"- {markdown(text)}" for text in remarks(board, published)]
     return "\n".join([*lines, ""])
 
 
@@ -164,19 +161,19 @@ def _latex(board: Board, published: Sequence[PublishedRow]) -> str:
     lines += [_ampersands(["", "model", *_HEADS.values()]), r"\midrule"]
     for row in board.rows:
         cells = [_latex_cell(row.cells[c], row.prompts) for c in COLUMNS]
-        lines.append(_ampersands([_tex(str(row.rank or NONE)), _tex(row.model), *cells]))
+        lines.append(_ampersands([tex(str(row.rank or NONE)), tex(row.model), *cells]))
     if published:
-        title = _tex(published_title(board))
+        title = tex(published_title(board))
         lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"]
     for known in published:
         average = published_average(known).replace("*", r"$^{*}$")
-        lines.append(_ampersands(["", _tex(known.model), average, *(f"{known.scores[m]:.1f}" for m in METRICS)]))
+        lines.append(_ampersands(["", tex(known.model), average, *(f"{known.scores[m]:.1f}" for m in METRICS)]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def _latex_cell(cell: Cell, prompts: int) -> str:
     mean, *rest = cell_lines(cell, prompts)
-    return _tex(mean) + (rf" {{\scriptsize {' '.join(rest)}}}" if rest else "")
+    return tex(mean) + (rf" {{\scriptsize {' '.join(rest)}}}" if rest else "")
 
 
 def _pipes(cells: Sequence[str]) -> str:
@@ -185,14 +182,3 @@ def _pipes(cells: Sequence[str]) -> str:
 
 def _ampersands(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is."""
-    safe = "".join(c if c.isprintable() else " " for c in text)
-    return "".join("\\" + c if c in r"\`*_{}[]<>|#" else c for c in safe)
-
-
-def _tex(text: str) -> str:
-    """Text that LaTeX leaves as it is."""
-    return "".join(_LATEX.get(c, c) for c in text if c.isprintable())
