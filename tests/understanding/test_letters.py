@@ -25,7 +25,8 @@ CHOSEN = {
     "My answer would be option B": 1, 'The right choice is "C".': 2, "C (three times)": 2, "I would choose D over B": 3,
     "D. it runs\n\nWhy not the others:\nA. no\nB. no": 3, "C, a man walks": 2, "(B), A man walks": 1,
     "Based on the frames, D": 3, "I would go with B.": 1, "It must be (C)": 2, "the answer is b": 1, "Answer: d.": 3,
-    "<answer>c</answer>": 2, "Vitamins? I say **A**": 0,
+    "<answer>c</answer>": 2, "Vitamins? I say **A**": 0, "A is incorrect. B is correct.": 1,
+    "<|begin_of_box|>B<|end_of_box|>": 1, "I don't think the answer is B. The answer is C.": 2,
     "walks": 0, "Sits down": 4, "I think he walks left": 1, "A man runs": 3,
 }  # fmt: skip
 
@@ -35,6 +36,8 @@ UNREAD = [
     "A. walks\nB. walks left\nC. x\nD. runs", "<think>The answer is A", "I'm not sure. The answer is not B",
     "It must be E, not A", "Option B is better than option A", "between option A and option C", "Both C and D",
     "b, c", "(A), (B)", "not B", "the answer is a man", "the answer is big", "It is plan B's turn",
+    "Neither A nor B", "B is not correct", "A isn't right", "(A) is wrong", "Option A is wrong", "The answer isn't A.", "I don't think the answer is B",
+    "(A) walks (B) walks left (C) x", "A. walks B. walks left C. Walks left, then sits",
 ]  # fmt: skip
 
 

@@ -51,11 +51,19 @@ _SMALL: Final = re.compile(
 )
 """``the answer is b``, ``Answer: d.``: small letters need more around them."""
 _STANDING: Final = re.compile(rf"(?<![\w'\u2019]){_LETTER}(?![\w'\u2019])")
-_LAST: Final = re.compile(r"(?<!\bnot\s)(?<![\w'\u2019])([A-Z])[)*_\]\"'`.!]{0,9}$")
+_LAST: Final = re.compile(r"(?<!\bnot\s)(?<!\bnor\s)(?<!n['\u2019]t\s)(?<![\w'\u2019])([A-Z])[)*_\]\"'`.!]{0,9}$")
+_DENIED: Final = re.compile(
+    r"[*_)\].:\"'`]{0,9}\s{1,9}(?:is|seems)\s{1,9}(?:not|incorrect|wrong|false|inaccurate|unlikely)\b"
+    r"|[*_)\].:\"'`]{0,9}\s{1,9}(?:isn|can|doesn)['\u2019]?(?:t|not)\b",
+    re.IGNORECASE,
+)
+"""Behind a letter: ``A is incorrect``, ``B isn't it``."""
 _BRACKETED: Final = re.compile(r"\(([A-Z])\)|\*\*([A-Z])\*\*|\\boxed\{(?:\\text\{)?([A-Z])\}")
 _THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
 """What is between the marks; before a closing mark whose opening one was part of the prompt; after an opening mark
 whose closing one was cut off with the answer."""
+_ASIDE: Final = re.compile(r"<\|\w{1,40}\|>|n['\u2019]t\s{1,9}(?:think|believe)\b[^.,;:\n]{0,60}")
+"""Marks of a model's own, such as ``<|begin_of_box|>`` of the GLM class; and ``I don't think the answer is B``."""
 
 _END: Final = 20  # characters: a letter with what is around it
 
@@ -75,13 +83,14 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     >>> chosen_option("(B), because it falls", ["rises", "falls"]), chosen_option("A man falls", ["rises", "falls"])
     (1, 1)
     """
-    said = _THOUGHT.sub(" ", output).strip()
+    said = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
     plain = _plain(said)
     texts = [_plain(option) for option in options]
     if plain and texts.count(plain) == 1:
         return texts.index(plain)
     letters = LETTERS[: len(options)]
-    leading = _leading(said, letters)
+    listed = _goes_through(said) or plain.startswith(_plain(" ".join(("A", *options[:1], "B", *options[1:2]))))
+    leading = None if listed else _leading(said, letters)
     if leading is not None:
         return leading
     claimed = [
@@ -92,11 +101,11 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     ]
     if claimed:
         return letters.index(claimed[-1].upper())
-    bracketed = {letter for found in _BRACKETED.findall(said) for letter in found if letter}
-    for spoken in (set(_MENTION.findall(said)) & set(letters), bracketed & set(letters)):
+    for pattern in (_MENTION, _BRACKETED):
+        spoken = _spoken_of(pattern, said, letters)
         if len(spoken) == 1:
             return letters.index(spoken.pop())
-    if _goes_through(said):
+    if listed:
         return None
     named = _named_option(plain, texts)
     return _last(said, letters) if named is None else named
@@ -111,11 +120,17 @@ def score_choice(question: Question, answered: Answered | None) -> Scored:
 
 def _leading(said: str, letters: str) -> int | None:
     found = _BARE.match(said) or _FIRST.match(said)
-    if found is None or found[1].upper() not in letters or _goes_through(said):
+    if found is None or found[1].upper() not in letters:
         return None
-    if _ALSO.match(said, found.end(1)):
+    if _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
         return None
     return letters.index(found[1].upper())
+
+
+def _spoken_of(pattern: re.Pattern[str], said: str, letters: str) -> set[str]:
+    """Letters found that are not said to be wrong."""
+    found = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(said))
+    return {letter for letter, end in found if letter in letters and not _DENIED.match(said, end)}
 
 
 def _last(said: str, letters: str) -> int | None:
