@@ -79,6 +79,7 @@ def test_known_flaws_are_there() -> None:
         "chronological_motion_list": "barks (Subject 1), leaps (Subject 1), howls (Subject 1)",
     }
     assert released_scores(similarity, wanted, said)["subject order"] == 1.0  # nothing of it is so
+    assert set(released_scores(similarity, wanted, {"motion_list": f"Subject {'1' * 5000}: Man [a]"}).values()) == {0.0}
     assert sum(WEIGHTS.values()) == pytest.approx(1.0)
 
 

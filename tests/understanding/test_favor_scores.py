@@ -216,6 +216,20 @@ def test_annotations_are_read_as_they_are_meant() -> None:
     only = read_structure({"chronological_motion_list": "Eats (Character 2), Speaks (Subject)"})
     assert only.subjects == {2: Subject("Subject 2", ("Eats",)), 1: Subject("Subject 1", ("Speaks",))}
     assert read_structure({"motion_list": None}) == Structure()
+    assert read_structure({"motion_list": f"Subject {'1' * 5000}:" + " \n" * 50_000}) == Structure()
+    kinds = read_structure(
+        {
+            "camera_motion": "The camera shakes, pans down and to the left, then moves up and left",
+            "motion_list": "Subject 1: First-person subject[Waves]\nSubject 2: Green anime character [Nods, Bows]\n"
+            "Subject 3 [Sits]",
+            "chronological_motion_list": "Waves (Subject 1), Character 2 (green) nods, Lamp falls (object)",
+        }
+    )
+    assert kinds.camera == ("The camera shakes", "pans down and to the left", "moves up and left")
+    assert kinds.subjects == {
+        1: Subject("First-person subject", ("Waves",)), 2: Subject("Green anime character", ("Nods", "Bows")),
+        3: Subject("Subject 3", ("Sits",))}  # fmt: skip
+    assert kinds.chronology == (("Waves", 1), ("nods", 2), ("Lamp falls", NOBODY))
 
 
 def test_released_strings_and_back() -> None:

@@ -48,7 +48,8 @@ def released_scores(
 ) -> dict[str, float]:
     """Scores of one description, each 0..1: :data:`NAMES` and ``"composite"``.
 
-    All are 0 where the released code fails (an annotation whose subjects do nothing, or with a field that is None).
+    All are 0 where the released code fails (an annotation whose subjects do nothing, a field that is
+    None, a number of thousands of digits).
     """
     try:
         camera = _camera(similarity, annotation.get("camera_motion", ""), found.get("camera_motion", ""))
@@ -59,7 +60,7 @@ def released_scores(
         chronology = _chronology(
             similarity, parse_chronology(annotation.get(name, "")), parse_chronology(found.get(name, ""))
         )
-    except (ZeroDivisionError, AttributeError):
+    except (ZeroDivisionError, AttributeError, ValueError):
         return dict.fromkeys((*NAMES, "composite"), 0.0)
     scores = dict(zip(NAMES, itertools.chain(camera, subject, chronology), strict=True))
     scores["composite"] = sum(

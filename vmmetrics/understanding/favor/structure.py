@@ -10,13 +10,20 @@ from typing import Any, Final
 NOBODY: Final = 0
 """Number of whoever does what no subject does (the scene, the light, subtitles)."""
 
-_HEAD: Final = re.compile(r"\b(?:subject|character)\s*(\d*)\s*(?::|(?=\[))", re.IGNORECASE)
+_HEAD: Final = re.compile(
+    r"\b(?:subject|character)\s*(?P<named>\d{0,6})\s*:|(?:^|[\],;\n])\s*(?:subject|character)\s*(?P<bare>\d{1,6})\s*(?=\[)",
+    re.IGNORECASE,
+)
+"""``Subject 1:``, or ``Subject 1 [`` where a subject can begin: "Green anime character [" ends a description."""
 _BRACKET: Final = re.compile(r"\[([^\]]*)\]?")
 _BY: Final = re.compile(r"\(([^()]*)\)")
-_NUMBER: Final = re.compile(r"\b(?:subject|character)s?\s*(\d+)", re.IGNORECASE)
+_LED: Final = re.compile(r"(?<![^,;\n])\s*(?:subject|character)\s*(\d{1,6})\s*\([^()]*\)([^,;()]+)", re.IGNORECASE)
+"""``Character 1 (in red) opens the door``, for ``opens the door (Subject 1)``."""
+_NUMBER: Final = re.compile(r"\b(?:subject|character)s?\s*(\d{1,6})", re.IGNORECASE)
 _CAMERA_LISTED: Final = re.compile(
-    r"[,.;\n]|\bthen\b|\band\b(?!\s+to\b)|(?<=\w)\s+(?=(?:the\s+)?camera\s+\w+s\b)", re.IGNORECASE
+    r"[,.;\n]|\bthen\b|\band\b(?!\s+(?:to\b|(?:left|right|up|down|in|out|for|back)(?:wards?)?\b))", re.IGNORECASE
 )
+"""Between motions; "down and to the left" is one."""
 _MARKS: Final = " \t\n,.;:!?-→"
 
 
@@ -86,8 +93,10 @@ def read_camera(text: str) -> list[str]:
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
+    """A field, its lines without spaces that mean nothing: patterns meet one at most, so that time stays linear."""
     value = fields.get(name)
-    return value if isinstance(value, str) else ""
+    lines = value.splitlines() if isinstance(value, str) else ()
+    return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
 
 
 def _subjects(text: str) -> dict[int, Subject]:
@@ -98,7 +107,7 @@ def _subjects(text: str) -> dict[int, Subject]:
     for place, head in enumerate(heads):
         end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
         part = text[head.end() : end]
-        number = int(head[1] or 1)
+        number = int(head["named"] or head["bare"] or 1)
         if "[" not in part:
             continue
         description = part.split("[", 1)[0].strip(_MARKS)
@@ -120,6 +129,7 @@ def _bracketed(text: str, first_may_describe: bool = False) -> list[str]:
 
 
 def _chronology(text: str) -> list[tuple[str, int]]:
+    text = _LED.sub(r"\2 (Subject \1)", text)
     found: list[tuple[str, int]] = []
     waiting: list[str] = []  # actions without a bracket of their own: whoever the next bracket names does them
     at = 0
