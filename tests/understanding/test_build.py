@@ -111,6 +111,10 @@ def test_unusable_answers_are_asked_for_again_with_what_was_wrong(run: Run) -> N
     def answer(body: dict[str, Any]) -> Any:
         value = models.written(body)
         turns = len(body["messages"])
+        if "Caption 1" in models.user(body):
+            value["questions"][2] |= {"question": " "} if turns == 2 else {"right": "."} if turns == 4 else {}
+            seen.extend(m["content"] for m in body["messages"] if "blank" in m["content"])
+            return models.say(value)
         if turns == 2:
             return models.say("Sure! Here are the questions.")
         if turns == 4:
@@ -123,7 +127,10 @@ def test_unusable_answers_are_asked_for_again_with_what_was_wrong(run: Run) -> N
 
     code, script, _ = run(answer, "motionbench", "captions.jsonl")
     assert code == 0 and len(script.requests) == 9 and len(out("questions.jsonl")) == 18
-    assert "no JSON object" in seen[0] and any("only 0 questions are about something other" in text for text in seen)
+    assert any("no JSON object" in text for text in seen)
+    assert any("only 0 questions are about something other" in text for text in seen)
+    assert sum("question 3 or one of its answers is blank" in text for text in seen) == 3  # asked again, and again
+    assert run(answer, "motionbench", "captions.jsonl")[1].requests == []  # nothing in the journal is read as damaged
 
 
 def test_refusals_are_final_and_said(run: Run) -> None:
@@ -271,6 +278,13 @@ def test_people_drop_what_they_drop(run: Run) -> None:
     assert rows[0]["id"] not in {q["id"] for q in out("questions.jsonl")} and len(out("questions.jsonl")) == 17
     assert out("rejected.jsonl")[-1]["rejected"] == {"stage": "review", "reasons": ["ann: unclear"]}
     assert {row["key"] for row in models.lines(review)} == {row["key"] for row in rows}
+    captions = Path("captions.jsonl").read_text()
+    Path("captions.jsonl").write_text(captions.splitlines()[2])  # without the video they decided upon
+    run(*command)
+    assert len(out("questions.jsonl")) == 6 and models.lines(review)[-1]["decision"] in ("drop", "keep")
+    Path("captions.jsonl").write_text(captions)
+    run(*command)
+    assert [row["note"] for row in models.lines(review) if row["decision"] == "drop"] == ["unclear"]
     rows[2]["decision"] = "perhaps"
     review.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert "expected keep or drop but got 'perhaps'" in run(*command, "--apply", "out/review.jsonl")[2]
@@ -293,8 +307,10 @@ def test_wrong_usage(run: Run, recipe: str, options: tuple[object, ...], said: s
     assert script.requests == [] and not Path("out").exists()
 
 
-def test_a_folder_of_something_else_is_left_alone(run: Run) -> None:
+@pytest.mark.parametrize("name", ["mine.txt", "questions.jsonl"])
+def test_a_folder_of_something_else_is_left_alone(run: Run, name: str) -> None:
     Path("out").mkdir()
-    Path("out/mine.txt").write_text("x")
+    Path("out", name).write_text("written by hand")
     code, _, shown = run(models.honest, "motionbench", "captions.jsonl")
-    assert code == 2 and "other files" in shown
+    assert code == 2 and "files that are of no build" in shown
+    assert [(file.name, file.read_text()) for file in Path("out").iterdir()] == [(name, "written by hand")]

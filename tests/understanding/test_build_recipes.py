@@ -60,6 +60,26 @@ def test_favor_end_to_end(run: Run) -> None:
     assert summary()["views"]["one frame"]["a"]["wrong"] >= 17  # the sequence's answer may be any
 
 
+def test_a_task_that_is_refused_costs_its_own_questions_alone(run: Run) -> None:
+    annotate()
+
+    def answer(refused: tuple[str, ...]) -> Callable[[dict[str, Any]], Any]:
+        def answers(body: dict[str, Any]) -> Any:
+            told = models.system(body)
+            said = any(f"Task: {task}" in told for task in refused)
+            return models.say("I'm sorry, I can't help") if said else models.honest(body)
+
+        return answers
+
+    code, _, shown = run(answer(("camera", "action")), "favor", "annotations.jsonl")
+    assert code == 0 and "written: v0: AS: the model refused; CM: the model refused" in shown
+    found = Counter(q["groups"]["task"][0] for q in out("questions.jsonl"))
+    assert found == {"AS": 1, "HAC": 3, "SAD": 3, "MAD": 3, "NSM": 3}  # the sequence is ours
+    annotate(caption="Another text")
+    run(answer(("",)), "favor", "annotations.jsonl")
+    assert summary()["units"] == {"refused": 1}
+
+
 @pytest.mark.parametrize(
     ("changed", "absent"),
     [
@@ -124,6 +144,8 @@ def test_rules_of_single_tasks(run: Run, camera: list[Any], passes: bool) -> Non
         asked = {"camera": "What does the camera follow?", "holistic": "What does the man do at the beginning?"}
         task = re.search(r"Task: (\w+)", models.system(body))[1]
         value["questions"][0] |= {"question": asked[task]} if task in asked else {}
+        if task == "holistic":  # places, not parts
+            value["questions"][1]["question"] = "What does the first-person subject next to the car do?"
         return models.say(value)
 
     _, script, _ = run(answer, "favor", "annotations.jsonl")
@@ -259,14 +281,18 @@ def test_reviewers_gate_flags_what_all_three_miss(run: Run) -> None:
     gate_file()
     answers = [
         {"id": "q0", "reviewer": name, "answer": "A"} for name in ("ann", "bob")
-    ] + [{"id": "q1", "reviewer": "ann", "answer": "A"}]  # fmt: skip
+    ] + [
+        {"id": "q1", "reviewer": "ann", "answer": "A"}, {"id": "q2", "reviewer": "ann", "answer": "A"},
+        {"id": "q2", "reviewer": "bob", "answer": "unsure"}, {"id": "q9", "reviewer": "bob", "answer": "A"},
+    ]  # fmt: skip
     Path("people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     code, script, shown = run(
         models.honest, "fpsbench", "asked.jsonl", "--reviewer", "a", "--answers", "people.jsonl", model=None
     )
     assert code == 0, shown
     assert len(script.requests) == 4 and models.pictures(script.requests[0][1]) == 4  # 2 fps of 2 s
-    # q0: three wrong; q1: two wrong, and two decide nothing
+    assert "1 answers of people to questions that are not there" in shown
+    # q0: three wrong; q1: two wrong, and two decide nothing; q2: likewise, for one of three chose nothing
     assert [(r["id"], r["rejected"]["reasons"][0]) for r in out("rejected.jsonl")] == [
         ("q0", "all 3 reviewers are wrong: ann, bob, a")
     ]
@@ -301,3 +327,4 @@ def test_gates_without_any_model_are_the_rules(run: Run) -> None:
     gate_file(options=["a", "b", "A.", "c"])
     code, script, shown = run(models.honest, "fpsbench", "asked.jsonl", model=None)
     assert code == 0 and script.requests == [] and "4 checks: distinct" in shown
+    assert "no --filter-model: nobody answers blind" in shown

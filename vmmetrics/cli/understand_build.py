@@ -116,6 +116,9 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
     before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
     what = count(wanted, "question" if opened.recipe.name == "fpsbench" else "video")
     messages.print(f"{what}{before}", markup=False, highlight=False)
+    if opened.unfiltered:
+        passed = "nobody answers blind" if opened.recipe.name == "fpsbench" else "what one frame tells is not taken out"
+        messages.print(f"no --filter-model: {passed}", markup=False, highlight=False)
     if not todo or opened.ledger is None:
         return True
     for name, estimate in opened.recipe.estimates(todo):
@@ -175,7 +178,7 @@ class _Progress(StepBar):
         """Count a unit, and say what went wrong with it."""
         from vmmetrics.report.markup import clean
 
-        if outcome.status != "written":
+        if outcome.why:
             text = f"{outcome.status}: {clean(outcome.unit)}: {clean(outcome.why)}"
             self._console.print(text, style="red", markup=False)
         self.step()

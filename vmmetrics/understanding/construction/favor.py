@@ -17,10 +17,11 @@ from vmmetrics.endpoint import Question as Asked
 from vmmetrics.understanding.construction.favor_annotations import Annotation, Step, Subject, annotation_of
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
 from vmmetrics.understanding.construction.ordering import reorderings
-from vmmetrics.understanding.construction.outcomes import LEFT_OUT, Outcome, Rejection, noted
+from vmmetrics.understanding.construction.outcomes import LEFT_OUT, UNREACHABLE, Outcome, Rejection, noted
 from vmmetrics.understanding.construction.recipe import (
     Stop,
     WritingRecipe,
+    Written,
     answered,
     item_shape,
     list_shape,
@@ -41,10 +42,12 @@ _OVERLAP: Final = 0.5
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
 _SHAPE: Final = item_shape(WRONG)
 _PARTIAL: Final = re.compile(
-    r"\b(?:at the (?:very )?(?:beginning|start|end)|first|finally|initially|lastly|before|after|then|next"
-    r"|in the (?:first|second|last|middle)\b.*|(?:first|second|last) (?:half|part))\b",
+    r"\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally|initially"
+    r"|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
+    r"|(?:second|last|other) (?:half|part)|last moments?)\b",
     re.IGNORECASE,
 )
+"""Next to somebody, the end of the table and a first person's view are no parts of a video."""
 _FOCUS: Final = re.compile(
     r"\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b", re.IGNORECASE
 )
@@ -75,24 +78,32 @@ class FavorRecipe(WritingRecipe):
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
         return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(asked))]
 
-    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
-        """Sequences of ours, and what is written of each task that the annotation carries."""
+    def write(self, clip: Clip) -> Written:
+        """A sequence of ours, and what is written of each task that the annotation carries.
+
+        A task that is refused, or answered by nothing of use, costs its own questions and no others.
+        """
         annotation = annotation_of(clip)
         unfit = annotation.unfit()
         if unfit is not None:
             raise Stop(Outcome(clip.key, LEFT_OUT, unfit))
-        written = []
+        written: list[Question] = []
+        missing: list[str] = []
+        tasks = _tasks(annotation)
         whole = self._sequence(clip, annotation)
         if whole is not None:
             written.append(whole)
-        for task, note in _tasks(annotation):
+        for task, note in tasks:
             count = COUNT - (task == "AS" and whole is not None)
-            items = answered(clip.key, self.client.ask(self._asked(clip, task, note, count)))["questions"]
-            for number, item in enumerate(items, start=1):
+            answer = self.client.ask(self._asked(clip, task, note, count))
+            if answer.value is None and answer.kind != UNREACHABLE and len(missing) < len(tasks) - 1:
+                missing.append(f"{task}: {answer.why}")
+                continue
+            for number, item in enumerate(answered(clip.key, answer)["questions"], start=1):
                 question = clip.question(f"{task}-{number}", text_of(item), options_of(item), task=task)
                 made = self.origin(question)
                 written.append(noted(made, "focus", True) if task == "CM" and annotation.has_focus else made)
-        return written, []
+        return Written(written, [], "; ".join(missing))
 
     def more_faults(self, question: Question) -> list[str]:
         """What FAVOR's tasks forbid besides."""

@@ -24,7 +24,8 @@ FORMAT = 1
 """Version of the layout, in ``build.json``."""
 QUESTIONS, REJECTED, REVIEW, SUMMARY = "questions.jsonl", "rejected.jsonl", "review.jsonl", "summary.json"
 _UNITS = "units.jsonl"
-_OURS = ("build.json", "build.lock", _UNITS, QUESTIONS, REJECTED, REVIEW, SUMMARY, "replies")
+_BEFORE = ("build.lock", "replies")
+"""What a build that was stopped at its very beginning may leave without ``build.json``; anything else is others'."""
 
 
 class BuildFolder:
@@ -59,9 +60,9 @@ class BuildFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             if not (path / "build.json").exists() and any(
-                f.name not in _OURS and not f.name.startswith(".") for f in path.iterdir()
+                f.name not in _BEFORE and not f.name.startswith(".") for f in path.iterdir()
             ):
-                raise SetupError(f"{path} holds other files and no questions; choose an empty or new folder for --out")
+                raise SetupError(f"{path} holds files that are of no build; choose an empty or new folder for --out")
             self._locks = ByteLocks(path / "build.lock")
         except OSError as error:
             raise SetupError(f"Cannot write questions to {path}: {error.strerror}") from error

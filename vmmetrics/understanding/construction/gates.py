@@ -162,7 +162,7 @@ class GateRecipe(Recipe):
         if not views:
             return question, []
         checked = views_of(question, "reviewers", views)
-        judged = [view for view in views if view.error is None]
+        judged = [view for view in views if view.chosen is not None]  # who chose no option decides nothing
         if len(judged) >= REVIEWERS and not any(view.right for view in judged):
             return checked, [f"all {len(judged)} reviewers are wrong: {', '.join(view.model for view in judged)}"]
         return checked, []
@@ -181,7 +181,7 @@ def _unordered(question: Question, seed: int) -> list[str]:
 
 
 def _answered(question: Question, reviewer: str, letter: str) -> View:
-    """What a person answered."""
+    """What a person answered; nothing is chosen by what is no letter of an option."""
     place = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
     chosen = question.options[place] if 0 <= place < len(question.options) else None
     return View(reviewer, "the video", chosen is not None and place == question.answer, chosen)

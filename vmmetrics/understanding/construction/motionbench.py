@@ -15,6 +15,7 @@ from vmmetrics.understanding.construction.instructions import MOTIONBENCH
 from vmmetrics.understanding.construction.outcomes import Rejection
 from vmmetrics.understanding.construction.recipe import (
     WritingRecipe,
+    Written,
     answered,
     item_shape,
     list_shape,
@@ -69,7 +70,7 @@ class MotionBenchRecipe(WritingRecipe):
         writing = self.client.estimate((self._asked(self.clips[unit]) for unit in units), COUNT * _QUESTION_TOKENS)
         return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(units))]
 
-    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
+    def write(self, clip: Clip) -> Written:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
         items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
@@ -83,7 +84,7 @@ class MotionBenchRecipe(WritingRecipe):
             else:
                 written.append(question)
             used.add(pair)
-        return written, rejected
+        return Written(written, rejected)
 
     def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
         """Rejected if every image model is right from the first frame."""

@@ -43,7 +43,7 @@ class Outcome:
     Attributes:
         unit: Its key.
         status: One of the words above.
-        why: Of any status but "written".
+        why: Of any status but "written"; of that, what could not be had.
         accepted: Questions that passed.
         rejected: Questions that did not.
     """

@@ -6,10 +6,11 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from vmmetrics.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
 from vmmetrics.endpoint import Question as Asked
+from vmmetrics.endpoint.client import Check
 from vmmetrics.errors import ClipError
 from vmmetrics.understanding.construction.instructions import VERSION
 from vmmetrics.understanding.construction.outcomes import NO_VIDEO, UNREACHABLE, Outcome, Rejection, noted
@@ -77,6 +78,20 @@ class Recipe(ABC):
             return Outcome(unit, NO_VIDEO, str(error))
 
 
+class Written(NamedTuple):
+    """What a writer wrote about a clip.
+
+    Attributes:
+        questions: Right option first.
+        rejected: What is rejected before any check.
+        missing: What could not be had, in words; empty where all was.
+    """
+
+    questions: list[Question]
+    rejected: list[Rejection]
+    missing: str = ""
+
+
 class WritingRecipe(Recipe):
     """Has a language model write questions about clips, checks them by rules, and filters what passes.
 
@@ -128,8 +143,8 @@ class WritingRecipe(Recipe):
         return part | {"writer": asked}
 
     @abstractmethod
-    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
-        """Questions about a clip, right option first, and what is rejected before any check.
+    def write(self, clip: Clip) -> Written:
+        """Have questions about a clip written.
 
         Raises:
             Stop: There can be none.
@@ -176,7 +191,7 @@ class WritingRecipe(Recipe):
         clip = self.clips[unit]
         if self.needs_video() and clip.path is None:  # before anything is spent
             return Outcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
-        written, rejected = self.write(clip)
+        written, rejected, missing = self.write(clip)
         accepted = []
         for question in written:
             why = [*map(str, faults(question, self.rules)), *self.more_faults(question)]
@@ -188,12 +203,18 @@ class WritingRecipe(Recipe):
                 accepted.append(passed)
             else:
                 rejected.append(rejection)
-        return Outcome(unit, accepted=tuple(accepted), rejected=tuple(rejected))
+        return Outcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
-    def asked(self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Any = None) -> Asked[str]:
-        """A question to the writer."""
+    def asked(
+        self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Check | None = None
+    ) -> Asked[str]:
+        """A question to the writer; an answer with a blank in it, or at fault by a check of its own, is asked again."""
         turns = (Turn("system", f"{told}\n{in_words(shape)}"), Turn("user", text))
-        return Asked(about, turns, shape, check, seed=self.seed, temperature=self.temperature)
+
+        def fault(value: dict[str, Any]) -> str | None:
+            return _blank(value) or (None if check is None else check(value))
+
+        return Asked(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
     def origin(self, question: Question, **more: Any) -> Question:
         """The question with how it came about."""
@@ -260,6 +281,14 @@ def views_of(question: Question, name: str, views: Sequence[View]) -> Question:
 def digest_of(value: Any) -> str:
     """Hash of something ready for JSON, in short: 64 bits."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _blank(value: Mapping[str, Any]) -> str | None:
+    """A question or an option without a word."""
+    for number, item in enumerate(value["questions"], start=1):
+        if not text_of(item) or not all(options_of(item)):
+            return f"question {number} or one of its answers is blank"
+    return None
 
 
 def _clean(option: str) -> str:

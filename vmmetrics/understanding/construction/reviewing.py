@@ -76,6 +76,8 @@ def review_line(question: Question, folder: Path) -> Line:
 def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
     """The lines of a review file for some questions; what people wrote into the file that is there stays.
 
+    Also what they wrote about questions that are not among these, at the end: the next build may have them again.
+
     Args:
         questions: All that can be decided upon.
         path: The file.
@@ -84,12 +86,17 @@ def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
         SetupError: The file that is there cannot be read.
     """
     before = read_rows(path) if path.exists() else []
-    filled = {str(row["key"]): row for row in before if isinstance(row, Mapping) and row.get("key")}
-    lines = [review_line(question, path.parent) for question in questions]
-    return [
-        line | {name: filled[line["key"]].get(name, "") for name in _FILLED} if line["key"] in filled else line
-        for line in lines
-    ]
+    filled = {
+        str(row["key"]): row
+        for row in before
+        if isinstance(row, Mapping) and row.get("key") and any(row.get(name) for name in _FILLED)
+    }
+    lines = []
+    for question in questions:
+        line = review_line(question, path.parent)
+        written = filled.pop(line["key"], {})
+        lines.append(line | {name: written.get(name, "") for name in _FILLED})
+    return [*lines, *map(dict, filled.values())]
 
 
 def read_decisions(paths: Iterable[Path]) -> list[Decision]:

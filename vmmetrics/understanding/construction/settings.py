@@ -132,11 +132,13 @@ class Opened:
         recipe: What is done.
         problems: What was wrong with the input, in words, to how often.
         ledger: What all models together took; None where none is behind an endpoint.
+        unfiltered: Whether there is no model that filters.
     """
 
     recipe: Recipe
     problems: Mapping[str, int]
     ledger: Ledger | None
+    unfiltered: bool = False
 
 
 class _Models:
@@ -179,7 +181,7 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
     models = _Models(settings, folder)
     made: Callable[[BuildSettings, _Models], tuple[Recipe, Mapping[str, int]]] = _MADE[settings.recipe]
     recipe, problems = made(settings, models)
-    return Opened(recipe, problems, models.ledger)
+    return Opened(recipe, problems, models.ledger, not settings.filters)
 
 
 def _motionbench(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
@@ -214,6 +216,9 @@ def _fpsbench(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping
     left = len(loaded.questions) - len(keyed)
     problems = dict(loaded.problems) | ({"questions without options or key, left out": left} if left else {})
     people = {} if settings.answers is None else read_people(settings.answers)
+    known = {question.id for question in keyed}
+    others = sum(len(given) for asked, given in people.items() if asked not in known)
+    problems |= {"answers of people to questions that are not there": others} if others else {}
     proofreader = None if settings.model is None else models.client(settings.model)
     blind, reviewers = models.viewers(settings.filters), models.viewers(settings.reviewers)
     return GateRecipe(keyed, blind, reviewers, people, proofreader, seed=settings.seed), problems

@@ -20,6 +20,7 @@ from vmmetrics.understanding.construction.ordering import with_items
 from vmmetrics.understanding.construction.outcomes import Rejection, noted
 from vmmetrics.understanding.construction.recipe import (
     WritingRecipe,
+    Written,
     answered,
     item_shape,
     list_shape,
@@ -144,7 +145,7 @@ class TunaRecipe(WritingRecipe):
         frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
         return found + self.viewers_estimates(COUNT * len(units), frames)
 
-    def write(self, clip: Clip) -> tuple[list[Question], list[Rejection]]:
+    def write(self, clip: Clip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(clip.question("", "?", ("right", "wrong")), FramePolicy("uniform", FRAMES)).jpegs()
         points = answered(clip.key, self._watcher.ask(self._watching(clip, pictures)))["points"]
@@ -155,7 +156,7 @@ class TunaRecipe(WritingRecipe):
             question = clip.question(str(number), text_of(item), options_of(item), **groups)
             made = self.origin(question, watcher=self._watcher.settings.model)
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
-        return written, []
+        return Written(written, [])
 
     def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
         """Rejected if one frame is enough; if wanted, if many are not."""
