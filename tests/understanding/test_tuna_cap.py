@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import random
-import time
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -164,19 +162,18 @@ def test_ours_with_a_recorded_judge(data: Path) -> None:
     loaded = BENCHMARK.load(data)
     scored = BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "result.json")
     found = scored_by_id(loaded, scored)
-    assert {key: one.value for key, one in found.items()} == pytest.approx(F1)
+    assert {key: one.value for key, one in found.items()} == pytest.approx(F1 | {"TUNA_0004": None})
     assert [one.answered for one in scored] == [True, True, True, False]
     assert [one.parts.get("hallucination") for one in scored] == [pytest.approx(1 / 3), 0, 0.5, None]
     assert found["TUNA_0003"].detail["mended"] == {"matches against the order of time, taken back": 1}
     assert found["TUNA_0004"].detail == {"why": "the judgement is not of the annotated events"}
     figures = cells(BENCHMARK.figures(loaded.questions, scored, "vmmetrics"))
     every = figures["all", "all", "f1"]
-    assert every.value == pytest.approx(sum(F1.values()) / 4)
-    assert (every.n, every.answered) == (4, 0.75)
-    assert "1 with 0: the judgement is not of the annotated events" in every.note
-    assert figures["all", "all", "answered_f1"].value == pytest.approx(sum(F1.values()) / 3)
+    assert every.value == pytest.approx(sum(F1.values()) / 3)
+    assert every.n == 3
+    assert "1 left out: the judgement is not of the annotated events" in every.note
     assert figures["all", "all", "hallucination"].value == pytest.approx((1 / 3 + 0 + 0.5) / 3)
-    assert figures["element type", "scene", "recall"].value == 0  # of two videos, one without a judgement
+    assert (figures["element type", "scene", "recall"].value, figures["element type", "scene", "recall"].n) == (0, 1)
     assert figures["characteristic", "High-Dynamic", "f1"].value == pytest.approx((F1["TUNA_0001"] + 2 / 3) / 2)
     assert figures["characteristic and element type", "High-Dynamic / camera", "f1"].n == 1
     assert figures["domain", "Cityscape", "f1"].n == 2
@@ -189,16 +186,17 @@ def test_captions_by_the_number_of_the_table_are_found(data: Path) -> None:
     loaded = BENCHMARK.load(data)
     answers = BENCHMARK.read_answers(data / "submission.json")
     scored = BENCHMARK.score(loaded.questions, answers, "vmmetrics", data / "result.json")
-    assert {question.id: one.value for question, one in zip(loaded.questions, scored, strict=True)} == pytest.approx(F1)
+    assert scored_by_id(loaded, scored)["TUNA_0001"].value == pytest.approx(F1["TUNA_0001"])
+    assert [one.answered for one in scored] == [True, True, True, False]  # the judgement of the last is of no use
 
 
-def test_missing_captions_and_judgements_count(data: Path) -> None:
+def test_no_caption_is_0_and_no_judgement_is_no_score(data: Path) -> None:
     loaded = BENCHMARK.load(data)
     answers = said() | {"TUNA_0002": Answered("TUNA_0002", "A cat", error="cut off")}
     answers["TUNA_0003"] = Answered("TUNA_0003", "Two men run and run.")
     (data / "result.json").write_text(json.dumps(files.RECORDS[1:]))
     scored = BENCHMARK.score(loaded.questions, answers, "vmmetrics", data / "result.json")
-    assert [one.value for one in scored] == [0] * 4
+    assert [one.value for one in scored] == [None, 0, None, None]
     assert [one.answered for one in scored] == [False] * 4
     assert [one.detail["why"] for one in scored] == [
         "the recorded judge has nothing about it",
@@ -207,15 +205,64 @@ def test_missing_captions_and_judgements_count(data: Path) -> None:
         "the judgement is not of the annotated events",
     ]
     figures = cells(BENCHMARK.figures(loaded.questions, scored, "vmmetrics"))
-    assert figures["all", "all", "f1"].value == 0
+    assert (figures["all", "all", "f1"].value, figures["all", "all", "f1"].n) == (0, 1)
     assert figures["all", "all", "answered_f1"].value is None
+    wordless = BENCHMARK.score(loaded.questions, said({"TUNA_0001": " ...\n!"}), "vmmetrics", data / "result.json")
+    assert (wordless[0].value, wordless[0].detail["why"]) == (0, "there is no caption")
+
+
+def test_reasons_are_told_as_far_as_they_are_frequent(data: Path) -> None:
+    loaded = BENCHMARK.load(data)
+    scored = [
+        Scored(f"{n}", None, answered=False, detail={"why": f"match: got {n}" if n > 2 else "split: refused"})
+        for n in range(40)
+    ]
+    note = BENCHMARK.figures(loaded.questions * 10, scored, "vmmetrics")[0].note
+    assert note.startswith("3 left out: split: refused; 1 left out: match: got 3; ")
+    assert "33 for other reasons, in scores.jsonl" in note
+    assert "got 39" not in note
+
+
+def test_labels_that_cannot_be_read_are_no_score(data: Path) -> None:
+    records = [{**record, "relationship": files.judged(["yes", "no"], ["?", None])} for record in files.RECORDS]
+    (data / "result.json").write_text(json.dumps(records))
+    loaded = BENCHMARK.load(data)
+    scored = BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "result.json")[0]
+    assert (scored.value, scored.detail["why"]) == (None, "no label of the judgement can be read")
+
+
+def test_the_released_scorer_adds_up_in_the_order_of_its_file(tmp_path: Path) -> None:
+    """Recalls of 0, 1/9, 2/9 and 1/8 have a mean of .1145 exactly: how it is rounded depends on their order."""
+    annotations, records = [], []
+    for number, (entailed, lacking) in enumerate([(0, 1), (1, 8), (1, 7), (2, 7)]):
+        elements = [files.element("x", "scene", entailed), files.element("y", "scene", lacking)]
+        event = {"event": "e", "visual_elements": elements}
+        annotations.append({"index": f"{number}", "visual_characteristic": "Low-Dynamic", "events": [event]})
+        records.append({"index": f"{number}", "relationship": files.judged(["entailment", "lack"])})
+    (tmp_path / "metadata.json").write_text(json.dumps(annotations))
+    loaded = BENCHMARK.load(tmp_path / "metadata.json")
+    found = []
+    for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
+        (tmp_path / "result.json").write_text(json.dumps([records[place] for place in order]))
+        scored = BENCHMARK.score(loaded.questions, {}, "upstream", tmp_path / "result.json")
+        found.append(cells(BENCHMARK.figures(loaded.questions, scored, "upstream"))["all", "all", "recall"].value)
+    assert found == [0.114, 0.115]
 
 
 @pytest.mark.parametrize(
     ("pairs", "reordered"),
-    [([[1, 0], [2, 7], [3, None]], 1.0), ([[1, 1]], 2 / 3), ("none", None), ([[1, 1], [2, 1, 1], "x", None], 2 / 3)],
+    [
+        ([[1, 0], [2, 7], [3, None]], 1.0),
+        ([[1, 1]], 2 / 3),
+        ("none", None),
+        ([[1, 1], [2, 1, 1], "x", None], 2 / 3),
+        ([["1", "1"], [2.0, 1.0], ["3", "None"]], 1 / 3),
+        ([["one", 1], [None, 2], [True, 1]], None),
+    ],
 )
-def test_numbers_of_no_event_match_nothing(data: Path, pairs: Any, reordered: float | None) -> None:
+def test_numbers_of_no_event_match_nothing_and_no_number_is_no_match(
+    data: Path, pairs: Any, reordered: float | None
+) -> None:
     records = deepcopy(files.RECORDS)
     records[0]["match_ids"] = pairs
     (data / "result.json").write_text(json.dumps(records))
@@ -241,32 +288,3 @@ def test_published_rows() -> None:
         for measure in ("precision", "recall", "f1"):
             low, high = (reference.figures[measure, "characteristic", f"{name}-Dynamic"] for name in ("Low", "High"))
             assert 0.34 * low + 0.66 * high == pytest.approx(reference.figures[measure, "all", "all"], abs=0.0011)
-
-
-def test_a_thousand_captions_in_seconds(tmp_path: Path) -> None:
-    draw = random.Random(5)
-    kinds, labels = ("camera", "scene", "action", "attribute"), ("entailment", "lack", "contradiction")
-    annotations, records = [], []
-    for number in range(1, 1001):
-        key = f"TUNA_{number:04d}"
-        events = [
-            {
-                "event": "e",
-                "visual_elements": [files.element("c", draw.choice(kinds), draw.randint(1, 3)) for _ in range(5)],
-            }
-            for _ in range(3)
-        ]
-        dynamic = draw.choice(("Low-Dynamic", "High-Dynamic,Multi-Scene"))
-        annotations.append({"index": key, "visual_characteristic": dynamic, "events": events})
-        judged = files.judged(*([draw.choice(labels) for _ in range(5)] for _ in range(3)))
-        pairs = [[i, i] for i in (1, 2, 3)]
-        records.append({"index": key, "candidate_events": ["a", "b", "c"], "match_ids": pairs, "relationship": judged})
-    (tmp_path / "metadata.json").write_text(json.dumps(annotations))
-    (tmp_path / "result.json").write_text(json.dumps(records))
-    begun = time.process_time()
-    questions = BENCHMARK.load(tmp_path / "metadata.json").questions
-    answers = {question.id: Answered(question.id, "a b c") for question in questions}
-    scored = BENCHMARK.score(questions, answers, "vmmetrics", tmp_path / "result.json")
-    figures = BENCHMARK.figures(questions, scored, "vmmetrics")
-    assert time.process_time() - begun < 10
-    assert figures[0].n == 1000

@@ -135,11 +135,11 @@ def test_a_judge_that_keeps_changing_words_is_replaced_by_sentences(data: Path, 
 
 @pytest.mark.parametrize("stage", ["match", "classify"])
 @pytest.mark.parametrize("bad", ["I cannot help with that.", "no idea", {"pairs": [], "events": []}])
-def test_a_judge_that_stays_useless_is_counted(data: Path, judge: Any, stage: str, bad: Any) -> None:
+def test_a_judge_that_stays_useless_scores_nothing(data: Path, judge: Any, stage: str, bad: Any) -> None:
     client, _ = judge(spoiled(stage, *[bad] * 9))
     loaded = BENCHMARK.load(data)
     scored = BENCHMARK.score(loaded.questions, said(ONE), "vmmetrics", client)
-    assert (scored[0].value, scored[0].answered) == (0, False)
+    assert (scored[0].value, scored[0].answered) == (None, False)
     assert scored[0].detail["why"].startswith(f"{stage}: ")
 
 

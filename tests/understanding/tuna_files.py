@@ -16,7 +16,7 @@ def element(content: str, kind: str, weight: int) -> dict[str, Any]:
     return {"content": content, "type": kind, "weight": weight}
 
 
-def judged(*events: list[str]) -> list[dict[str, Any]]:
+def judged(*events: list[Any]) -> list[dict[str, Any]]:
     return [
         {"candidate_event": "x", "visual_elements": [{"content": "y", "relationship": label} for label in event]}
         for event in events

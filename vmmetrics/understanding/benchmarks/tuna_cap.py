@@ -5,9 +5,9 @@ whether the caption entails, contradicts or lacks it: weighted precision, recall
 characteristic. Kong et al., "TUNA", ACL 2025.
 
 ``protocol="upstream"`` is the released scorer on its intermediate files: three decimals, videos without a usable
-judgement left out. Ours: every caption that was asked for counts, 0 where there is none, and beside it the mean over
-those that were judged; nothing is left out of the whole weight; events of a caption that happen nowhere in the video
-are reported as its hallucination rate. Judging itself is the same under both.
+judgement left out. Ours: a video without a caption counts 0, and beside it is the mean over those with one; what the
+judge failed at has no score, and is counted; nothing is left out of the whole weight; events of a caption that happen
+nowhere in the video are reported as its hallucination rate. Judging itself is the same under both.
 """
 
 from __future__ import annotations
@@ -26,8 +26,16 @@ from vmmetrics.understanding.replies import Answered, said_of
 from vmmetrics.understanding.rows import read_rows, sha256_of
 from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
 from vmmetrics.understanding.tuna.annotations import Found, annotations_of
+from vmmetrics.understanding.tuna.events import sentences
 from vmmetrics.understanding.tuna.judging import Caption, Judged, RecordedJudge, caption_events, judge_of
-from vmmetrics.understanding.tuna.outcomes import HALLUCINATION, outcome, released_outcome, unscored
+from vmmetrics.understanding.tuna.outcomes import (
+    HALLUCINATION,
+    PLACE,
+    nothing_said,
+    outcome,
+    released_outcome,
+    unscored,
+)
 from vmmetrics.understanding.tuna.reading import (
     DATA,
     SEPARATOR,
@@ -43,6 +51,7 @@ from vmmetrics.understanding.tuna.scoring import MEASURES, TYPES, events_of
 
 _CAP: Final = DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
+_REASONS: Final = 5  # reasons for no judgement in a note
 
 Row = Mapping[str, Any]
 
@@ -108,15 +117,15 @@ class TunaCap:
         released = protocol == "upstream"
         judge = judge_of(judge, questions, as_it_is=released)
         said = Found(answers, questions)
+        texts = {question.id: said_of(said.of(question)).strip() for question in questions}
+        blind = released and isinstance(judge, RecordedJudge)  # whatever was said, its record counts
         captions = [
-            Caption(question, text, events)
+            Caption(question, texts[question.id], events)
             for question in questions
-            if ((text := said_of(said.of(question)).strip()) or (released and isinstance(judge, RecordedJudge)))
-            and (events := caption_events(question))
+            if (events := caption_events(question)) and (blind or sentences(texts[question.id]))
         ]
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
-        none = Judged(None, "there is no caption")
-        return [_scored(question, judged.get(question.id, none), protocol) for question in questions]
+        return [_scored(question, judged.get(question.id), released) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
@@ -164,10 +173,12 @@ def _question(place: int, row: Row, annotation: Row, folder: Path, problems: Cou
     )
 
 
-def _scored(question: Question, judged: Judged, protocol: Scoring) -> Scored:
+def _scored(question: Question, judged: Judged | None, released: bool) -> Scored:
     if not caption_events(question):
         return unscored(question, "there is no annotation")
-    return released_outcome(question, judged) if protocol == "upstream" else outcome(question, judged)
+    if released:
+        return released_outcome(question, judged or Judged(None, "there is no caption"))
+    return nothing_said(question) if judged is None else outcome(question, judged)
 
 
 def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
@@ -189,9 +200,12 @@ def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Fi
 
 
 def _without_judgement(scored: Sequence[Scored]) -> str:
-    """How many captions have no judgement, and why."""
+    """How many captions have no judgement, and why; what is wrong with answers differs, so only the first are told."""
     why = Counter((one.value is None, str(one.detail["why"])) for one in scored if not one.answered)
-    return "; ".join(f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in why.items())
+    known = why.most_common(_REASONS)
+    told = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in known]
+    others = why.total() - sum(count for _, count in known)
+    return "; ".join([*told, f"{others} for other reasons, in scores.jsonl"] if others else told)
 
 
 def _where_judged(measure: str) -> Value:
@@ -205,13 +219,17 @@ def _chosen(
 
 
 def _released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
-    """The released scorer's summary: each mean over the videos that have the figure, to three decimals."""
+    """The released scorer's summary: each mean over the videos that have the figure, to three decimals.
+
+    It adds up in the order of its file, which decides how a mean between two decimals is rounded.
+    """
     groups = {ALL: range(len(questions))} | grouped(questions, "characteristic")
     note = _without_judgement(scored)
     found = []
     for name, kind, measure in product((ALL, *_CHARACTERISTICS), ("", *TYPES), MEASURES):
         key = f"{kind} {measure}" if kind else measure
-        values = [scored[place].parts[key] for place in groups.get(name, ()) if key in scored[place].parts]
+        got = [scored[place] for place in groups.get(name, ()) if key in scored[place].parts]
+        values = [one.parts[key] for one in sorted(got, key=lambda one: one.detail[PLACE])]
         mean = round(sum(values) / len(values), 3) if values else None
         told = note if (name, kind) == (ALL, "") else ""
         found.append(Figure(*_named(name, kind), measure, mean, n=len(values), clusters=len(values), note=told))

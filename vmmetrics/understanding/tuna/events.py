@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from vmmetrics.understanding.tuna.reading import text_of
 from vmmetrics.understanding.tuna.scoring import LACK, Event, label_of
 
 Pair = tuple[int, int | None]
@@ -26,16 +27,18 @@ def is_caption(caption: str, events: Sequence[str]) -> bool:
     (True, False)
     """
     said = _words(" ".join(events))
-    reached = {0}  # how many words of `said` the caption so far can be
+    places: dict[str, int] = {}  # of each word in `said`, a bit each
+    for place, word in enumerate(said):
+        places[word] = places.get(word, 0) | 1 << place
+    reached = 1  # bit n: the caption so far can be the first n words of `said`
     seen: set[tuple[str, ...]] = set()
     for statement in map(_words, _STATEMENT.findall(caption)):
-        width = len(statement)
-        further = {place + width for place in reached if said[place : place + width] == statement}
-        if tuple(statement) in seen:
-            further |= reached
-        reached = further
+        further = reached
+        for word in statement:
+            further = (further & places.get(word, 0)) << 1
+        reached = further | reached if tuple(statement) in seen else further
         seen.add(tuple(statement))
-    return bool(said) and len(said) in reached
+    return bool(said) and reached >> len(said) & 1 == 1
 
 
 def sentences(caption: str) -> list[str]:
@@ -77,19 +80,25 @@ def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     >>> in_order([(1, 3), (2, 1), (3, 1), (4, None), (5, 2)])
     ((1, None), (2, 1), (3, 1), (4, None), (5, 2))
     """
-    matched = [(place, reference) for place, (_, reference) in enumerate(pairs) if reference is not None]
-    longest: list[tuple[int, int]] = []  # length of the best chain that ends in each, and where it comes from
-    for number, (_, reference) in enumerate(matched):
-        before = [(longest[i][0], -matched[i][1], -i) for i in range(number) if matched[i][1] <= reference]
-        length, _, last = max(before, default=(0, 0, 1))
-        longest.append((length + 1, -last))
+    chains: dict[int, tuple[int, int]] = {}  # the longest that ends in each reference: its length, and its last place
+    before: dict[int, int | None] = {}
+    for place, (_, reference) in enumerate(pairs):
+        if reference is not None:
+            length, before[place] = _longest(chains, reference)
+            chains[reference] = (length + 1, place)
     kept = set()
-    ends = [(length, -matched[i][1], -i) for i, (length, _) in enumerate(longest)]
-    place = -max(ends, default=(0, 0, 1))[2]
-    while place >= 0:
-        kept.add(matched[place][0])
-        place = longest[place][1]
+    last = _longest(chains, max(chains, default=0))[1]
+    while last is not None:
+        kept.add(last)
+        last = before[last]
     return tuple((candidate, reference if i in kept else None) for i, (candidate, reference) in enumerate(pairs))
+
+
+def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int | None]:
+    """Length and last place of the longest chain that ends in a reference up to ``most``; of several, the earliest."""
+    ends = ((length, -reference, place) for reference, (length, place) in chains.items() if reference <= most)
+    length, _, place = max(ends, default=(0, 0, None))
+    return length, place
 
 
 def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], references: int) -> list[str]:
@@ -109,11 +118,19 @@ def labels_of(relationship: Sequence[object], events: Sequence[Event]) -> tuple[
     found, unread = [], 0
     for place, event in enumerate(events):
         judged = relationship[place] if place < len(relationship) else None
-        elements = judged.get("visual_elements") if isinstance(judged, dict) else None
-        given = (
-            [one.get("relationship") for one in elements if isinstance(one, dict)] if isinstance(elements, list) else []
-        )
-        read = [label_of(given[i]) if i < len(given) else None for i in range(len(event.elements))]
+        elements = judged.get("visual_elements") if isinstance(judged, Mapping) else None
+        read = [label_of(label) for label in _given(event, elements if isinstance(elements, list) else [])]
         unread += read.count(None)
         found.append([label or LACK for label in read])
     return found, unread
+
+
+def _given(event: Event, judged: Sequence[object]) -> list[object]:
+    """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
+    rows = [row if isinstance(row, Mapping) else {} for row in judged]
+    wanted = [tuple(_words(element.content)) for element in event.elements]
+    named = {tuple(_words(text_of(row.get("content")))): row for row in rows}
+    if len(named) == len(rows) and set(named) <= set(wanted) and len(set(wanted)) == len(wanted):
+        rows = [named.get(words, {}) for words in wanted]
+    rows = rows[: len(wanted)] + [{}] * (len(wanted) - len(rows))
+    return [row.get("relationship") for row in rows]

@@ -49,14 +49,14 @@ class Judged:
     Attributes:
         record: In the released intermediate form; None where there is no judgement.
         why: Why there is none.
-        passing: Whether another time there might be one: the endpoint could not be reached.
         mended: What we had to mend in it, in words, to how often.
+        place: Of the record in the file it is from; the released scorer adds up in that order.
     """
 
     record: Mapping[str, Any] | None
     why: str = ""
-    passing: bool = False
     mended: Mapping[str, int] = field(default_factory=dict)
+    place: int = 0
 
 
 class Judge(Protocol):
@@ -114,17 +114,18 @@ class RecordedJudge:
     def __init__(
         self, records: Mapping[str, Mapping[str, Any]], questions: Iterable[Question], as_it_is: bool = False
     ) -> None:
-        self._found = Found(records, questions, exact=as_it_is)
+        numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
+        self._found = Found(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
         """Each caption with its record; it must be a judgement of this very caption."""
         for caption in captions:
-            record = self._found.of(caption.question)
+            place, record = self._found.of(caption.question) or (0, None)
             if record is None:
                 yield caption, Judged(None, "the recorded judge has nothing about it")
             elif self._as_it_is or _plain(record.get("candidate_caption")) in ("", _plain(caption.text)):
-                yield caption, Judged(record)
+                yield caption, Judged(record, place=place)
             else:
                 yield caption, Judged(None, "the recorded judge judged another caption")
 
@@ -155,7 +156,7 @@ class EndpointJudge:
             said = texts_of_references(pairs, events, len(caption.events))
             relationship = self._classify(caption.events, said)
         except _NoJudgementError as error:
-            return Judged(None, f"{error.stage}: {error.answer.why}", error.answer.kind == "unreachable")
+            return Judged(None, f"{error.stage}: {error.answer.why}")
         record = {
             "index": caption.question.id,
             "candidate_caption": caption.text,

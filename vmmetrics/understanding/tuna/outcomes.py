@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from vmmetrics.understanding.benchmark import Scored
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.tuna.events import Pair, in_order, labels_of
 from vmmetrics.understanding.tuna.judging import Judged, caption_events
+from vmmetrics.understanding.tuna.reading import text_of
 from vmmetrics.understanding.tuna.scoring import LACK, released_scores, scores
 
 HALLUCINATION: Final = "hallucination"
 """Share of a caption's events that match no event of the video, 0..1: its name among the parts."""
+PLACE: Final = "place"
+"""Name in the detail of where a record is in its file."""
 _SHOWN: Final = ("candidate_events", "match_ids", "relationship")
 
 
@@ -22,22 +25,24 @@ def unscored(question: Question, why: str) -> Scored:
 
 
 def outcome(question: Question, judged: Judged) -> Scored:
-    """Ours: 0 where there is no caption or no judgement of it, unless the judge was only out of reach.
+    """Ours: no score where the judge made nothing of the caption that can be used.
 
     What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
     an event without a match has nothing entailed or contradicted.
     """
     events = caption_events(question)
     if judged.record is None:
-        return unscored(question, judged.why) if judged.passing else _zero(question, judged.why)
+        return unscored(question, judged.why)
     relationship = judged.record.get("relationship")
     if not isinstance(relationship, list) or len(relationship) != len(events):
-        return _zero(question, "the judgement is not of the annotated events")
+        return unscored(question, "the judgement is not of the annotated events")
     labels, unread = labels_of(relationship, events)
+    if unread and unread == sum(map(len, labels)):
+        return unscored(question, "no label of the judgement can be read")
     mended = dict(judged.mended)
     if unread:
         mended["elements without a label that can be read: lacking"] = unread
-    found = _matches(judged.record, len(events))
+    found = _matches(judged.record, len(events), mended)
     parts = {}
     if found:
         kept = in_order(found)
@@ -55,29 +60,41 @@ def outcome(question: Question, judged: Judged) -> Scored:
     return Scored(question.id, parts["f1"], parts=parts, detail=detail)
 
 
+def nothing_said(question: Question) -> Scored:
+    """Ours, of a video without a caption: 0, and no judge is asked."""
+    parts = scores(caption_events(question), [])
+    return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
+
+
 def released_outcome(question: Question, judged: Judged) -> Scored:
     """As the released scorer: nothing where there is no judgement, or one of another number of events."""
     relationship = None if judged.record is None else judged.record.get("relationship")
     parts = released_scores(question.reference["events"], relationship)
     if parts is None:
         return unscored(question, judged.why or "the judgement is not of the annotated events")
-    return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship})
+    return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, PLACE: judged.place})
 
 
-def _zero(question: Question, why: str) -> Scored:
-    parts = scores(caption_events(question), [])
-    return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": why})
+def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[Pair]:
+    """One pair for each candidate event, from a file: numbers that are none of an event's mean no match.
 
-
-def _matches(record: Mapping[str, Any], references: int) -> list[Pair]:
-    """One pair for each candidate event, from a file: numbers that are none of an event's mean no match."""
+    Empty where the file has no matches or none that can be read: labels then stand as they are.
+    """
     candidates, pairs = record.get("candidate_events"), record.get("match_ids")
     if not isinstance(candidates, list) or not isinstance(pairs, list):
         return []
+    read = [tuple(map(_number, pair)) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    known = [(candidate, reference) for candidate, reference in read if candidate is not None]
+    if len(known) < len(pairs):
+        mended["matches that cannot be read"] = len(pairs) - len(known)
     found: dict[int, int | None] = {}
-    for pair in pairs:
-        if isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(number, int | None) for number in pair):
-            candidate, reference = pair
-            inside = reference is not None and 1 <= reference <= references
-            found.setdefault(candidate, reference if inside else None)
-    return [(number, found.get(number)) for number in range(1, len(candidates) + 1)]
+    for candidate, reference in known:
+        inside = reference is not None and 1 <= reference <= references
+        found.setdefault(candidate, reference if inside else None)
+    return [(number, found.get(number)) for number in range(1, len(candidates) + 1)] if known else []
+
+
+def _number(value: object) -> int | None:
+    """The number that 3, 3.0 and "3" are; None for what is none."""
+    text = text_of(value).removesuffix(".0")
+    return int(text) if text.isdecimal() else None
