@@ -17,8 +17,9 @@ import pytest
 import tiny_benchmark
 
 from tests import endpoint_server as server
+from vmmetrics.cli import endpoint_options
 from vmmetrics.cli.main import main
-from vmmetrics.endpoint import Turn, wire
+from vmmetrics.endpoint import KEY_VARIABLE, Turn, wire
 from vmmetrics.understanding import benchmarks
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.running import asked_of
@@ -317,6 +318,10 @@ def test_nothing_is_sent_before_the_cost_is_agreed_on(understand: Any, served: A
     assert understand(*common, "--prices", 1000, 1000, "--max-cost", 4, "--yes", "--threads", 1) == 2
     assert 0 < len(rows("r", "answers.jsonl")) < 12
     assert understand(*common, "--max-cost", 4) == 2  # a bound without prices
+
+
+def test_the_key_is_where_the_client_looks_for_it() -> None:
+    assert endpoint_options.KEY_VARIABLE == KEY_VARIABLE
 
 
 def test_fewer_questions_are_a_part_of_more(understand: Any) -> None:

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.bars import StepBar
+from vmmetrics.cli.bars import StepBar, agreed
+from vmmetrics.cli.endpoint_options import (
+    KEY_VARIABLE,
+    KeyEnv,
+    MaxCost,
+    ModelThere,
+    PerMinute,
+    Prices,
+    Threads,
+    Tokens,
+    Url,
+    Yes,
+    open_client,
+)
 from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
@@ -49,21 +62,15 @@ def filter_prompts(
     ease: Annotated[float | None, typer.Option(help="Least reading ease (Flesch). Default: 30.")] = None,
     openings: Annotated[int | None, typer.Option(help="Most prompts with the same first three words.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave out this check; repeatable.")] = None,
-    url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1) of a second model.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Name of the model there.")] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 1024,
-    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Questions in the air at once.")] = 4,
-    key_env: Annotated[
-        str, typer.Option(help="Environment variable with the endpoint's key.")
-    ] = "VMMETRICS_ENDPOINT_KEY",
-    prices: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+    url: Url = None,
+    model: ModelThere = None,
+    tokens: Tokens = 1024,
+    per_minute: PerMinute = None,
+    threads: Threads = 4,
+    key_env: KeyEnv = KEY_VARIABLE,
+    prices: Prices = None,
+    max_cost: MaxCost = None,
+    yes: Yes = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="File for settings and counts.")] = None,
 ) -> None:
     """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.
@@ -76,10 +83,10 @@ def filter_prompts(
     from vmmetrics.mmpg.filter.filtering import filter_entries
     from vmmetrics.mmpg.filter.verdicts import Judge
 
-    if (url is None) != (model is None):
-        raise typer.BadParameter("--url and --model go together")
-    if url is None and (prices is not None or max_cost is not None):
-        raise typer.BadParameter("prices and a bound on the cost need --url and --model")
+    client = open_client(
+        url, model, out.with_suffix(".replies"), tokens=tokens, per_minute=per_minute, prices=prices,
+        max_cost=max_cost, key_env=key_env,
+    )  # fmt: skip
     path = out.with_suffix(".decisions.jsonl") if decisions is None else decisions
     check_outputs([prompts, *(against or ())], [out, path, json_file])
     output, messages = open_consoles()
@@ -87,7 +94,6 @@ def filter_prompts(
     entries = read_entries(prompts)
     others = [(name, entry) for name in against or () for entry in read_entries(name)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
-    client = _client(out, url, model, tokens, per_minute, prices, key_env, max_cost) if url and model else None
     with stoppable(), _Verdicts(messages, yes) as progress:
         judge = None if client is None else Judge(client, progress, threads)
         try:
@@ -139,29 +145,6 @@ def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Em
         return embed(texts, folder=folder)
 
     return said, plain(embedding_identity(folder=folder))
-
-
-def _client(
-    out: Path,
-    url: str,
-    model: str,
-    tokens: int,
-    per_minute: float | None,
-    prices: tuple[float, float] | None,
-    key_env: str,
-    max_cost: float | None,
-) -> Client:
-    from vmmetrics.endpoint import Client, EndpointSettings
-
-    given, answered = prices or (None, None)
-    try:
-        settings = EndpointSettings(
-            url, model, tokens=tokens, per_minute=per_minute, input_price=given, output_price=answered,
-            key_variable=key_env,
-        )  # fmt: skip
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    return Client(settings, out.with_suffix(".replies"), max_cost)
 
 
 def _write(
@@ -228,10 +211,7 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
     told = ", ".join(f"{number:,} {name}" for name, number in _counts([d for _, d in pairs]).items())
     output.print(f"{len(pairs):,} prompts: {told}", markup=False, highlight=False)
     if client is not None:
-        ledger = client.ledger
-        cost = "" if ledger.cost is None else f", cost {ledger.cost:.4f}"
-        spent = f"{ledger.requests:,} replies, {ledger.input_tokens:,} tokens in and {ledger.output_tokens:,} out{cost}"
-        output.print(f"this time: {spent}", markup=False, highlight=False)
+        output.print(f"this time: {client.ledger}", markup=False, highlight=False)
 
 
 class _Verdicts(StepBar):
@@ -245,7 +225,7 @@ class _Verdicts(StepBar):
         """Say what asking would take, and go on only where that is fine."""
         self.stop()
         self._console.print(f"{total:,} to be judged: {estimate}", markup=False, highlight=False)
-        if estimate.requests and not self._agreed and not typer.confirm("Go on?", err=True):
+        if estimate.requests and not self._agreed and not agreed(self._console):
             raise typer.Exit(EXIT_INTERRUPTED)
         self._agreed = True
         self.start(total)

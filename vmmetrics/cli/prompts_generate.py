@@ -9,6 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import StepBar, agreed
+from vmmetrics.cli.endpoint_options import (
+    KEY_VARIABLE,
+    KeyEnv,
+    MaxCost,
+    ModelThere,
+    PerMinute,
+    Prices,
+    Tokens,
+    Url,
+    Yes,
+    open_client,
+)
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -33,40 +45,35 @@ def generate(
         float, typer.Option(min=0, max=1, help="Share of the combinations that ask for a camera motion.")
     ] = 0.06,
     seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
-    url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1). Default: grammar alone.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Name of the model there.")] = None,
+    url: Url = None,
+    model: ModelThere = None,
     temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.8,
-    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
-    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
+    tokens: Tokens = 2048,
+    per_minute: PerMinute = None,
     threads: Annotated[int, typer.Option(min=1, help="Combinations in hand at once.")] = 4,
-    key_env: Annotated[
-        str, typer.Option(help="Environment variable with the endpoint's key.")
-    ] = "VMMETRICS_ENDPOINT_KEY",
-    prices: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+    key_env: KeyEnv = KEY_VARIABLE,
+    prices: Prices = None,
+    max_cost: MaxCost = None,
+    yes: Yes = False,
 ) -> None:
     """Combine subjects, actions and places that go together, and have prompts written and looked over for each.
 
-    Running the same command again goes on where it stopped; nothing is paid for twice. Exit codes: 0 all done, 3 some
-    combinations got no reply, 2 wrong usage or setup.
+    Without an endpoint (--url, --model) sentences are made by grammar alone. Running the same command again goes on
+    where it stopped; nothing is paid for twice. Exit codes: 0 all done, 3 some combinations got no reply, 2 wrong
+    usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.files import read_metadata
     from vmmetrics.mmpg.generate.candidates import Candidates
     from vmmetrics.mmpg.generate.generation import GenerationSettings, Plan
 
-    _check_usage(url, model, prices is not None or max_cost is not None)
+    client = open_client(
+        url, model, out / "replies", tokens=tokens, temperature=temperature, per_minute=per_minute, prices=prices,
+        max_cost=max_cost, key_env=key_env,
+    )  # fmt: skip
     output, messages = open_consoles()
     try:
         settings = GenerationSettings(count, candidates, seed, _patterns(pattern), camera_share, temperature)
-        client = None
-        if url is not None and model is not None:
-            client = _client(out, url, model, tokens, temperature, per_minute, prices, key_env, max_cost)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     known = read_metadata(metadata)
@@ -84,39 +91,11 @@ def generate(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _check_usage(url: str | None, model: str | None, priced: bool) -> None:
-    if (url is None) != (model is None):
-        raise typer.BadParameter("--url and --model go together")
-    if url is None and priced:
-        raise typer.BadParameter("prices and a bound on the cost need --url and --model")
-
-
 def _patterns(names: list[str] | None) -> tuple[str, ...]:
     """The patterns as entries name them; a hyphen may stand for the space."""
     from vmmetrics.mmpg.entry import PATTERNS
 
     return tuple(name.lower().replace("-", " ") for name in names) if names else PATTERNS
-
-
-def _client(
-    out: Path,
-    url: str,
-    model: str,
-    tokens: int,
-    temperature: float,
-    per_minute: float | None,
-    prices: tuple[float, float] | None,
-    key_env: str,
-    max_cost: float | None,
-) -> Client:
-    from vmmetrics.endpoint import Client, EndpointSettings
-
-    given, answered = prices or (None, None)
-    settings = EndpointSettings(
-        url, model, tokens=tokens, temperature=temperature, per_minute=per_minute, input_price=given,
-        output_price=answered, key_variable=key_env,
-    )  # fmt: skip
-    return Client(settings, out / "replies", max_cost)
 
 
 def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messages: Console) -> bool:
@@ -168,10 +147,7 @@ def _report(plan: Plan, kept: Candidates, client: Client | None, output: Console
         shown.add_row(Text(pattern), *(str(number) for number in _row(lines)))
     output.print(shown)
     if client is not None:
-        ledger = client.ledger
-        cost = "" if ledger.cost is None else f", cost {ledger.cost:.4f}"
-        tokens = f"{ledger.input_tokens:,} tokens in and {ledger.output_tokens:,} out"
-        output.print(f"this time: {ledger.requests:,} replies, {tokens}{cost}", markup=False, highlight=False)
+        output.print(f"this time: {client.ledger}", markup=False, highlight=False)
 
 
 def _row(lines: list[Line]) -> tuple[int, ...]:

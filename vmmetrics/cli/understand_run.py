@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli.bars import agreed
+from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, PerMinute, Prices, Tokens, Yes
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.understand_output import AnswerProgress, print_result, scoring
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.benchmark import Benchmark
     from vmmetrics.understanding.frames import FramePolicy
     from vmmetrics.understanding.models import ModelSettings
-    from vmmetrics.understanding.models.endpoint import EndpointModel
     from vmmetrics.understanding.run_folder import RunFolder
     from vmmetrics.understanding.running import Asking
 
@@ -33,7 +33,7 @@ _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with 
 def run(
     name: Annotated[str, typer.Argument(help="The benchmark; 'vmmetrics understand list' has them.")],
     model: Annotated[
-        str, typer.Option(help="endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED or majority.")
+        str, typer.Option(help="endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
     ],
     data: Annotated[Path, typer.Option(help="Folder or file of the benchmark, as it was released.")],
     videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")] = None,
@@ -47,18 +47,16 @@ def run(
     form: Annotated[str, typer.Option(help="Frames as images or video; auto: as the model takes them best.")] = "auto",
     protocol: Annotated[str, typer.Option(help="Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, typer.Option(min=1, help="Ask so many questions only; may grow.")] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 512,
+    tokens: Tokens = 512,
     temperature: Annotated[float, typer.Option(min=0, max=2, help="Of an endpoint.")] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Of an endpoint's sampling.")] = None,
-    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute.")] = None,
+    per_minute: PerMinute = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Questions at once; of a local model, of torch.")] = None,
-    prices: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
-    key_env: Annotated[str, typer.Option(help="Variable with the endpoint's key.")] = "VMMETRICS_ENDPOINT_KEY",
+    prices: Prices = None,
+    max_cost: MaxCost = None,
+    key_env: KeyEnv = KEY_VARIABLE,
     again: Annotated[bool, typer.Option("--again", help="Ask anew where there was an error.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 
@@ -140,16 +138,8 @@ def _ask(
         finally:
             folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
             if isinstance(asking.model, EndpointModel):
-                _print_taken(asking.model, messages)
+                messages.print(f"this time: {asking.model.client.ledger}", markup=False, highlight=False)
     return failed
-
-
-def _print_taken(model: EndpointModel, messages: Console) -> None:
-    """What was paid for this time."""
-    ledger = model.client.ledger
-    cost = "" if ledger.cost is None else f", cost {ledger.cost:.4f}"
-    tokens = f"{ledger.input_tokens:,} tokens in and {ledger.output_tokens:,} out"
-    messages.print(f"this time: {ledger.requests:,} replies, {tokens}{cost}", markup=False, highlight=False)
 
 
 def _begin(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, Prices
 from vmmetrics.cli.understand_output import judge_of, print_result, scoring
 
 
@@ -18,11 +19,9 @@ def score(
         str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
     ] = None,
     tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a judge's answer.")] = 8192,
-    prices: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens of the judge's.")
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop before the judge costs more than this.")] = None,
-    key_env: Annotated[str, typer.Option(help="Variable with the judge's key.")] = "VMMETRICS_ENDPOINT_KEY",
+    prices: Prices = None,
+    max_cost: MaxCost = None,
+    key_env: KeyEnv = KEY_VARIABLE,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.cli.progress import open_consoles

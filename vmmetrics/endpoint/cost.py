@@ -117,6 +117,10 @@ class Ledger:
         """What was spent, or None where prices are not known."""
         return self._settings.cost(self.input_tokens, self.output_tokens)
 
+    def __str__(self) -> str:
+        cost = "" if self.cost is None else f", cost {self.cost:.4f}"
+        return f"{self.requests:,} replies, {self.input_tokens:,} tokens in and {self.output_tokens:,} out{cost}"
+
     def promise(self, turns: Sequence[Turn]) -> float:
         """Set aside what a request can cost at most.
 
