@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import StepBar, agreed
+from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, PerMinute, Prices, Url, Yes
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def build(
     source: Annotated[Path, typer.Argument(metavar="INPUT", help="Captions, annotations or questions; JSON lines.")],
     out: Annotated[Path, typer.Option(help="Folder for the questions; goes on with what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: beside INPUT.")] = None,
-    url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")] = None,
+    url: Url = None,
     model: Annotated[str | None, typer.Option(help="Model there that writes; for fpsbench, that proofreads.")] = None,
     filter_model: Annotated[
         list[str] | None, typer.Option(help="Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
@@ -48,14 +49,12 @@ def build(
     seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
     temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.7,
     tokens: Annotated[int, typer.Option(min=1, help="Most tokens of what is written.")] = 4096,
-    per_minute: Annotated[float | None, typer.Option(help="Most requests a minute, to each endpoint.")] = None,
+    per_minute: PerMinute = None,
     threads: Annotated[int, typer.Option(min=1, help="Videos in hand at once.")] = 4,
-    prices: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens, whatever the model.")
-    ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
-    key_env: Annotated[str, typer.Option(help="Variable with the endpoints' key.")] = "VMMETRICS_ENDPOINT_KEY",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+    prices: Prices = None,
+    max_cost: MaxCost = None,
+    key_env: KeyEnv = KEY_VARIABLE,
+    yes: Yes = False,
 ) -> None:
     """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
 
@@ -165,9 +164,7 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
     if built.undecided is not None:
         say(f"{built.undecided} of the questions were not reviewed; {built.strange} decisions are about others")
     if opened.ledger is not None:
-        cost = "" if opened.ledger.cost is None else f", cost {opened.ledger.cost:.4f}"
-        tokens = f"{opened.ledger.input_tokens:,} tokens in and {opened.ledger.output_tokens:,} out"
-        say(f"this time: {opened.ledger.requests:,} replies, {tokens}{cost}")
+        say(f"this time: {opened.ledger}")
     messages.print(f"written: {out}/questions.jsonl", markup=False, highlight=False, soft_wrap=True)
 
 
