@@ -181,7 +181,9 @@ def test_flat_list_and_table_give_the_same(tmp_path: Path) -> None:
     assert BENCHMARK.load(tmp_path / "d.json").questions == nested
     without = [{key: value for key, value in row.items() if key != "uid"} for row in flat]
     (tmp_path / "e.json").write_text(json.dumps(without))
-    assert [q.id for q in BENCHMARK.load(tmp_path / "e.json").questions] == ["a_0", "b_0", "c_0", "d_0"]
+    named = BENCHMARK.load(tmp_path / "e.json").questions
+    assert [q.id for q in named] == ["a_0", "b_0", "c_0", "d_0"]
+    assert not any("made from" in q.groups for q in named)  # only released keys tell
     pytest.importorskip("pyarrow")
     import pyarrow
     import pyarrow.parquet
@@ -195,23 +197,26 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
         RECORDS[0], RECORDS[0], 7, {"qa": []}, {"video_path": "q.mp4", "qa": ["no object", {"uid": "n"}]},
         {"video_path": "r.mp4", "qa": [{"uid": "r", "question": text(5), "answer": "F"}]},
         {"video_path": "CWBOtkJ7M6uDG75t.mp4", "question_type": "Action Order", "qa": record("s", "", "NA")["qa"]},
+        {"video_path": "t.mp4", "question_type": "Camera Motion",
+         "qa": [{"uid": "t", "question": text().partition("?")[2], "answer": "A"}]},
     ])  # fmt: skip
     with (tmp_path / "video_info.meta.jsonl").open("a") as file:
         file.write('\n{"cut off')
     loaded = BENCHMARK.load(tmp_path)
-    assert [q.id for q in loaded.questions] == ["a_0", "r", "s_0"]
+    assert [q.id for q in loaded.questions] == ["a_0", "r", "s_0", "t"]
     assert loaded.problems == {
         "lines that are not JSON": 1,
         "rows without a video name": 2,
         "questions that are no objects": 1,
         "questions with the uid of one before them, left out": 1,
-        "questions without text or options, left out": 1,
+        "questions without options, left out": 1,
+        "questions of which only the options are there": 1,
         "questions with other than 4 options": 1,
         "questions of no known task": 1,
         "right answers that are none of the options": 1,
         "hidden answers": 1,
         "questions about clips that others could not read": 1,
-        "questions whose video is missing": 3,
+        "questions whose video is missing": 4,
     }
 
 
@@ -226,7 +231,7 @@ def test_unreadable_files_are_said_to_be(tmp_path: Path, content: str) -> None:
 
 def test_videos_are_found_and_cut(tmp_path: Path) -> None:
     source = "ef476626-3499-40c2-bbd6-5004223d1ada"
-    names = ["self", "public", f"{source}_58_61", f"{source}_70_72", "0f_3_9", "gone"]
+    names = ["self", "public", f"{source}_58_61", f"{source}_70_72", "0f_3_9", "gone", "x" * 300]
     write(tmp_path, [record(name, "Camera Motion", "A") for name in names])
     for place in ("self-collected/self.MP4", "public-dataset/public.mp4", f"public-dataset/{source}_58_61.mp4",
                   f"public-dataset/{source}.mp4", "public-dataset/S1A2.mp4"):  # fmt: skip
@@ -242,13 +247,26 @@ def test_videos_are_found_and_cut(tmp_path: Path) -> None:
         (f"public-dataset/{source}.mp4", 70, 72),
         ("public-dataset/S1A2.mp4", 3, 9),
         (None, None, None),
+        (None, None, None),
     ]
-    assert loaded.problems["questions whose video is missing"] == 1
+    assert loaded.problems["questions whose video is missing"] == 2
     assert loaded.questions[2].video == loaded.questions[3].video == source  # cuts of one video are alike
 
 
+@pytest.mark.parametrize("questions", ["MotionBench/video_info.meta.jsonl", "data/video_info.meta.jsonl", "val.jsonl"])
+def test_folders_as_they_are_about(tmp_path: Path, questions: str) -> None:
+    (tmp_path / "MotionBench" / "public-dataset").mkdir(parents=True)
+    (tmp_path / "MotionBench" / "public-dataset" / "a.mp4").touch()
+    (tmp_path / "made.tsv").write_text("index\toptions\n")  # what another harness leaves beside them
+    path = tmp_path / questions.replace("val.jsonl", "motionbench_val.json")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps([RECORDS[0]] if path.suffix == ".json" else RECORDS[0]))
+    (question,) = BENCHMARK.load(tmp_path).questions
+    assert question.path == tmp_path / "MotionBench" / "public-dataset" / "a.mp4"
+
+
 def test_parts_of_clips(tmp_path: Path) -> None:
-    rows = [record(f"v{k}", "Camera Motion", "A", video_info={"duration_minutes": 5 / 60}) for k in range(4)]
+    rows = [record(f"v{k}", "Camera Motion", "A", video_info={"duration": 5.0}) for k in range(4)]
     rows.append(record("u_10_15", "Camera Motion", "A"))
     rows.append(record("w_10_15", "Camera Motion", "A"))
     for row, (start, end) in zip(rows, [(1, 3), (0, 5.2), (4, 9), (3, 3), (10, 15), (1, 2)], strict=True):
@@ -268,13 +286,12 @@ def test_names_cannot_leave_the_folder(tmp_path: Path) -> None:
 
 
 def test_density(tmp_path: Path) -> None:
-    rows = [record("a", "Camera Motion", "A", "B", video_info={"duration_minutes": 0.05}), RECORDS[1]]
-    density = annotation_density(BENCHMARK.load(write(tmp_path, rows)).questions)
-    assert density is not None
-    assert (density.seconds, density.questions) == (3, 2)
-    assert density.characters == pytest.approx(2 * len(text()) / 3)
-    assert density.words == pytest.approx(2 * 20 / 3)
-    assert annotation_density(BENCHMARK.load(write(tmp_path, RECORDS)).questions) is None
+    rows = [record("a", "Camera Motion", "A", "NA", video_info={"duration": 3.0}), RECORDS[1]]
+    questions = BENCHMARK.load(write(tmp_path, rows)).questions
+    assert annotation_density(questions) == pytest.approx(2 * len(text()) / 3)  # b's length is not known
+    figures = BENCHMARK.figures(questions, BENCHMARK.score(questions, {}, "vmmetrics"), "vmmetrics")
+    assert f"annotation density {2 * len(text()) / 3:.1f} characters" in figures[0].note
+    assert annotation_density(questions[2:]) is None
 
 
 def test_reference_rows_name_our_figures() -> None:

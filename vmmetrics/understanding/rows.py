@@ -74,7 +74,7 @@ def find_file(data: Path, names: Iterable[str], what: str) -> Path:
     if data.is_file():
         return data
     wanted = list(names)
-    for pattern in [*wanted, *(f"*/{name}" for name in wanted)]:
+    for pattern in (where for name in wanted for where in (name, f"*/{name}")):
         for path in sorted(data.glob(pattern)):
             return path
     raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(wanted)}")

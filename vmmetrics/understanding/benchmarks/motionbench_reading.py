@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from vmmetrics.understanding.questions import LETTERS, Question
 from vmmetrics.understanding.rows import seconds
+from vmmetrics.understanding.video_files import videos_below
 
 DATA: Final = tomllib.loads(resources.files(__package__).joinpath("motionbench.toml").read_text(encoding="utf-8"))
 HIDDEN: Final = "NA"
@@ -28,7 +29,7 @@ TEST: Final = "test"
 _MOST_OPTIONS: Final = 6  # A to F, as those who read the released list before us found
 _OPTION: Final = re.compile(rf"\s*\(?([A-{LETTERS[_MOST_OPTIONS - 1]}])[.):\uff1a]\s*(.*)")
 _KEY: Final = re.compile(rf"\s*\(?([A-{LETTERS[_MOST_OPTIONS - 1]}])(?:[.):\s].*)?", re.DOTALL)
-_CUT: Final = re.compile(r"(.+)_(\d+)_(\d+)")
+_CUT: Final = re.compile(r"(.+)_(\d{1,6})_(\d{1,6})")
 _FROM_CAPTION: Final = re.compile(r".+_\d")
 _SLACK: Final = 0.5  # seconds by which a cut may pass the end: durations are rounded, and cuts are whole seconds
 
@@ -82,34 +83,19 @@ class VideoFiles:
     """
 
     def __init__(self, folder: Path, sources: Mapping[str, str]) -> None:
-        self._folders: list[Path] = [place for part in DATA["folders"] if (place := folder / part).is_dir()]
+        self._files = videos_below([folder])
         self._sources = sources
-        self._known: dict[str, Footage | None] = {}
 
     def find(self, name: str) -> Footage | None:
         """The footage of a clip; None where there is none."""
-        if name not in self._known:
-            self._known[name] = self._find(name)
-        return self._known[name]
-
-    def _find(self, name: str) -> Footage | None:
-        if (path := self._file(name)) is not None:
-            return Footage(path)
-        cut = _CUT.fullmatch(stem_of(name))
+        stem = stem_of(name)
+        if stem in self._files:
+            return Footage(self._files[stem])
+        cut = _CUT.fullmatch(stem)
         if cut is None or not int(cut[2]) < int(cut[3]):
             return None
-        path = self._file(f"{cut[1]}.mp4") or self._file(self._sources.get(cut[1], ""))
+        path = self._files.get(cut[1]) or self._files.get(stem_of(self._sources.get(cut[1], "")))
         return Footage(path, float(cut[2]), float(cut[3])) if path else None
-
-    def _file(self, name: str) -> Path | None:
-        if not name or name != Path(name).name:  # names only: nothing outside the folders
-            return None
-        stem = stem_of(name)
-        for folder in self._folders:
-            for path in (folder / name, folder / f"{stem}.mp4", folder / f"{stem}.MP4"):
-                if path.is_file():
-                    return path
-        return None
 
 
 def source_names(data: Path) -> dict[str, str]:
@@ -198,9 +184,11 @@ def _question(
 ) -> Question | None:
     whole = str(item.get("question") or "").strip()
     stem, options = split_options(whole)
-    if not stem or len(options) < 2:
-        problems["questions without text or options, left out"] += 1
+    if len(options) < 2:
+        problems["questions without options, left out"] += 1
         return None
+    if not stem:
+        problems["questions of which only the options are there"] += 1
     if len(options) != DATA["options"]:
         problems[f"questions with other than {DATA['options']} options"] += 1
     kind = item.get("question_type", record.get("question_type"))
@@ -218,8 +206,9 @@ def _question(
     groups = {
         "task": (task or str(kind or "?"),),
         "split": (TEST if key == HIDDEN else DEV,),
-        "made from": ("captions" if _FROM_CAPTION.fullmatch(uid) else "videos",),
     }
+    if item.get("uid"):  # others are ours, and tell nothing
+        groups["made from"] = ("captions" if _FROM_CAPTION.fullmatch(uid) else "videos",)
     reference = {"answer": key, "record": number, "text": whole, "duration": duration}
     video = cut[1] if cut else stem_of(name)  # cuts of one video are alike
     path = footage.path if footage else None
@@ -241,9 +230,12 @@ def _answer(value: Any, count: int, problems: Counter[str]) -> tuple[int | None,
 
 
 def _duration(record: Mapping[str, Any]) -> float | None:
+    """Length of the clip in seconds: the list has them, the released tool that measures clips writes minutes."""
     info = record.get("video_info")
-    minutes = seconds(info.get("duration_minutes")) if isinstance(info, Mapping) else None
-    return minutes * 60 if minutes else None
+    if not isinstance(info, Mapping):
+        return None
+    minutes = seconds(info.get("duration_minutes"))
+    return seconds(info.get("duration")) or (minutes and minutes * 60) or None
 
 
 def _bounds(

@@ -1,0 +1,42 @@
+"""Video files by their names, wherever below a folder they lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+_ENDINGS: Final = frozenset({".mp4", ".webm", ".mkv", ".mov", ".avi"})
+_DEEPEST: Final = 3  # folders: releases have "MotionBench/self-collected" and "clips/temporal_certificate"
+
+
+def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
+    """Paths of the video files in some folders and below them, by name without the ending.
+
+    Of several with one name that of the earlier folder counts, then the one less deep. Names that begin with a dot,
+    folders that cannot be read and what lies four folders down or deeper are passed over.
+
+    Args:
+        folders: Where to look; one that is not there holds nothing.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        level = [folder]
+        for _ in range(_DEEPEST):
+            level = [below for one in level for below in _look_into(one, found)]
+    return found
+
+
+def _look_into(folder: Path, found: dict[str, Path]) -> list[Path]:
+    """Add the videos of one folder to what was found; the folders in it."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted((entry for entry in listing if not entry.name.startswith(".")), key=lambda one: one.name)
+    except OSError:
+        return []
+    for entry in entries:
+        path = Path(entry.path)
+        if path.suffix.lower() in _ENDINGS and entry.is_file():
+            found.setdefault(path.stem, path)
+    return [Path(entry.path) for entry in entries if entry.is_dir()]
