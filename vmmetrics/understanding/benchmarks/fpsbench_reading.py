@@ -10,15 +10,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.understanding.benchmarks.fpsbench_times import Footage, Times, part_of, prepared_name
+from vmmetrics.understanding.benchmarks.fpsbench_times import Clock, Footage, Times, part_of, prepared_name
 from vmmetrics.understanding.questions import LETTERS, Question
 from vmmetrics.understanding.rows import seconds
+from vmmetrics.understanding.video_files import videos_below
 
 DATA: Final = tomllib.loads(resources.files(__package__).joinpath("fpsbench.toml").read_text(encoding="utf-8"))
 NONE: Final[str] = DATA["none"]
 
 _LETTERS: Final = LETTERS[:5]
-_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
 _TIMES: Final = (
     "clip_start_sec", "clip_end_sec", "temporal_certificate_start_sec", "temporal_certificate_end_sec",
 )  # fmt: skip
@@ -39,25 +39,21 @@ class VideoFiles:
     """Finds clips below folders: prepared ones, certificates, or source videos.
 
     Args:
-        folders: In which the released preparation put clips (``clips/clip``, ``clips/temporal_certificate``), or in
-            which videos lie by their YouTube key or by the question's.
+        folders: In which, however deep, are clips by the names that the released preparation gives them, or videos by
+            their YouTube key or by the question's.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = [folder for folder in folders if folder.is_dir()]
+        self._files = videos_below(folders)
 
     def find(self, key: str, video: str, times: Times | None, certificate: bool) -> Footage | None:
         """The file from which a question's clip, or its certificate, can be shown; the prepared one first."""
-        for folder in self._folders:
-            if times is not None and certificate and (path := _prepared(folder, key, times.certificate, certificate)):
-                return Footage(path, "certificate")
-            if times is not None and (path := _prepared(folder, key, times.clip, False)):
-                return Footage(path, "clip")
-            if path := _first(folder, "", key):
-                return Footage(path, "clip")
-            if times is not None and (path := _first(folder, "", video) or _first(folder, "videos", video)):
-                return Footage(path, "source")
-        return None
+        names: list[tuple[str, Clock]] = [(key, "clip")]
+        if times is not None:
+            names = [(prepared_name(key, times.clip), "clip"), *names, (video, "source")]
+            if certificate and times.shown is not None:
+                names.insert(0, (prepared_name(key, times.certificate), "certificate"))
+        return next((Footage(self._files[name], clock) for name, clock in names if name in self._files), None)
 
 
 def cache_folder() -> Path:
@@ -202,16 +198,3 @@ def _groups(record: Row, times: Times | None, rate: float | None, problems: Coun
 def _part(record: Row, name: str) -> Row:
     value = record.get(name)
     return value if isinstance(value, Mapping) else {}
-
-
-def _prepared(folder: Path, key: str, span: tuple[float, float], certificate: bool) -> Path | None:
-    window = "temporal_certificate" if certificate else "clip"
-    name = prepared_name(key, span)
-    return _first(folder, f"clips/{window}", name) or _first(folder, window, name) or _first(folder, "", name)
-
-
-def _first(folder: Path, part: str, name: str) -> Path | None:
-    if name != Path(name).name:  # names only: nothing outside the folders
-        return None
-    paths = (folder / part / f"{name}{ending}" for ending in _ENDINGS)
-    return next((path for path in paths if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""FPS-Bench's scoring as released: letters, accuracy over what was understood, its interval, groups and shuffle."""
+"""FPS-Bench's scoring as released: letters, accuracy over what was understood, its interval and groups."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from vmmetrics.understanding.benchmark import Figure, Scored
 from vmmetrics.understanding.questions import Question
 
-Reading = Literal["first_letter", "strict"]
 RESAMPLES: Final = 1000
 SEED: Final = 0  # of the resamples
-SHUFFLE_SEED: Final = 42  # of the options, the same for every question
 CHANCE: Final = 0.2  # "5-way", whatever options there are
 
 _LEADING: Final = re.compile(r"\s*\(?\*{0,2}([A-Ea-e])\b")
@@ -23,32 +21,23 @@ _ALONE: Final = re.compile(r"\b([A-E])\b")
 _GROUPS: Final = ("category", "domain", "subdomain", "minFPS", "clip duration")
 
 
-def released_letter(text: str, letters: Sequence[str], reading: Reading = "first_letter") -> str | None:
-    """Letter that the released parser finds; None for none.
+def released_letter(text: str, letters: Sequence[str]) -> str | None:
+    """Letter that the released parser finds unless told otherwise; None for none.
 
-    At the beginning (the article ``A`` of a sentence too). Else, unless ``reading`` is "strict", the first after
-    ``answer``, ``option`` and the like in lower case; else the first capital that stands alone and is an option's.
+    At the beginning (the article ``A`` of a sentence too). Else the first after ``answer``, ``option`` and the like in
+    lower case; else the first capital that stands alone and is an option's.
 
-    >>> released_letter("A man", "ABCD"), released_letter("It is B", "ABCD"), released_letter("It is B", "AB", "strict")
+    >>> released_letter("A man", "ABCD"), released_letter("It is B", "ABCD"), released_letter("Apple", "ABCD")
     ('A', 'B', None)
     """
     said = text.strip()
     leading = _LEADING.match(said)
     if leading and leading[1].upper() in letters:
         return leading[1].upper()
-    if reading == "strict":
-        return None
     named = _NAMED.search(said)
     if named and named[1].upper() in letters:
         return named[1].upper()
     return next((letter for letter in _ALONE.findall(said) if letter in letters), None)
-
-
-def released_order(count: int, seed: int = SHUFFLE_SEED) -> list[int]:
-    """Order in which the released shuffle shows so many options: one permutation for all questions of that count."""
-    order = list(range(count))
-    random.Random(seed).shuffle(order)  # noqa: S311 - no secret
-    return order
 
 
 def min_fps_group(rate: Any) -> str:
@@ -82,6 +71,9 @@ def interval(values: Sequence[float]) -> Interval | None:
 
 def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
     """The released report: accuracy over answers that were understood, the share that was not, accuracy by group.
+
+    The interval is the released one where the file of answers has the order of the annotations, as the released
+    harness writes it: its draws depend on the order.
 
     Args:
         questions: The questions.

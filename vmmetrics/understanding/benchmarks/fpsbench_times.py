@@ -63,10 +63,6 @@ class Times:
         """Seconds of the source on another clock."""
         return self.convert(span[0], "source", to), self.convert(span[1], "source", to)
 
-    def frames_needed(self, min_fps: float) -> int:
-        """Frames that the certificate has at its minFPS, as the release counts them: of all of it, rounded."""
-        return round(min_fps * (self.certificate[1] - self.certificate[0]))
-
 
 @dataclass(frozen=True, slots=True)
 class Footage:
@@ -91,6 +87,5 @@ def part_of(footage: Footage, times: Times, certificate: bool) -> tuple[float | 
     A certificate that lies beside its clip leaves the clip.
     """
     wanted = (times.shown if certificate else None) or times.clip
-    if footage.clock == "certificate" or (footage.clock == "clip" and wanted == times.clip):
-        return None, None
-    return times.span(wanted, footage.clock)
+    whole = {"clip": times.clip, "certificate": times.certificate}.get(footage.clock)
+    return (None, None) if wanted == whole else times.span(wanted, footage.clock)
