@@ -94,10 +94,21 @@ def test_a_video_part_has_the_frames_at_the_times_that_are_told(served: Any) -> 
     data = base64.b64decode(part["video_url"]["url"].removeprefix("data:video/mp4;base64,"))
     with av.open(io.BytesIO(data)) as opened:
         found = [(frame.time, frame.to_ndarray(format="gray").mean()) for frame in opened.decode(video=0)]
+        rate, length = opened.streams.video[0].average_rate, opened.duration / 1e6
     np.testing.assert_allclose([time for time, _ in found], [0, 0.5, 2.0], atol=2e-3)
     assert np.all(np.diff([level for _, level in found]) > 80)
-    odd = Frames(np.zeros((1, 33, 47, 3), np.uint8), FRAMES.shown, (0.0,), 1.0)
-    assert encoded(odd).frames == 1
+    # servers work with the mean rate: three frames over 2 s, so 1 s each, the last too
+    assert (rate, length) == (1, pytest.approx(3))
+    one = Frames(FRAMES.pictures[:1], Shown((0.0,), "made"), (0.0,), 1.0)
+    model.answer(QUESTION, TURNS, one)
+    assert content(script)[0]["type"] == "image_url"
+
+
+def test_frames_close_together_and_of_odd_sides_make_a_video() -> None:
+    told = tuple(place / 10_000 for place in range(4))
+    found = encoded(Frames(np.zeros((4, 33, 47, 3), np.uint8), Shown(told, "made"), told, 1e4))
+    with av.open(io.BytesIO(found.data)) as opened:
+        assert [round(frame.time, 5) for frame in opened.decode(video=0)] == pytest.approx(told, abs=1e-5)
 
 
 def test_an_endpoint_that_misbehaves_is_asked_again(served: Any) -> None:
