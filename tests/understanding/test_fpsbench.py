@@ -203,6 +203,11 @@ def test_fields(tmp_path: Path) -> None:
         assert not any(hidden in said for hidden in ("7", "102", "104.5", "fps", "FPS"))
 
 
+def test_no_question_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no question of FPS-Bench in it: 1 questions without text or options"):
+        BENCHMARK.load(write(tmp_path, [record("000000", question__choices=["a", "b"])]))
+
+
 def test_loader_checks(tmp_path: Path) -> None:
     long = {"A": "x", "B": "x", "D": "y", "E": "z"}
     rows: list[Any] = [

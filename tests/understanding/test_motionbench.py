@@ -220,12 +220,16 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("content", ["{", '{"a": ' * 5000])
-def test_unreadable_files_are_said_to_be(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "not readable"), ('{"a": ' * 5000, "not readable"), ("", "no question of MotionBench in it: it has no rows"),
+     ('{"key": "a"}', "in it: 1 rows without a video name")],
+)  # fmt: skip
+def test_files_without_questions_are_said_to_be(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(SetupError, match="looked for"):
         BENCHMARK.load(tmp_path)
     (tmp_path / "video_info.meta.jsonl").write_text(content)
-    with pytest.raises(SetupError, match="not readable"):
+    with pytest.raises(SetupError, match=message):
         BENCHMARK.load(tmp_path)
 
 

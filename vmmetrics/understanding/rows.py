@@ -80,6 +80,18 @@ def find_file(data: Path, names: Iterable[str], what: str) -> Path:
     raise SetupError(f"{data}: no {what} there or one folder below; looked for {', '.join(wanted)}")
 
 
+def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupError:
+    """The error for a file in which nothing of a benchmark is: it says what was wrong with the rows.
+
+    Args:
+        path: The file.
+        what: What was looked for, in words ("question of MotionBench").
+        problems: What was wrong, to how often.
+    """
+    why = "; ".join(f"{count:,} {problem}" for problem, count in problems.items()) or "it has no rows"
+    return SetupError(f"{path}: no {what} in it: {why}")
+
+
 def _values(lines: Iterable[str], problems: Counter[str] | None) -> Iterator[Any]:
     read = False
     failure: ValueError | RecursionError | None = None

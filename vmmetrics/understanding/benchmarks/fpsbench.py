@@ -25,7 +25,7 @@ from vmmetrics.understanding.benchmarks.fpsbench_released import released_figure
 from vmmetrics.understanding.letters import chosen_option
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
 from vmmetrics.understanding.replies import Answered, said_of
-from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
+from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
 Setting = Literal["native", "certificate", "slowed"]
@@ -63,7 +63,7 @@ class FpsBench:
         """Read the released annotations, nested or flat, with a key or without.
 
         Raises:
-            SetupError: There is no such file, or it cannot be read.
+            SetupError: There is no such file, it cannot be read, or no question is in it.
         """
         path = find_file(data, DATA["files"], "annotations of FPS-Bench")
         problems: Counter[str] = Counter()
@@ -71,6 +71,8 @@ class FpsBench:
         beside = data if data.is_dir() else path.parent
         files = VideoFiles([videos] if videos else [beside, cache_folder()])
         found = tuple(each_question(rows, files, self.setting != "native", problems))
+        if not found:
+            raise nothing_found(path, "question of FPS-Bench", problems)
         return Loaded(found, dict(problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:

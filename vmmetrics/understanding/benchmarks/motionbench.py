@@ -28,7 +28,7 @@ from vmmetrics.understanding.benchmarks.motionbench_released import Tally, merge
 from vmmetrics.understanding.letters import chosen_option, score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
 from vmmetrics.understanding.replies import Answered, said_of
-from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
+from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
 _ANY_OPTIONS: Final = ("",) * 6
@@ -45,13 +45,15 @@ class MotionBench:
         """Read the released list of clips, the flat dev list, or a table with the fields of either.
 
         Raises:
-            SetupError: There is no such file, or it cannot be read.
+            SetupError: There is no such file, it cannot be read, or no question is in it.
         """
         path = find_file(data, DATA["files"], "questions of MotionBench")
         problems: Counter[str] = Counter()
         rows = read_rows(path, problems)
         files = VideoFiles(videos or (data if data.is_dir() else path.parent), source_names(path.parent))
         questions = tuple(each_question(rows, files, problems))
+        if not questions:
+            raise nothing_found(path, "question of MotionBench", problems)
         return Loaded(questions, dict(problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:

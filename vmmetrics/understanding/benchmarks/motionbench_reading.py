@@ -191,7 +191,7 @@ def _question(
         problems["questions of which only the options are there"] += 1
     if len(options) != DATA["options"]:
         problems[f"questions with other than {DATA['options']} options"] += 1
-    kind = item.get("question_type", record.get("question_type"))
+    kind = item.get("question_type") or record.get("question_type")
     task = task_of(kind)
     if task is None:
         problems["questions of no known task"] += 1
