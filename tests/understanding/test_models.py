@@ -164,7 +164,11 @@ def test_the_bound_on_the_cost_holds_before_anything_is_sent(served: Any) -> Non
         ('[{"clip.mp4": "A man walks."}, {"other": "He sits."}]', {"clip": "A man walks.", "other": "He sits."}),
         ('{"TUNA_0001": "A caption."}', {"TUNA_0001": "A caption."}),
         ('{"question": "q1", "text": "B", "shown": {"seconds": [0.5]}}\n', {"q1": "B"}),  # our own
-        ('\ufeff{"a": "B"}', {"a": "B"}),
+        ('\ufeff{"a": "B", "zz": NaN}', {"a": "B"}),
+        ('{"question": "q1", "text": "B\u2028\x85so"}\n{"question": "q2", "text": "C"}\n', {"q1": "B\u2028\x85so", "q2": "C"}),
+        ('{"question": "q1", "error": "gone"}\n{"question": "q2", "text": "C"}\n', {"q2": "C"}),
+        ('[{"id": 7.0, "prediction": "B"}, {"id": 8.0, "prediction": NaN}]', {"7": "B"}),
+        ('{"clip.mp4": "B"}', {"clip.mp4": "B"}),  # a question's own key may end so
     ],
 )  # fmt: skip
 def test_recorded_answers_in_every_form(tmp_path: Path, text: str, answers: dict[str, str]) -> None:
@@ -173,6 +177,20 @@ def test_recorded_answers_in_every_form(tmp_path: Path, text: str, answers: dict
     model = open_model(ModelSettings(f"recorded:{tmp_path / 'answers'}"), questions, tmp_path)
     assert {q.id: model.answer(q, TURNS, NO_FRAMES).text for q in questions} == answers
     assert model.answer(Question("zz", "v", "?"), TURNS, NO_FRAMES).error == "no recorded answer"
+
+
+def test_recorded_answers_in_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "answers.tsv"
+    file.write_text('index\tprediction\n0\tB\n1\t"C\tso"\n')
+    assert dict(answers_in(file)) == {"0": "B", "1": "C\tso"}
+
+
+def test_lines_of_recorded_answers_that_were_cut_off_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"question": "q1", "text": "B"}\n{"question": "q2", "te')
+    model = open_model(ModelSettings(f"recorded:{file}"), [QUESTION], tmp_path)
+    assert model.answers == {"q1": "B"}
+    assert model.problems == {"lines of recorded answers that are not JSON": 1}
 
 
 def test_the_key_is_never_taken_for_answers(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from tests.understanding.tuna_files import F1, said
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Scored
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
+from vmmetrics.understanding.models.recorded import released_answers
 from vmmetrics.understanding.questions import Loaded
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, Found
 
 SUMMARY = {  # what the released scorer made of files.ANNOTATIONS and files.RECORDS; no other cell has a figure
     ("all", "all"): (0.533, 0.444, 0.476),
@@ -181,13 +182,35 @@ def test_ours_with_a_recorded_judge(data: Path) -> None:
 
 
 def test_captions_by_the_number_of_the_table_are_found(data: Path) -> None:
-    """What the released converter makes of the released runner's table."""
-    (data / "submission.json").write_text(json.dumps(dict(enumerate(files.CAPTIONS.values()))))
+    """What the released converter makes of the released runner's table, whose empty cells are NaN."""
+    numbered = dict(enumerate(files.CAPTIONS.values()))
+    path = data / "submission.json"
+    path.write_text(json.dumps(numbered | {1: float("nan")}))
     loaded = BENCHMARK.load(data)
-    answers = BENCHMARK.read_answers(data / "submission.json")
-    scored = BENCHMARK.score(loaded.questions, answers, "vmmetrics", data / "result.json")
-    assert scored_by_id(loaded, scored)["TUNA_0001"].value == pytest.approx(F1["TUNA_0001"])
-    assert [one.answered for one in scored] == [True, True, True, False]  # the judgement of the last is of no use
+    assert released_answers(BENCHMARK.read_answers, path, loaded.questions) == files.CAPTIONS | {"TUNA_0002": ""}
+    scored = BENCHMARK.score(loaded.questions, BENCHMARK.read_answers(path), "vmmetrics", data / "result.json")
+    assert [one.value for one in scored] == pytest.approx([F1["TUNA_0001"], 0, F1["TUNA_0003"], None])
+    path.write_text(json.dumps({number + 1: text for number, text in numbered.items()}))
+    assert released_answers(BENCHMARK.read_answers, path, loaded.questions) is None  # one off would be wrong for all
+    path.write_text(json.dumps({"TUNA_0002": numbered[1], "0": numbered[0], "2": 7, "3": {}}))
+    found = released_answers(BENCHMARK.read_answers, path, loaded.questions)
+    assert found == {key: files.CAPTIONS[key] for key in ("TUNA_0001", "TUNA_0002")}
+
+
+def test_a_part_of_the_table_keeps_its_numbers(data: Path) -> None:
+    (data / "metadata.json").unlink()
+    with (data / "TUNA_CAP.tsv").open("w") as file:
+        file.write("index\tvideo\tquestion\n2\tclip2\tTell.\n3\tclip3\tTell.\n")
+    answers = {str(number): text for number, text in enumerate(files.CAPTIONS.values()) if number != 3}
+    found = Found(answers, questions := BENCHMARK.load(data).questions)
+    assert [found.of(question) for question in questions] == [answers["2"], None]
+
+
+def test_a_table_without_numbers_is_counted(data: Path) -> None:
+    lines = (data / "TUNA_CAP.tsv").read_text().splitlines()
+    (data / "TUNA_CAP.tsv").write_text("\r\n".join(line.partition("\t")[2] for line in lines), "utf-8-sig")
+    found = [(question.id, question.video) for question in BENCHMARK.load(data).questions]
+    assert found == [(key, f"clip{number}") for number, key in enumerate(files.CAPTIONS)]
 
 
 def test_no_caption_is_0_and_no_judgement_is_no_score(data: Path) -> None:

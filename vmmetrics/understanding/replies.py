@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
+
+from vmmetrics.understanding.questions import Question
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +69,31 @@ class Answered:
 def said_of(answered: Answered | None) -> str:
     """What a model said; nothing where there is no answer."""
     return answered.text if answered is not None and answered.error is None else ""
+
+
+class Found(Generic[T]):
+    """Entries of a file of answers or judgements, whichever way it calls the questions.
+
+    A question may have other names, ``reference["also"]``, among them its number in the file of questions, from 0.
+
+    Args:
+        entries: By the key that the file has.
+        questions: All that are there: a key that is a question's own is nobody else's.
+        exact: Whether a question is found by its key alone.
+    """
+
+    def __init__(self, entries: Mapping[str, T], questions: Sequence[Question], exact: bool = False) -> None:
+        self._entries = entries
+        self._exact = exact
+        self._own = {question.id for question in questions}
+        names = self._own.union(*(question.reference.get("also", ()) for question in questions))
+        beyond = str(len(self._own))  # a file that has this number, but not 0, counts from 1
+        self._from_one = beyond in entries and beyond not in names and "0" not in entries
+
+    def of(self, question: Question) -> T | None:
+        """The entry of a question, by its key or by another name that it has."""
+        if question.id in self._entries or self._exact:
+            return self._entries.get(question.id)
+        also = (name for name in question.reference.get("also", ()) if name not in self._own)
+        names = (name for name in also if name in self._entries and not (self._from_one and name.isdecimal()))
+        return next((self._entries[name] for name in names), None)

@@ -22,10 +22,10 @@ from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.questions import Loaded, Question
-from vmmetrics.understanding.replies import Answered, said_of
+from vmmetrics.understanding.replies import Answered, Found, said_of
 from vmmetrics.understanding.rows import read_rows, sha256_of
 from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
-from vmmetrics.understanding.tuna.annotations import Found, annotations_of
+from vmmetrics.understanding.tuna.annotations import annotations_of
 from vmmetrics.understanding.tuna.events import sentences
 from vmmetrics.understanding.tuna.judging import Caption, Judged, RecordedJudge, caption_events, judge_of
 from vmmetrics.understanding.tuna.outcomes import (
@@ -42,6 +42,7 @@ from vmmetrics.understanding.tuna.reading import (
     characteristics_of,
     find_files,
     nothing_found,
+    number_of,
     read_answers,
     text_of,
     video_file,
@@ -72,7 +73,8 @@ class TunaCap:
         table = find_files(data, _CAP["files"])[:1] if data.suffix not in (".json", ".jsonl") else []
         named = [data] if data.is_file() and not table else find_files(folder, _CAP["annotations"])
         problems: Counter[str] = Counter()
-        rows = [row for row in read_rows(table[0]) if isinstance(row, Mapping)] if table else []
+        read = [row for row in read_rows(table[0]) if isinstance(row, Mapping)] if table else []
+        rows = [{"index": place} | dict(row) for place, row in enumerate(read)]
         path, annotations = _annotations(named)
         if not rows and not annotations:
             raise nothing_found(data, "videos or annotations of TUNA-CAP", [*_CAP["files"], *_CAP["annotations"]])
@@ -162,7 +164,7 @@ def _question(place: int, row: Row, annotation: Row, folder: Path, problems: Cou
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
     characteristics = characteristics_of(both.get("visual_characteristic"), problems)
     domain = text_of(both.get("domain"))
-    also = [text_of(row.get("index")), video, str(place)] if row else [video]
+    also = [text_of(row.get("index")), video, number_of(row, place)] if row else [video]
     return Question(
         text_of(both.get("index")) or str(place),
         video,

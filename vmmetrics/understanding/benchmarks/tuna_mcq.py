@@ -18,7 +18,7 @@ from vmmetrics.endpoint import Turn
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.letters import score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered, said_of
+from vmmetrics.understanding.replies import Answered, Found, said_of
 from vmmetrics.understanding.rows import read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 from vmmetrics.understanding.tuna.letters import upstream_letter
@@ -29,6 +29,7 @@ from vmmetrics.understanding.tuna.reading import (
     find_files,
     known_name,
     nothing_found,
+    number_of,
     options_of,
     read_answers,
     text_of,
@@ -68,7 +69,7 @@ class TunaMcq:
         folder = videos or (data if data.is_dir() else data.parent)
         problems: Counter[str] = Counter()
         questions: dict[str, Question] = {}
-        for place, row in enumerate(read_rows(paths[0])):
+        for place, row in enumerate(read_rows(paths[0], problems)):
             found = _question(place, row, folder, problems) if isinstance(row, Mapping) else None
             if found is None:
                 problems["rows without a video, a question or options, left out"] += 1
@@ -100,7 +101,8 @@ class TunaMcq:
     ) -> list[Scored]:
         """Judge each answer; one that is missing or not understood is wrong."""
         score = _released_score if protocol == "upstream" else score_choice
-        return [score(question, answers.get(question.id)) for question in questions]
+        said = Found(answers, questions)
+        return [score(question, said.of(question)) for question in questions]
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
@@ -128,7 +130,8 @@ def _question(place: int, row: Mapping[str, Any], folder: Path, problems: Counte
     if path is None:
         problems["questions whose video is missing"] += 1
     groups = _groups(row, problems)
-    reference = {"answer": text_of(row.get("answer")), "question": str(row["question"])}
+    also = (number_of(row, place),)
+    reference = {"answer": text_of(row.get("answer")), "question": str(row["question"]), "also": also}
     key = text_of(row.get("index")) or str(place)
     return Question(key, video, text, options, answer, groups, path, reference=reference)
 
@@ -165,7 +168,7 @@ def _groups(row: Mapping[str, Any], problems: Counter[str]) -> dict[str, tuple[s
 def _released_score(question: Question, answered: Answered | None) -> Scored:
     """As the released scorer: letters are compared as they are in the file, and a hidden one equals none."""
     said = said_of(answered)
-    letter = upstream_letter(said if said.strip() else "nan", question.reference["question"])
+    letter = upstream_letter(said or "nan", question.reference["question"])
     chosen = LETTERS.index(letter) if letter in LETTERS[: len(question.options)] else None
     return Scored(question.id, float(letter == question.reference["answer"]), chosen, bool(said.strip()))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding.frames import Frames
 from vmmetrics.understanding.models.protocol import OneByOne, Said
 from vmmetrics.understanding.questions import Question
-from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.replies import Answered, Found
+from vmmetrics.understanding.rows import SEPARATORS, read_rows
 
 Released = Callable[[Path], Mapping[str, Answered]]
 """How a benchmark reads a file of answers in its own released form."""
@@ -26,7 +29,7 @@ _NOT_THERE = "no recorded answer"
 
 
 class RecordedModel(OneByOne):
-    """Answers from a file: JSON or JSON lines; ``{key: text}``, ``{key: row}``, or rows with their keys in them.
+    """Answers from a file: JSON, JSON lines or a table; ``{key: text}``, ``{key: row}``, or rows with keys in them.
 
     A list under a key (FAVOR-Bench's results) answers the questions ``key_0``, ``key_1``, ... Where a key comes twice,
     the first answer that is not empty counts. A benchmark may read its own released form otherwise.
@@ -34,6 +37,10 @@ class RecordedModel(OneByOne):
     Args:
         path: The file.
         answers: What was read from it, if that was done already.
+
+    Attributes:
+        answers: Texts by keys.
+        problems: What was wrong with the file, in words, to how often.
 
     Raises:
         SetupError: It cannot be read, or holds no answers.
@@ -44,8 +51,9 @@ class RecordedModel(OneByOne):
     def __init__(self, path: Path, answers: Mapping[str, str] | None = None) -> None:
         self.name = f"recorded: {path.name}"
         self._path = path
+        self.problems: Counter[str] = Counter()
         self.answers = dict(answers or {})
-        for key, text in answers_in(path) if answers is None else ():
+        for key, text in answers_in(path, self.problems) if answers is None else ():
             if not self.answers.get(key, "").strip():
                 self.answers[key] = text
         if not self.answers:
@@ -77,34 +85,41 @@ class RecordedModel(OneByOne):
 
     def _of(self, question: Question) -> str | None:
         """The answer to a question; a description may also go by the name of the video."""
-        text = self.answers.get(question.id)
-        return self.answers.get(question.video) if text is None and not question.options else text
+        names = (question.id, question.video) if not question.options else (question.id,)
+        found = (self.answers.get(key) for name in names for key in (name, _key(name)))
+        return next((text for text in found if text is not None), None)
 
 
 def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
-    """Answers as a benchmark reads files of its own form; None where this is none, or not to these questions."""
+    """Answers as a benchmark reads files of its own form, by question; None where it is none, or not to these."""
     try:
-        found = {key: answered.text for key, answered in read(path).items()}
+        found = Found(read(path), questions)
     except SetupError:
         return None
-    return found if any(question.id in found for question in questions) else None
+    answers = {question.id: found.of(question) for question in questions}
+    return {key: answered.text for key, answered in answers.items() if answered is not None} or None
 
 
-def answers_in(path: Path) -> Iterator[tuple[str, str]]:
+def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[tuple[str, str]]:
     """Keys and texts of the answers in a file, in its order.
 
+    Args:
+        path: The file.
+        problems: Lines that cannot be read are counted here.
+
     Raises:
-        SetupError: It cannot be read.
+        SetupError: It cannot be read, or none of its lines can.
     """
-    for value in _values(path):
+    table = path.suffix.lower() in (*SEPARATORS, ".parquet")
+    for value in read_rows(path) if table else _values(path, Counter() if problems is None else problems):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             if isinstance(row, Mapping):
                 yield from _in_row(row)
 
 
-def _values(path: Path) -> Iterator[Any]:
-    """The JSON values of a file: the one that it is, or one a line."""
+def _values(path: Path, problems: Counter[str]) -> Iterator[Any]:
+    """The JSON values of a file: the one that it is, or one a line; a line may have been cut off with its program."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -114,19 +129,26 @@ def _values(path: Path) -> Iterator[Any]:
         return
     except (ValueError, RecursionError):
         pass
-    for number, line in enumerate(text.splitlines(), 1):
+    read, first = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand in a text
         if line.strip():
             try:
-                yield json.loads(line)
+                value = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise SetupError(f"{path}, line {number}: neither JSON nor a line of JSON ({error})") from error
+                first = first or f"line {number}: neither JSON nor a line of JSON ({error})"
+                problems["lines of recorded answers that are not JSON"] += 1
+                continue
+            read += 1
+            yield value
+    if not read and first:
+        raise SetupError(f"{path}, {first}")
 
 
 def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    key = next((row[name] for name in IDS if isinstance(row.get(name), str | int)), None)
-    text = _text(row)
-    if key is not None and text is not None:
-        yield _key(key), text
+    key = next((key for name in IDS if (key := _plain(row.get(name))) is not None), None)
+    if key is not None:  # without a text: no answer was had
+        text = _text(row)
+        yield from () if text is None else [(_key(key), text)]
         return
     for name, value in row.items():  # keys and answers
         if isinstance(value, list):
@@ -140,7 +162,7 @@ def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield _key(name), inner
 
 
-def _key(key: str | int) -> str:
+def _key(key: str) -> str:
     return str(key).removesuffix(".mp4")
 
 
@@ -150,4 +172,7 @@ def _text(row: Mapping[str, Any]) -> str | None:
 
 
 def _plain(value: Any) -> str | None:
-    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    """A text or number as text; tables have NaN where nothing is, and 7.0 for 7 beside it."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None

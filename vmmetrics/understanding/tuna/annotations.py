@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.tuna.reading import characteristics_of, text_of, video_of
 
 Row = Mapping[str, Any]
-T = TypeVar("T")
 
 _AGREEING: Final = 0.9
 """Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
@@ -74,25 +72,3 @@ def _row_number(row: Row) -> str:
 def _index_number(annotation: Row) -> str:
     number = _NUMBER.search(_index(annotation))
     return str(int(number[1])) if number else ""
-
-
-class Found(Generic[T]):
-    """Entries of a file of answers or judgements, whichever way it calls the captions.
-
-    Args:
-        entries: By the key that the file has.
-        questions: All that are there: a key that is a question's own is nobody else's.
-        exact: Whether a question is found by its key alone.
-    """
-
-    def __init__(self, entries: Mapping[str, T], questions: Iterable[Question], exact: bool = False) -> None:
-        self._entries = entries
-        self._exact = exact
-        self._own = {question.id for question in questions}
-
-    def of(self, question: Question) -> T | None:
-        """The entry of a question, by its key or by another name that it has."""
-        if question.id in self._entries or self._exact:
-            return self._entries.get(question.id)
-        also = (name for name in question.reference.get("also", ()) if name not in self._own)
-        return next((self._entries[name] for name in also if name in self._entries), None)

@@ -16,8 +16,8 @@ from vmmetrics.endpoint import Answer, Client, Turn, in_words
 from vmmetrics.endpoint import Question as Ask
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.questions import Question
+from vmmetrics.understanding.replies import Found
 from vmmetrics.understanding.rows import read_rows
-from vmmetrics.understanding.tuna.annotations import Found
 from vmmetrics.understanding.tuna.events import (
     Pair,
     in_order,
@@ -67,7 +67,7 @@ class Judge(Protocol):
         ...
 
 
-def judge_of(judge: Any, questions: Iterable[Question], as_it_is: bool = False) -> Judge:
+def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> Judge:
     """The judge that is meant by an endpoint's client, by the path of a recorded one, or by a judge itself.
 
     Args:
@@ -112,7 +112,7 @@ class RecordedJudge:
     """
 
     def __init__(
-        self, records: Mapping[str, Mapping[str, Any]], questions: Iterable[Question], as_it_is: bool = False
+        self, records: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], as_it_is: bool = False
     ) -> None:
         numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
         self._found = Found(numbered, questions, exact=as_it_is)

@@ -24,7 +24,7 @@ DATA: Final = tomllib.loads(
 SEPARATOR: Final = " / "
 """Between a visual characteristic and what is looked at within it, in names of figures."""
 
-_ANSWERS: Final = ("prediction", "candidate_caption", "caption", "answer_text")
+_ANSWERS: Final = ("prediction", "candidate_caption", "caption")
 """Fields that answers are found in."""
 _VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
 
@@ -114,6 +114,12 @@ def video_of(row: Mapping[str, Any]) -> str:
     return name[: len(name) - len(ending)]
 
 
+def number_of(row: Mapping[str, Any], place: int) -> str:
+    """Number of a row in the table that the released runner makes, from 0: its index there, else its place."""
+    index = text_of(row.get("index"))
+    return index if index.isdecimal() else str(place)
+
+
 def video_file(folder: Path, video: str) -> Path | None:
     """The file of a video below a folder; None where there is none."""
     for place in DATA["video_folders"]:
@@ -128,18 +134,25 @@ def read_answers(path: Path) -> dict[str, Answered]:
     """What a model said, from a file in one of the released forms.
 
     A submission (``{index: caption}``), the intermediate file of the captions' scorer (a list of objects with ``index``
-    and ``candidate_caption``), or a table with ``index`` and ``prediction``, which the released runner writes.
+    and ``candidate_caption``), or the table that the released runner makes, with ``index`` and ``prediction``, saved as
+    TSV, CSV or Parquet. What a table marks as missing is an empty answer.
 
     Raises:
         SetupError: It cannot be read, or is none of them.
     """
     found: dict[str, Answered] = {}
     for row in read_rows(path):
-        fields = row if isinstance(row, Mapping) else {}
-        text = next((fields[name] for name in _ANSWERS if name in fields), None)
-        entries = {fields["index"]: text} if "index" in fields and text is not None else fields
-        if all(isinstance(said, str | None) for said in entries.values()):
-            found |= {text_of(key): Answered(text_of(key), text_of(said)) for key, said in entries.items()}
+        for key, said in _answers_in(row).items():
+            if key and (isinstance(said, str) or said is None or said != said):
+                found[key] = Answered(key, text_of(said))
     if not found:
         raise SetupError(f"{path}: no answers there; expected an object of them by index, or rows with {_ANSWERS}")
     return found
+
+
+def _answers_in(row: Any) -> dict[str, Any]:
+    fields = row if isinstance(row, Mapping) else {}
+    told = [name for name in _ANSWERS if name in fields]
+    if told:
+        return {text_of(fields.get("index", fields.get("video"))): fields[told[0]]}
+    return {} if "index" in fields else {text_of(key): said for key, said in fields.items()}
