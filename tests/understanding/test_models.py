@@ -20,7 +20,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding.frames import NO_FRAMES, Frames
 from vmmetrics.understanding.models import Model, ModelSettings, open_model
 from vmmetrics.understanding.models.endpoint import EndpointModel, encoded
-from vmmetrics.understanding.models.recorded import answers_in
+from vmmetrics.understanding.models.recorded import RecordedModel, answers_in
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.replies import Shown
 
@@ -165,7 +165,8 @@ def test_the_bound_on_the_cost_holds_before_anything_is_sent(served: Any) -> Non
         ('{"TUNA_0001": "A caption."}', {"TUNA_0001": "A caption."}),
         ('{"question": "q1", "text": "B", "shown": {"seconds": [0.5]}}\n', {"q1": "B"}),  # our own
         ('\ufeff{"a": "B", "zz": NaN}', {"a": "B"}),
-        ('{"question": "q1", "text": "B\u2028\x85so"}\n{"question": "q2", "text": "C"}\n', {"q1": "B\u2028\x85so", "q2": "C"}),
+        ('{"question": "q1", "text": "B\u2028\x85so"}\n{"question": "q2", "text": "C"}\n', 
+         {"q1": "B\u2028\x85so", "q2": "C"}),
         ('{"question": "q1", "error": "gone"}\n{"question": "q2", "text": "C"}\n', {"q2": "C"}),
         ('[{"id": 7.0, "prediction": "B"}, {"id": 8.0, "prediction": NaN}]', {"7": "B"}),
         ('{"clip.mp4": "B"}', {"clip.mp4": "B"}),  # a question's own key may end so
@@ -188,7 +189,7 @@ def test_recorded_answers_in_a_table(tmp_path: Path) -> None:
 def test_lines_of_recorded_answers_that_were_cut_off_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text('{"question": "q1", "text": "B"}\n{"question": "q2", "te')
-    model = open_model(ModelSettings(f"recorded:{file}"), [QUESTION], tmp_path)
+    model = RecordedModel(file)
     assert model.answers == {"q1": "B"}
     assert model.problems == {"lines of recorded answers that are not JSON": 1}
 

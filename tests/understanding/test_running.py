@@ -308,6 +308,15 @@ def test_two_runs_are_compared_video_by_video(understand: Any, capsys: pytest.Ca
     assert [(row["name"], row["p_holm"]) for row in tasks] == [("X", 0.0625), ("Y", 0.0625)]
     assert understand("compare", "none", "all", "--protocol", "upstream") == 2
     assert "is not scored" in capsys.readouterr().err
+    for name, model in (("r0", "random"), ("r1", "random:1")):
+        assert understand("run", "tiny", "--model", model, "--data", "data", "--out", name) == 0
+    capsys.readouterr()
+    assert understand("compare", "r0", "r1") == 0
+    assert "random, r1 (second) minus random, r0 (first)" in capsys.readouterr().out  # of one name, told apart
+    hidden = [json.dumps(row | {"value": None}) + "\n" for row in rows("r1").values()]
+    Path("r1/scores.jsonl").write_text("".join(hidden))
+    assert understand("compare", "r0", "r1") == 2
+    assert "both have a score for" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_nothing_is_sent_before_the_cost_is_agreed_on(understand: Any, served: Any) -> None:
@@ -346,6 +355,54 @@ def test_damaged_lines_are_said_and_asked_again(understand: Any, capsys: pytest.
     assert understand(*common) == 0
     assert "damaged" in capsys.readouterr().err
     assert len({json.loads(line)["question"] for line in journal.read_text().splitlines()[2:]}) == 12
+
+
+def test_what_is_handed_in_is_of_the_data_of_the_run(
+    understand: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = type(registry.find("tiny"))
+    monkeypatch.setattr(kind, "submission", lambda self, questions, answers, protocol: "mine", raising=False)
+    assert understand("run", "tiny", "--model", "random", "--data", "data", "--out", "r") == 0
+    assert understand("submission", "r", "--out", "absent/file.json") == 2
+    assert "Cannot write absent/file.json" in capsys.readouterr().err
+    assert understand("submission", "r", "--out", "file.json") == 0
+    assert Path("file.json").read_text() == "mine"
+    Path("data/questions.json").write_text(Path("data/questions.json").read_text() + " ")
+    assert understand("submission", "r", "--out", "file.json") == 2
+    assert "not those" in capsys.readouterr().err
+
+
+def test_answers_outlive_their_videos(understand: Any, served: Any) -> None:
+    model, script = served(answer=seeing)
+    common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes")
+    assert understand(*common) == 0
+    for clip in range(3):
+        Path("data", f"v{clip}.mp4").unlink()
+    assert understand(*common) == 0
+    assert figures("r")[OVERALL]["n"] == 12
+    assert len(script.requests) == 12
+
+
+def test_answers_of_nobody_knows_what_are_not_taken_for_a_run(
+    understand: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ("run", "tiny", "--data", "data", "--out", "r")
+    assert understand(*common, "--model", "random") == 0
+    Path("r/run.json").unlink()
+    assert understand(*common, "--model", "random:1") == 2
+    assert "other files" in capsys.readouterr().err
+    Path("mine").mkdir()
+    Path("mine/table.md").write_text("mine")  # a file of ours by its name alone
+    assert understand("run", "tiny", "--data", "data", "--model", "random", "--out", "mine") == 2
+    assert Path("mine/table.md").read_text() == "mine"
+
+
+def test_answers_cut_off_are_counted(understand: Any, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    model, _ = served(answer=lambda body: server.completion(None, finish="length"))
+    assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--limit", 2) == 0
+    out = capsys.readouterr().out
+    assert "answers cut off for their length: 2" in out
+    assert "not understood: 2" in out
 
 
 def test_a_run_goes_on_wherever_its_data_lie_but_not_in_other_words(

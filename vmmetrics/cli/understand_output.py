@@ -13,10 +13,14 @@ from vmmetrics.cli.bars import StepBar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.benchmark import Scoring
+    from vmmetrics.understanding.benchmark import Benchmark, Scoring
+    from vmmetrics.understanding.questions import Loaded
+    from vmmetrics.understanding.replies import Answered
     from vmmetrics.understanding.running import Outcome
     from vmmetrics.understanding.scoring import Result
     from vmmetrics.understanding.statistics import Difference
+
+    Answers = dict[str, Answered]
 
 BESIDE = 3
 """Published rows shown in a terminal; the page has all."""
@@ -31,6 +35,34 @@ def scoring(text: str) -> Scoring:
     raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
 
 
+def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str, Any], Benchmark, Loaded, Answers]:
+    """A run, its benchmark, the questions it was asked, and its answers; what is damaged is said.
+
+    Args:
+        folder: Of the run.
+        data: The benchmark's data; None for where the run had them.
+        messages: For what is damaged.
+
+    Raises:
+        SetupError: There is no run, or the data are not those of the run.
+    """
+    from vmmetrics.errors import SetupError
+    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding.run_folder import read_answers, read_run
+
+    run = read_run(folder)
+    configuration, session = run["configuration"], run["sessions"][-1]
+    benchmark = registry.find(configuration["benchmark"])
+    videos = session.get("videos")
+    loaded = benchmark.load(data or Path(session["data"]), None if videos is None else Path(videos))
+    if sorted(loaded.source.values()) != sorted(configuration["data"].values()):
+        raise SetupError(f"The data of {benchmark.name} are not those that the run in {folder} was asked from")
+    answers, warnings = read_answers(folder)
+    for warning in warnings:
+        messages.print(f"warning: {warning}", style="yellow", markup=False)
+    return run, benchmark, loaded, answers
+
+
 def print_result(result: Result, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
     from rich.text import Text
@@ -41,13 +73,9 @@ def print_result(result: Result, output: Console) -> None:
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
     known = [reference for reference in result.references if keys & set(reference.figures)][:BESIDE]
     heads = [*HEADS, *(reference.model for reference in known)]
-    title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.protocol}"
+    title = f"{result.benchmark}: {result.model}, frames {result.frames}, scored as {result.way}"
     _print_table(output, title, heads, [row(figure, known) for figure in result.figures])
-    notes = dict.fromkeys(figure.note for figure in result.figures if figure.note)
-    for note in notes:
-        places = [f"{f.group} {f.name} {f.measure}" for f in result.figures if f.note == note]
-        shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
-        output.print(Text(clean(f"{shown}: {note}"), "dim"))
+    _print_notes([(f"{f.group} {f.name} {f.measure}", f.note) for f in result.figures], output)
     for name, count in result.counts.items():
         output.print(Text(clean(f"{name}: {count:,}")))
 
@@ -57,6 +85,19 @@ def print_differences(found: Sequence[Difference], title: str, output: Console) 
     from vmmetrics.understanding.tables import DIFFERENCE_HEADS, difference_row
 
     _print_table(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in found])
+    _print_notes([(f"{d.group} {d.name}", d.note) for d in found], output)
+
+
+def _print_notes(notes: Sequence[tuple[str, str]], output: Console) -> None:
+    """Each note once, with the first few rows that have it; from pairs of row and note."""
+    from rich.text import Text
+
+    from vmmetrics.report.markup import clean
+
+    for note in dict.fromkeys(note for _, note in notes if note):
+        places = [place for place, its in notes if its == note]
+        shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+        output.print(Text(clean(f"{shown}: {note}"), "dim"))
 
 
 def _print_table(output: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,9 +83,10 @@ def run(
     words = scoring(protocol)
     reads = getattr(benchmark, "read_answers", None)
     released = None if reads is None else partial(reads, protocol=words)
-    answers = open_model(settings, loaded.questions, folder / "replies", released)
+    opened = open_model(settings, loaded.questions, folder / "replies", released)
+    loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
     own = frames is None and control is None
-    asking = Asking(benchmark, loaded, answers, policy, words, side, limit, own_policies=own)
+    asking = Asking(benchmark, loaded, opened, policy, words, side, limit, own_policies=own)
     failed = _ask(asking, settings, folder, (data, videos), again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:
@@ -147,13 +149,14 @@ def _begin(
 ) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
+    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.models.endpoint import EndpointModel
 
-    todo, wanted = asking.remaining(folder, again), len(asking.questions)
+    todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, number in asking.loaded.problems.items():
-        messages.print(f"{number:,} {problem}", markup=False, highlight=False)
+        messages.print(f"{number:,} {clean(problem)}", markup=False, highlight=False)
     before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
-    messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}", markup=False, highlight=False)
+    messages.print(f"{count(wanted, 'question')} to {clean(asking.model.name)}{before}", markup=False, highlight=False)
     if not isinstance(asking.model, EndpointModel) or not todo:
         return True
     expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
@@ -172,7 +175,8 @@ def _work(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> 
             progress.stop()
             messages.print(f"stopped; what was answered is in {folder.path}, the same command goes on", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-    return sum(q.id not in folder.answers or folder.answers[q.id].error is not None for q in asking.questions)
+    answers = folder.answers
+    return sum(q.id not in answers or answers[q.id].error is not None for q in asking.covered(answers))
 
 
 def _score(asking: Asking, path: Path, output: Console, messages: Console) -> None:
@@ -185,7 +189,7 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console) -> No
         return
     answers, _ = read_answers(path)
     result = score(
-        asking.benchmark, asking.configuration(), asking.questions, answers, asking.protocol,
+        asking.benchmark, asking.configuration(), asking.covered(answers), answers, asking.protocol,
         problems=asking.loaded.problems,
     )  # fmt: skip
     print_result(result, output)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, Prices
-from vmmetrics.cli.understand_output import judge_of, print_result, scoring
+from vmmetrics.cli.understand_output import judge_of, print_result, reopen, scoring
 
 
 def score(
@@ -25,24 +25,13 @@ def score(
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.errors import SetupError
     from vmmetrics.understanding import scoring as work
-    from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.run_folder import read_answers, read_run
     from vmmetrics.understanding.running import asked_of
 
     output, messages = open_consoles()
     way = scoring(protocol)
-    run = read_run(folder)
+    run, benchmark, loaded, answers = reopen(folder, data, messages)
     configuration, session = run["configuration"], run["sessions"][-1]
-    benchmark = registry.find(configuration["benchmark"])
-    videos = session.get("videos")
-    loaded = benchmark.load(data or Path(session["data"]), None if videos is None else Path(videos))
-    if sorted(loaded.source.values()) != sorted(configuration["data"].values()):
-        raise SetupError(f"The data of {benchmark.name} are not those that the run in {folder} was asked from")
-    answers, warnings = read_answers(folder)
-    for warning in warnings:
-        messages.print(f"warning: {warning}", style="yellow", markup=False)
     shown = configuration.get("frames")
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.understand_output import scoring
+from vmmetrics.cli.understand_output import reopen, scoring
 
 
 def submission(
@@ -22,21 +22,18 @@ def submission(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.errors import SetupError
     from vmmetrics.run.atomic import write_atomically
-    from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.run_folder import read_answers, read_run
 
     _, messages = open_consoles()
     way = scoring(protocol)
-    run = read_run(folder)
-    benchmark = registry.find(run["configuration"]["benchmark"])
+    _, benchmark, loaded, answers = reopen(folder, data, messages)
     written = getattr(benchmark, "submission", None)
     if written is None:
         raise SetupError(f"{benchmark.name} has no leaderboard that takes a file of answers")
-    questions = benchmark.load(data or Path(run["sessions"][-1]["data"])).questions
-    answers, warnings = read_answers(folder)
-    for warning in warnings:
-        messages.print(f"warning: {warning}", style="yellow", markup=False)
-    write_atomically(out, written(questions, answers, way).encode())
+    questions = loaded.questions
+    try:
+        write_atomically(out, written(questions, answers, way).encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise SetupError(f"Cannot write {out}: {error.strerror}") from error
     there = sum(1 for q in questions if q.id in answers and answers[q.id].error is None)
     messages.print(f"{there:,} of {len(questions):,} questions are answered", markup=False, highlight=False)
     messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Scored, Scoring
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.run_folder import read_run
-from vmmetrics.understanding.scoring import read_scores
+from vmmetrics.understanding.scoring import ReadScores, read_scores
 from vmmetrics.understanding.statistics import Difference, differences
 
 
@@ -20,7 +21,7 @@ class Compared:
 
     Attributes:
         benchmark: Name of the benchmark.
-        names: The two models; where they are one, with the frames each was shown.
+        names: The two models; where they are one, with the frames each was shown, or the folders.
         differences: Over all questions, then by category.
         notes: What must be known to read them.
     """
@@ -40,7 +41,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         protocol: Scores of which protocol.
 
     Raises:
-        SetupError: One is not scored, or they are of different benchmarks or have no question in common.
+        SetupError: One is not scored, or they are of different benchmarks or have no scored question in common.
     """
     configurations = [read_run(folder)["configuration"] for folder in (first, second)]
     sides = [
@@ -56,17 +57,27 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     found = differences(
         common, _of(common, scored[0]), _of(common, scored[1]), _groupings(common), sides[0].measure
     )  # fmt: skip
+    if not found:
+        raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
     apart = len(scored[0]) + len(scored[1]) - 2 * len(common)
     if apart:
         notes.append(f"{apart} questions that only one of the runs was asked are left out")
     if sides[0].data != sides[1].data:
         notes.append("the runs were asked from different data files")
-    names = [side.model for side in sides]
-    if names[0] == names[1]:
-        shown = [(c.get("frames") or {}).get("policy", first.name) for c in configurations]
-        names = [f"{name}, {policy}" for name, policy in zip(names, shown, strict=True)]
-    return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
+    return Compared(sides[0].benchmark, _names(sides, configurations, (first, second)), found, notes)
+
+
+def _names(
+    sides: Sequence[ReadScores], configurations: Sequence[Mapping[str, Any]], folders: tuple[Path, Path]
+) -> tuple[str, str]:
+    """The models; where they are one, with the frames they were shown, and where these are too, with the folders."""
+    models = [side.model for side in sides]
+    policies = [(configuration.get("frames") or {}).get("policy") for configuration in configurations]
+    if models[0] != models[1]:
+        return models[0], models[1]
+    more = policies if policies[0] != policies[1] else folders
+    return f"{models[0]}, {more[0]}", f"{models[1]}, {more[1]}"
 
 
 def _of(questions: Sequence[Question], scored: dict[str, Scored]) -> list[Scored]:

@@ -23,7 +23,6 @@ FORMAT = 1
 """Version of the layout, in ``run.json``."""
 KIND = "understanding"
 """What ``run.json`` calls the run; a run of scores has no kind."""
-_MADE = ("scores", "figures", "table")
 
 
 class RunFolder:
@@ -147,5 +146,5 @@ def _answers(journal: Journal, warnings: list[str]) -> dict[str, Answered]:
 
 
 def _foreign(file: Path) -> bool:
-    ours = file.name in ("run.json", "run.lock", "answers.jsonl", "replies")
-    return not (ours or file.name.startswith(".") or file.stem.partition("-")[0] in _MADE)
+    """Whether something in a folder without a run is anybody's: answers too, which nobody knows to what."""
+    return file.name not in ("run.lock", "replies") and not file.name.startswith(".")

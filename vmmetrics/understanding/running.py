@@ -71,6 +71,10 @@ class Asking:
         """What is asked: of the chosen ones, those whose video is there, if it has to be."""
         return asked_of(self.loaded.questions, self.limit, self._looks)
 
+    def covered(self, answers: Collection[str]) -> tuple[Question, ...]:
+        """What the run is about: those questions, and answered ones whose videos are not there any more."""
+        return asked_of(self.loaded.questions, self.limit, self._looks, answers)
+
     @property
     def _looks(self) -> bool:
         return self.model.sees and self.policy.kind != "none"

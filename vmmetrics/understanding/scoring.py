@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.endpoint import Client
 from vmmetrics.errors import SetupError
 from vmmetrics.plain import plain
 from vmmetrics.run.atomic import write_atomically, write_json
@@ -16,6 +17,7 @@ from vmmetrics.understanding.benchmark import Benchmark, Figure, Reference, Scor
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.rows import sha256_of
 from vmmetrics.understanding.running import usage_of
 from vmmetrics.understanding.tables import figures_csv, page
 
@@ -35,6 +37,7 @@ class Result:
         references: Published rows.
         counts: Questions and answers of each kind, and what was wrong with the data.
         usage: What answering took.
+        judge: Who judged, for benchmarks that were: an endpoint's model with how it was asked, or a file and its hash.
     """
 
     benchmark: str
@@ -47,6 +50,12 @@ class Result:
     references: Sequence[Reference] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
+    judge: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def way(self) -> str:
+        """How it was scored, in words."""
+        return self.protocol + (f", judged by {self.judge.get('model') or self.judge['file']}" if self.judge else "")
 
     def to_json(self) -> dict[str, Any]:
         """The content of ``figures.json``."""
@@ -54,7 +63,9 @@ class Result:
             {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
             for row in self.references
         ]
-        said = {"benchmark": self.benchmark, "model": self.model, "frames": self.frames, "protocol": self.protocol}
+        said: dict[str, Any] = {"benchmark": self.benchmark, "model": self.model}
+        said |= {"frames": self.frames, "protocol": self.protocol}
+        said |= {"judge": dict(self.judge)} if self.judge else {}
         made = {"counts": dict(self.counts), "usage": dict(self.usage), "figures": plain(list(self.figures))}
         return {**said, **made, "references": rows}
 
@@ -94,6 +105,7 @@ def score(
         "without an answer yet": len(questions) - len(asked),
         "answered with an error": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
+        "answers cut off for their length": sum("cut" in answered.usage for answered in asked.values()),
         "clips of which fewer frames were shown than wanted": sum(
             answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
         ),
@@ -109,7 +121,14 @@ def score(
         registry.references(benchmark),
         {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
         usage_of(asked),
+        _identity(judge),
     )
+
+
+def _identity(judge: Any) -> dict[str, Any]:
+    if isinstance(judge, Client):
+        return judge.settings.part()
+    return {"file": Path(judge).name, "sha256": sha256_of(Path(judge))} if isinstance(judge, str | Path) else {}
 
 
 def _frames(configuration: Mapping[str, Any]) -> str:
@@ -137,7 +156,7 @@ def write(result: Result, folder: Path) -> list[Path]:
     lines = b"".join(encode(_line(q, s)) for q, s in zip(result.questions, result.scored, strict=True))
     made = {
         "scores.jsonl": lines,
-        "figures.csv": figures_csv(result.figures).encode(),
+        "figures.csv": figures_csv(result.figures).encode("utf-8", "backslashreplace"),
         "table.md": page(result).encode("utf-8", "backslashreplace"),
     }
     try:

@@ -35,7 +35,7 @@ class RandomModel(OneByOne):
         Raises:
             SetupError: The question has no options.
         """
-        drawn = hashlib.sha256(f"{self._seed}\0{question.id}".encode()).digest()
+        drawn = hashlib.sha256(f"{self._seed}\0{question.id}".encode("utf-8", "backslashreplace")).digest()
         return _choice(question, turns, int.from_bytes(drawn[:8], "big") % max(1, len(question.options)))
 
 
