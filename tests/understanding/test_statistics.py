@@ -69,6 +69,11 @@ def test_a_single_video_has_no_interval_and_no_question_no_mean() -> None:
     assert "single video" in one.note
     assert clustered_mean([], []).value is None
     assert "alike" in clustered_mean([1.0, 1.0], ["a", "b"]).note
+    rounded = clustered_mean([0.1] * 9, ["a"] * 3 + ["b"] * 6)
+    assert (rounded.error, "alike" in rounded.note) == (0, True)
+    videos = [str(i) for i in range(20)]
+    assert "rough interval: 19 videos" in clustered_mean([0.0, *[1.0] * 18], videos[:19]).note
+    assert clustered_mean([0.0, *[1.0] * 19], videos).note == ""
 
 
 def test_where_all_are_alike_the_interval_is_exact() -> None:

@@ -20,8 +20,11 @@ from vmmetrics.understanding.questions import Question
 
 ALL = "all"
 """Group, and name in it, of the figure over every question."""
-FEW_VIDEOS = 5
-"""Below so many videos a bootstrap sample can take under 126 values: the interval is called rough."""
+FEW_VIDEOS = 20
+"""Below so many videos the interval is called rough: percentile intervals are then too narrow. Of 600 simulated
+benchmarks each, with one to nine questions a video, 84 % of those at 5 videos hold the mean, 88 % at 8, 91 % at 12, 94 %
+at 20, 93 to 96 % at 40 and 100."""
+_ROUNDING = 1e-12  # an error under this is of clusters that are alike
 
 _TAIL = (1 - CONFIDENCE) / 2
 
@@ -106,7 +109,8 @@ def clustered_mean(
 def _error(sums: FloatArray, sizes: FloatArray, mean: float) -> float:
     residuals = sums - mean * sizes
     count = len(sums)
-    return float(np.sqrt(count / (count - 1) * np.square(residuals).sum()) / sizes.sum())
+    error = float(np.sqrt(count / (count - 1) * np.square(residuals).sum()) / sizes.sum())
+    return error if error > _ROUNDING else 0.0
 
 
 def chance_of(questions: Iterable[Question]) -> float | None:
