@@ -11,7 +11,10 @@ from tests import endpoint_server as server
 from tests.understanding import tuna_files as files
 from tests.understanding.tuna_files import F1, said
 from vmmetrics.endpoint import Client, EndpointSettings
+from vmmetrics.understanding import scoring
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
+from vmmetrics.understanding.rows import sha256_of
+from vmmetrics.understanding.tables import page
 
 Answer = Callable[[dict[str, Any]], Any]
 
@@ -77,6 +80,16 @@ def test_what_an_endpoint_made_is_a_recorded_judge(data: Path, judge: Any) -> No
     (data / "own.json").write_text(json.dumps(records))
     again = BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "own.json")
     assert [one.parts for one in again] == [one.parts for one in scored]
+
+
+def test_who_judged_is_in_the_record(data: Path, judge: Any) -> None:
+    client, _ = judge(lambda body: completion(files.by_words(body)))
+    questions = BENCHMARK.load(data).questions
+    recorded = {"file": "result.json", "sha256": sha256_of(data / "result.json")}
+    for by, named, record in (("judge", client, client.settings.part()), ("result.json", data / "result.json", recorded)):
+        made = scoring.score(BENCHMARK, {"model": {"name": "m"}}, questions, said(), "vmmetrics", named)
+        assert f"Scored as vmmetrics, judged by {by}." in page(made)
+        assert made.to_json()["judge"] == record
 
 
 def spoiled(stage: str, *bad: Any) -> Answer:

@@ -87,7 +87,7 @@ def page(result: Result) -> str:
     rows = [row(figure, known) for figure in result.figures]
     parts = [
         f"# {markdown(result.benchmark)}: {markdown(result.model)}",
-        f"Frames: {markdown(result.frames)}. Scored as {result.protocol} does. Intervals: 95 %, videos drawn.",
+        f"Frames: {markdown(result.frames)}. Scored as {markdown(result.way)}. Intervals: 95 %, videos drawn.",
         markdown_table([*HEADS, *(reference.model for reference in known)], rows),
     ]
     if known:
