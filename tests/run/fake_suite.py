@@ -1,7 +1,8 @@
 """A suite of the real one's shape that scores a clip from its pixels in no time, and misbehaves on request.
 
-What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``kill`` dies as if killed for memory,
-``raise`` raises, ``badmss`` fails in one metric, ``noone`` has no person.
+What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``meet`` waits for a second process to have
+a clip in hand, ``kill`` dies as if killed for memory, ``raise`` raises, ``badmss`` fails in one metric, ``noone`` has
+no person.
 """
 
 from __future__ import annotations
@@ -54,6 +55,14 @@ def fake_models() -> Any:
     return SimpleNamespace(segmenter=models, tracker=models, pose=models)
 
 
+def meet(place: Path) -> None:
+    """Return once two processes have come here, however long the other takes to start."""
+    place.mkdir(exist_ok=True)
+    (place / str(os.getpid())).touch()
+    while len(list(place.iterdir())) < 2:
+        time.sleep(0.01)
+
+
 class FakeScores:
     def __init__(self, results: dict[str, MetricResult], errors: dict[str, str]) -> None:
         self.results, self.errors, self.notes, self.seconds = results, errors, (), 0.0
@@ -91,6 +100,8 @@ class FakeSuite:
         name = clip.name.rsplit("/")[-1]
         if "slow" in name:
             time.sleep(0.15)
+        if "meet" in name:
+            meet(Path(os.environ["FAKE_SUITE_MEETING"]))
         if "kill" in name:
             os.kill(os.getpid(), signal.SIGKILL)
         if "raise" in name:
