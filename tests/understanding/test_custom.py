@@ -47,16 +47,19 @@ def test_a_question_is_read(tmp_path: Path) -> None:
 
 def test_what_is_off_is_counted_and_never_fatal(tmp_path: Path) -> None:
     rows = [ROW, ROW, ROW | {"id": "2", "answer": None}, ROW | {"id": "3", "answer": "C"},
-            ROW | {"id": "4", "options": []}, [1], {"id": 5}, ROW | {"id": "6", "options": "left"}]  # fmt: skip
+            ROW | {"id": "4", "options": []}, [1], {"id": 5}, ROW | {"id": "6", "options": "left"},
+            '{"id": "torn', ROW | {"id": 0, "groups": {"task": None, "kind": ["x", ""]}}]  # fmt: skip
     loaded = CUSTOM.load(write(tmp_path, *rows))
-    assert [(q.id, q.answer) for q in loaded.questions] == [("1", 1), ("2", None), ("3", None)]
+    assert [(q.id, q.answer) for q in loaded.questions] == [("1", 1), ("2", None), ("3", None), ("0", 1)]
+    assert loaded.questions[-1].groups == {"kind": ("x",)}
     assert loaded.problems == {
         "questions with the id of one before them, left out": 1,
         "lines that are no objects, left out": 1,
         "lines without id, video, text or options, left out": 3,
         "right answers that are no letter of an option": 1,
         "hidden answers": 2,
-        "questions whose video is missing": 3,
+        "questions whose video is missing": 4,
+        "lines that are not JSON": 1,
     }
 
 
@@ -73,6 +76,15 @@ def test_videos_are_found_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "videos" / "clip.mp4").touch()
     path = write(tmp_path, ROW | {"path": name})
     assert CUSTOM.load(path, tmp_path / "videos").questions[0].path == tmp_path / "videos" / "clip.mp4"
+
+
+def test_a_folder_of_frames_is_a_video_if_there_is_no_file_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "v").mkdir()
+    assert CUSTOM.load(write(tmp_path, ROW)).questions[0].path is None
+    (tmp_path / "v" / "1.png").touch()
+    assert CUSTOM.load(tmp_path).questions[0].path == tmp_path / "v"
+    (tmp_path / "v.gif").touch()
+    assert CUSTOM.load(tmp_path).questions[0].path == tmp_path / "v.gif"
 
 
 def test_a_name_that_no_file_can_have_is_a_missing_video(tmp_path: Path) -> None:

@@ -28,21 +28,22 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
     Raises:
         SetupError: It cannot be read.
     """
+    suffix = path.suffix.lower()
     try:
-        if path.suffix == ".parquet":
+        if suffix == ".parquet":
             return _read_parquet(path)
         with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix in SEPARATORS:
+            if suffix in SEPARATORS:
                 csv.field_size_limit(_LARGEST_FIELD)
-                return list(csv.DictReader(file, delimiter=SEPARATORS[path.suffix]))
-            if path.suffix == ".jsonl":
+                return list(csv.DictReader(file, delimiter=SEPARATORS[suffix]))
+            if suffix == ".jsonl":
                 return list(_values(file, problems))
             value = json.load(file)
             return value if isinstance(value, list) else [value]
     except OSError as error:
         raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError, csv.Error) as error:
-        raise SetupError(f"{path}: not readable as {path.suffix.lstrip('.') or 'JSON'}: {error}") from error
+        raise SetupError(f"{path}: not readable as {suffix.lstrip('.') or 'JSON'}: {error}") from error
 
 
 def sha256_of(path: Path) -> str:

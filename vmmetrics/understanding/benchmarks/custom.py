@@ -21,9 +21,10 @@ from vmmetrics.understanding.questions import LETTERS, Loaded, Question
 from vmmetrics.understanding.replies import Answered
 from vmmetrics.understanding.rows import read_rows, seconds, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
+from vmmetrics.video.folders import frame_files
 
 _DATA: Final = data_of("custom")
-_ENDINGS: Final = ("", ".mp4", ".webm", ".mkv", ".avi", ".mov")
+_ENDINGS: Final = ("", ".mp4", ".webm", ".mkv", ".avi", ".mov", ".gif")
 
 
 class Custom:
@@ -41,7 +42,7 @@ class Custom:
         path = _find(data)
         problems: Counter[str] = Counter()
         found: dict[str, Question] = {}
-        for row in read_rows(path):
+        for row in read_rows(path, problems):
             question = read_question(row, [videos, path.parent], problems)
             if question is None:
                 continue
@@ -97,7 +98,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
     if not isinstance(row, Mapping):
         problems["lines that are no objects, left out"] += 1
         return None
-    texts = {name: str(row.get(name) or "").strip() for name in ("id", "video", "text")}
+    texts = {name: _text(row.get(name)) for name in ("id", "video", "text")}
     options = row.get("options")
     if not all(texts.values()) or not isinstance(options, list) or not 2 <= len(options) <= len(LETTERS):
         problems["lines without id, video, text or options, left out"] += 1
@@ -112,7 +113,7 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
         options=tuple(str(option) for option in options),
         answer=answer,
         groups=_groups(groups) if isinstance(groups, Mapping) else {},
-        path=find_video(str(row.get("path") or texts["video"]), folders),
+        path=find_video(_text(row.get("path")) or texts["video"], folders),
         start=seconds(row.get("start")),
         end=seconds(row.get("end")),
         reference=reference if isinstance(reference, Mapping) else {},
@@ -139,7 +140,7 @@ def line_of(question: Question, folder: Path | None = None) -> dict[str, Any]:
 
 
 def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
-    """The file of a video by its name, with its ending or without; None where it is not there.
+    """The file of a video, or its folder of frames, by its name, with its ending or without; None where there is none.
 
     Args:
         name: A path, from one of the folders or from the root; or the end of one.
@@ -148,15 +149,13 @@ def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
     wanted = Path(name)
     known = [folder for folder in folders if folder is not None]
     places = [wanted] if wanted.is_absolute() else [folder / wanted for folder in known]
-    for place in (*places, *(folder / wanted.name for folder in known)):
-        for ending in _ENDINGS:
-            path = Path(f"{place}{ending}")
-            try:
-                if path.is_file():
-                    return path
-            except OSError:  # no file can have such a name
-                return None
-    return None
+    places += [folder / wanted.name for folder in known]
+    try:
+        files = (path for place in places for ending in _ENDINGS if (path := Path(f"{place}{ending}")).is_file())
+        found = next(files, None)
+        return found or next((place for place in places if place.is_dir() and frame_files(place)), None)
+    except (OSError, ValueError):  # no file can have such a name
+        return None
 
 
 def _find(data: Path) -> Path:
@@ -168,6 +167,10 @@ def _find(data: Path) -> Path:
     raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
 
 
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
 def _answer(value: Any, options: int) -> int | None:
     letter = str(value or "").strip().upper()
     place = LETTERS.find(letter) if len(letter) == 1 else -1
@@ -177,8 +180,9 @@ def _answer(value: Any, options: int) -> int | None:
 def _groups(groups: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
     found = {}
     for name, values in groups.items():
-        listed = values if isinstance(values, list) else [values]
-        found[str(name)] = tuple(str(value) for value in listed)
+        listed = tuple(_text(value) for value in (values if isinstance(values, list) else [values]))
+        if any(listed):
+            found[str(name)] = tuple(value for value in listed if value)
     return found
 
 
