@@ -11,6 +11,7 @@ import numpy as np
 
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.favor.similarity import Similarity
+from vmmetrics.understanding.favor.wording import word_set
 
 WITHOUT_DIRECTION: Final = 0.6
 """Where only one of the two says a direction."""
@@ -27,13 +28,14 @@ _KINDS: Final = tuple(
         ("shake", r"shak|hand-?held|jitter|wobbl|unstea|unstab|trembl|vibrat|bumpy|jolt"),
         ("rotate", r"rotat|orbit|arcs?\b|arcing|circl|spin|rolls?\b|rolling|revolv"),
         ("zoom", r"zoom"),
-        ("follow", r"follow|track(?!s? (?:left|right|in|out|back|forw))|keep(?:s|ing)? (?:up|pace)|chas"),
+        ("follow", r"follow|(?:mov|travel)\w* (?:along )?with|alongside|track(?!s? (?:left|right|in|out|back|forw))|"
+                   r"keep(?:s|ing)? (?:up|pace)|chas"),
         ("tilt", r"tilt"),
         ("pan", r"pan(?:s|ning|ned)?\b|swings?\b|swivel|sweep|whip"),
         ("dolly", r"doll(?:y|ies|ying)|push|pull|advanc|approach|retreat|retract|closing in|draws? (?:near|back)"),
         ("truck", r"truck|slid(?:e|ing)|track"),
         ("pedestal", r"pedestal|crane|boom|ris(?:e|ing)|ascend|descend|lower"),
-        ("cut", r"cut(?:s|ting)?\b|transition|switch|(?:scene|shot|view) chang|jump"),
+        ("cut", r"cut(?:s|ting)?\b|transition|switch|(?:scene|shot|view) chang|jump cut"),
         ("static", r"static|station|still|fixed|steady|stead|stabil|stable|motionless|unmoving|locked|paus|hold"),
         ("move", r"mov|shift|drift|glid|travel|motion|turn|forward|backward|left|right|up|down"),
     )
@@ -50,6 +52,11 @@ _DIRECTIONS: Final = tuple(
 )  # fmt: skip
 _RELATED: Final = frozenset(map(frozenset, (("pan", "truck"), ("tilt", "pedestal"), ("zoom", "dolly"))))
 _ALONG: Final = {"left": "pan", "right": "pan", "up": "tilt", "down": "tilt", "in": "dolly", "out": "dolly"}
+_MOTIONS: Final = word_set("movement movements motion shake shaking")
+"""After "camera", nouns."""
+_HOW: Final = word_set("slow smooth slight quick fast gentle gradual continuous and")
+_MOST_BEFORE_NOUN: Final = 5
+_BEFORE_MOTION: Final = word_set("a an the with by in accompanied through there is and")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,43 @@ def camera_motion(text: str) -> CameraMotion:
         kinds = {_ALONG[direction] for direction in directions}
         kind = kind if kind == "pan" and "pan" in kinds else sorted(kinds, key=("pan", "tilt", "dolly").index)[0]
     return CameraMotion(kind, directions)
+
+
+def camera_phrases(tokens: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    """Motions named by nouns ("a slow tracking shot of", "with an upward camera movement"), and what is left to read.
+
+    Args:
+        tokens: Of a sentence.
+
+    Returns:
+        Words of each, and the sentence with "shot" for those at its beginning or with that word, without the others.
+    """
+    lower = [token.lower() for token in tokens]
+    found, left = [], list[str]()
+    done = 0
+    for place, word in enumerate(lower):
+        shot = word in ("shot", "shots")
+        end = place + 1 if shot else place + 2
+        if not shot and not (word in ("camera", "lens") and lower[place + 1 : end] and lower[place + 1] in _MOTIONS):
+            continue
+        begin = place
+        while begin > max(done, place - _MOST_BEFORE_NOUN) and _says_how(lower[begin - 1]):
+            begin -= 1
+        motion = camera_motion(" ".join(lower[begin:end]))
+        if motion.kind is None or (motion.kind == "move" and not motion.directions):
+            continue
+        found.append(list(tokens[begin:end]))
+        left += tokens[done:begin]
+        while not shot and left and left[-1].lower() in _BEFORE_MOTION:
+            left.pop()
+        left += ["shot"] if shot or not left else []
+        done = end
+    return found, [*left, *tokens[done:]]
+
+
+def _says_how(word: str) -> bool:
+    motion = camera_motion(word)
+    return bool(motion.kind or motion.directions) or word in _HOW
 
 
 def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[str]) -> FloatArray:

@@ -19,6 +19,11 @@ from vmmetrics.understanding.favor.wording import word_set
 
 _NEW: Final = frozenset(("another", "second", "third"))
 _INDEFINITE: Final = frozenset(("a", "an", "another", "two", "three", "four", "five", "several", "some", "many"))
+_POSSESSIVES: Final = frozenset(("his", "her", "their", "its"))
+_APART: Final = (COLOURS, *(frozenset(pair.split()) for pair in (
+    "left right", "front back", "tall taller short shorter", "young younger old older", "big bigger small smaller",
+)))  # fmt: skip
+"""Looks and places: who has another one of a row is somebody else."""
 _ARTICLES: Final = frozenset(("a", "an", "the", "another"))
 _HALF_OPEN: Final = frozenset(("person", "child"))
 """Kinds that can turn out to be of another kind: a person a man, a child a girl."""
@@ -75,17 +80,18 @@ class Cast:
             phrase: Its words; "his hand" and "the man's hand" stand for their owner.
         """
         words = [word.lower() for word in phrase]
-        if words[0] in PRONOUNS or words[0] in ("his", "her", "their", "its", "both"):
+        head, at = head_of(words)
+        owned = at > 0 and words[at] in SUBJECTS  # her dog, the boy's sister: somebody of their own
+        if words[0] in PRONOUNS or words[0] == "both" or (words[0] in _POSSESSIVES and not owned):
             return self._pronoun(words[0], words)
         for place, word in enumerate(words):
-            if word.endswith(("'s", "’s", "s'")):
+            if word.endswith(("'s", "’s", "s'")) and not (owned and at > place):
                 return self.mention([*phrase[:place], phrase[place].rstrip("s").rstrip("'’")])
-        head, at = head_of(words)
         told = {part for word in words[:at] + words[at + 1 :] for part in word.split("-")}
         told -= FUNCTION_WORDS | (DETERMINERS - _NEW)
         kind = PEOPLE.get(head, head)
         group = words[at] in PLURALS
-        known = self._known(words, kind, told, group)
+        known = self._known(words, head, told, group)
         if known is None:
             start = 1 if words[0] in DETERMINERS and not group else 0
             known = Actor(len(self.actors) + 1, " ".join(phrase[start:] or phrase), head, kind, group=group)
@@ -149,7 +155,11 @@ class Cast:
         self._seen(found)
         return found
 
-    def _known(self, words: Sequence[str], kind: str, told: set[str], group: bool) -> Actor | None:
+    def _known(self, words: Sequence[str], head: str, told: set[str], group: bool) -> Actor | None:
+        kind = PEOPLE.get(head, head)
+        numbered = [actor for actor in self._recent if _numbers(told) & actor.words]
+        if numbered:
+            return numbered[-1]
         if _NEW & set(words):
             same = [a for a in self._recent if a.kind == kind and _NEW & a.words]
             return same[0] if same and words[0] == "the" else None
@@ -158,7 +168,7 @@ class Cast:
             for actor in self._recent[::-1]
             if actor.group == group and _can_be(actor.kind, kind) and not _conflict(actor.words, told)
         ]
-        best = max(found, key=lambda actor: len(actor.words & told), default=None)
+        best = max(found, key=lambda actor: (len(actor.words & told), actor.head == head), default=None)
         if best is not None and words[0] in _INDEFINITE and not best.words & told:
             return None
         return best
@@ -180,5 +190,11 @@ def _can_be(kind: str, other: str) -> bool:
 
 
 def _conflict(words: set[str], others: set[str]) -> bool:
-    first, second = words & COLOURS, others & COLOURS
-    return bool(first and second and not first & second)
+    rows = ((words & row, others & row) for row in _APART)
+    pairs = (*rows, (_numbers(words), _numbers(others)))
+    return any(first and second and not first & second for first, second in pairs)
+
+
+def _numbers(words: set[str]) -> set[str]:
+    """What somebody goes by in "subject 2" and "player 10"."""
+    return {word for word in words if word.isdigit()}

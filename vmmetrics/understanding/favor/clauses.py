@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,8 @@ from vmmetrics.understanding.favor.lexicon import (
     GARMENTS,
     ING,
     NOUNS_IN_S,
+    PAST,
+    PAST_OR_NOUN,
     PLURALS,
     PREPOSITIONS,
     PRONOUNS,
@@ -45,7 +48,11 @@ SHOWING: Final = word_set(
 
 _SENTENCE: Final = re.compile(r"[.!?;\n]+(?=\s|$)|\n+")
 _TOKEN: Final = re.compile(r"[\w]+(?:['’-][\w]+)*['’]?|,")
-_BE: Final = frozenset(("is", "are", "was", "were", "be", "been", "being", "am"))
+_BE_NOW: Final = frozenset(("is", "are", "am"))
+_BE_PAST: Final = frozenset(("was", "were"))
+_BE: Final = _BE_NOW | _BE_PAST | {"be", "been", "being"}
+_SEEM: Final = frozenset(("seem", "seems", "seemed", "appear", "appears", "appeared"))
+_MODALS: Final = frozenset(("can", "could", "may", "might", "will", "would"))
 _SEEN: Final = frozenset(("seen", "shown", "visible", "captured", "depicted", "observed", "filmed"))
 _BEFORE_NOUN: Final = DETERMINERS - frozenset(("that", "this", "those", "these", "each", "first", "second")) | {
     "of", "with", "in", "on", "at", "from", "to", "by", "for", "into",
@@ -86,14 +93,33 @@ def sentences(text: str) -> Iterator[list[str]]:
             yield tokens
 
 
-def clauses(tokens: Sequence[str]) -> list[Clause]:
-    """Clauses of a sentence: parts between commas and linking words, each read by itself."""
+def finite_forms(told: Iterable[Sequence[str]]) -> frozenset[str]:
+    """What stands for a verb in a description: forms of the present, of the past too where it is told in the past.
+
+    "A man dressed ..." begins what describes him, "A man opened ..." a story: it goes by what there is more of.
+    """
+    present = past = 0
+    for tokens in told:
+        words = ["", *(word.lower() for word in tokens)]
+        for before, word in itertools.pairwise(words):
+            present += word in FINITE or word in _BE_NOW
+            past += word in _BE_PAST or (word in PAST and (before in SUBJECTS or before in PRONOUNS or before == "and"))
+    return FINITE | PAST | PAST_OR_NOUN if past > present else FINITE
+
+
+def clauses(tokens: Sequence[str], finite: Container[str] = FINITE) -> list[Clause]:
+    """Clauses of a sentence: parts between commas and linking words, each read by itself.
+
+    Args:
+        tokens: Of the sentence.
+        finite: What stands for a verb; see :func:`finite_forms`.
+    """
     found: list[Clause] = []
     link, part = "", list[str]()
     for word in [*tokens, ","]:
         if word == "," or word.lower() in BREAKS:
             if part:
-                found.append(read_clause(link, part))
+                found.append(read_clause(link, part, finite))
                 link, part = "", []
             link = link or "," if word == "," else word.lower()
         else:
@@ -101,21 +127,26 @@ def clauses(tokens: Sequence[str]) -> list[Clause]:
     return found
 
 
-def read_clause(link: str, part: Sequence[str]) -> Clause:
+def read_clause(link: str, part: Sequence[str], finite: Container[str] = FINITE) -> Clause:
     """Find the verb of a clause and the subject before it."""
     words = [word.lower() for word in part]
     start = 0
     while start < len(words) and words[start] in _SKIPPED:
         start += 1
-    if words[start : start + 1] == ["there"] and words[start + 1 : start + 2] and words[start + 1] in _BE:
+    two = words[start : start + 2]
+    if two[:1] == ["there"] and two[1:] and two[1] in _BE:
         start += 2
-    at = _verb_place(words, start, link)
+    elif two[:1] == ["it"] and words[start + 2 : start + 3] in (["that"], ["like"]):  # it seems that, it looks like
+        start += 3
+    at = _verb_place(words, start, link, finite)
     if at is None:
         return Clause(link, tuple(part[start:]), (), None, tuple(part))
     subject = tuple(part[start:at])
-    while subject and (subject[-1].lower() in ADVERBS or subject[-1].lower().endswith("ly")):
+    while subject and (subject[-1].lower() in ADVERBS | _MODALS or subject[-1].lower().endswith("ly")):
         subject = subject[:-1]
     first = at
+    if words[at] in _SEEM and words[at + 1 : at + 2] == ["to"] and at + 2 < len(words):  # seems to be running, to run
+        first = at = at + 2
     if words[at] in _BE:
         first = _after_be(words, at)
     if subject and subject[0].lower() == "with":
@@ -124,14 +155,15 @@ def read_clause(link: str, part: Sequence[str]) -> Clause:
     return Clause(link, subject, tuple(part[first:]), verb, tuple(part))
 
 
-def _verb_place(words: Sequence[str], start: int, link: str) -> int | None:
+def _verb_place(words: Sequence[str], start: int, link: str, finite: Container[str]) -> int | None:
     """Place of the verb: the first word, if it can be one, else the first finite form, else a participle."""
     if start >= len(words):
         return None
     first = words[start]
     if first in PRONOUNS or first not in DETERMINERS:
         alone = first not in PRONOUNS and first not in SUBJECTS and first not in BODY
-        if alone and (first in FINITE or first in ING or first in _BE or _looks_finite(words, start)):
+        verbal = first in ING or first in _BE or _is_finite(words, start, finite) or _looks_finite(words, start)
+        if alone and verbal:
             return start
         after = words[start + 1] if start + 1 < len(words) else None
         if alone and link and first in VERBS and after and (after not in FINITE or _is_part(after)):
@@ -147,7 +179,7 @@ def _verb_place(words: Sequence[str], start: int, link: str) -> int | None:
             return place
         if before in _BEFORE_NOUN:
             continue
-        if word in FINITE and not _is_noun_here(words, place):
+        if _is_finite(words, place, finite) and not _is_noun_here(words, place):
             return place
         if word in VERBS and (before in _SEVERAL or _is_part(before) or (plural and before in ADVERBS)):
             return place
@@ -161,6 +193,14 @@ def _verb_place(words: Sequence[str], start: int, link: str) -> int | None:
         guessed = (p for p in range(start + 1, last) if words[p] == "holding" or _looks_finite(words, p))
         participle = next((p for p in guessed if words[p - 1] not in _BEFORE_NOUN), None)
     return participle
+
+
+def _is_finite(words: Sequence[str], place: int, finite: Container[str]) -> bool:
+    """Whether a word stands for a verb; "found" and "left" do where they begin, or follow who does it."""
+    word = words[place]
+    if word not in finite or (word in PAST and words[place + 1 : place + 2] == ["by"]):
+        return False
+    return word not in PAST_OR_NOUN or not place or words[place - 1] in SUBJECTS or words[place - 1] in PRONOUNS
 
 
 def _is_part(word: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from vmmetrics.understanding.favor.camera import camera_motion
+from vmmetrics.understanding.favor.camera import camera_motion, camera_phrases
 from vmmetrics.understanding.favor.cast import Actor, Cast, head_of
 from vmmetrics.understanding.favor.clauses import (
     CAMERA_NOUNS,
@@ -16,12 +16,14 @@ from vmmetrics.understanding.favor.clauses import (
     SHOWING,
     Clause,
     clauses,
+    finite_forms,
     is_state,
     read_clause,
     sentences,
 )
-from vmmetrics.understanding.favor.lexicon import ADVERBS, BODY, DETERMINERS, PRONOUNS, SUBJECTS
-from vmmetrics.understanding.favor.structure import Structure, Subject
+from vmmetrics.understanding.favor.layout import plain_lines
+from vmmetrics.understanding.favor.lexicon import ADVERBS, BODY, DETERMINERS, PEOPLE, PRONOUNS, SUBJECTS
+from vmmetrics.understanding.favor.structure import Structure, Subject, read_camera
 from vmmetrics.understanding.favor.wording import word_set
 
 _FILLING: Final = frozenset(("with", "of", "on", "the", "a", "an", "to", "by", "in", "that"))
@@ -29,6 +31,8 @@ _TRAILING: Final = ADVERBS | {"and", "as", "while", "then", "but", "to", "with",
 _CUT: Final = word_set("transition cut change switch shift fade")
 _CAMERA_VERBS: Final = frozenset(("pan", "zoom", "dolly"))
 """What nothing but a camera does."""
+_CAMERA_ALONE: Final = frozenset(("zoom", "dolly"))
+"""Nouns of a camera's motions that are nothing else."""
 _LONGEST_MOTION: Final = 12
 """Words of a motion of the camera that are kept."""
 _POSSESSIVES: Final = frozenset(("his", "her", "their", "its"))
@@ -37,28 +41,37 @@ _EGO: Final = frozenset(("first-person", "egocentric", "pov"))
 
 def extract(text: str) -> Structure:
     """Structure of a description; of an empty one, an empty structure."""
-    reader = _Reader()
-    for tokens in sentences(text):
-        reader.read(clauses(tokens))
+    told = [tokens for line in plain_lines(text) for tokens in sentences(line)]
+    finite = finite_forms(told)
+    reader = _Reader(finite)
+    for tokens in told:
+        reader.read(tokens)
     return reader.structure()
 
 
 class _Reader:
     """Goes through the clauses, keeping in mind who acted last."""
 
-    def __init__(self) -> None:
+    def __init__(self, finite: frozenset[str]) -> None:
+        self._finite = finite
         self._cast = Cast()
         self._camera: list[str] = []
+        self._kind: str | None = None  # of the camera's latest motion
         self._done: list[tuple[list[str], list[Actor]]] = []
         self._acting: list[Actor] = []
         self._about: list[Actor] = []  # whom the latest action is about
         self._filming = False  # whether what has no subject is the camera's
+        self._filmed_before = False  # whether the sentence before ended with it
         self._waiting: list[Clause] = []  # subjects, or objects, whose verb did not come yet
 
-    def read(self, sentence: Sequence[Clause]) -> None:
-        self._filming = False
+    def read(self, sentence: Sequence[str]) -> None:
+        """Read the words of a sentence."""
+        self._filmed_before, self._filming = self._filming, False
         begun = len(self._done)
-        for clause in sentence:
+        motions, rest = camera_phrases(sentence)
+        for motion in motions:
+            self._filmed(motion)
+        for clause in clauses(rest, self._finite):
             if _EGO & {word.lower() for word in clause.words} and "first-person perspective" not in self._camera:
                 self._camera.append("first-person perspective")
             self._take(clause, begun)
@@ -80,12 +93,20 @@ class _Reader:
 
     def _take(self, clause: Clause, begun: int) -> None:
         head = _head(clause.subject)
-        if head in CAMERA_NOUNS or (head in SCENE_NOUNS and clause.verb):
+        shown = _shown(clause.words) if head in SCENE_NOUNS else clause.words
+        if len(shown) < len(clause.words) and _head(shown) in SUBJECTS:
+            clause = read_clause(clause.link, shown, self._finite)
+            head = _head(clause.subject)
+        again = head == "it" and (self._filming or self._filmed_before)
+        if head in CAMERA_NOUNS or again or (head in SCENE_NOUNS and clause.verb):
             self._put_back(begun)
             self._film(clause, begun)
         elif clause.verb is None:
             self._without_verb(clause)
-        elif not clause.subject and clause.link in ("who", "which"):
+        elif not clause.subject and clause.link in ("who", "which") and not (self._filming and clause.link == "which"):
+            waiting = [one for one in self._waiting if _may_act(one)]  # the man, who ...
+            self._waiting = []
+            self._about = self._cast.mention(waiting[-1].subject) if waiting else self._about
             self._filming, self._acting = False, self._about or self._cast.anybody()
             self._act(clause, begun)
         elif not clause.subject and (clause.verb in _CAMERA_VERBS or (self._filming and clause.link != "as")):
@@ -101,28 +122,38 @@ class _Reader:
         if clause.verb in SHOWING or (clause.action and clause.action[0].lower() in ("shows", "showing")):
             while rest and rest[0].lower() in _FILLING | ADVERBS:
                 rest = rest[1:]
-            inner = read_clause(clause.link, rest)
-            if inner.verb and inner.subject and _head(inner.subject) not in CAMERA_NOUNS | SCENE_NOUNS:
+            inner = read_clause(clause.link, _shown(rest), self._finite)
+            if _head(inner.subject) not in CAMERA_NOUNS | SCENE_NOUNS:
                 self._filming = False
-                self._act(inner, begun)
+                self._act(inner, begun) if inner.verb and inner.subject else self._without_verb(inner)
             return
-        words = (list(clause.action) or [word for word in clause.words if word.lower() not in _FILLING])[
-            :_LONGEST_MOTION
-        ]
-        motion = camera_motion(" ".join(words))
+        words = clause.action or _full(clause.words)
+        motion = camera_motion(" ".join(words[:_LONGEST_MOTION]))
         if scene and motion.kind not in ("cut", "shake", "rotate", "zoom", "follow") and clause.verb not in _CUT:
             self._filming = False
             return
-        if words:
-            self._camera.append(" ".join(words))
+        self._filmed(words)
         self._about = self._cast.overhear(clause.action, [])
+
+    def _filmed(self, words: Sequence[str], further: bool = False) -> None:
+        """A motion of the camera, where it is one, or a further direction of one; still not moving is none."""
+        said = " ".join(words[:_LONGEST_MOTION])
+        if further and self._kind and len(read_camera(f"{self._camera[-1]} and {said}")) == 1:
+            self._camera[-1] += f" and {said}"  # down, and to the left
+            return
+        for motion in read_camera(said):
+            kind = camera_motion(motion).kind
+            if kind and not (kind == self._kind == "static"):
+                self._camera.append(motion)
+                self._kind = kind
 
     def _without_verb(self, clause: Clause) -> None:
         lower = [word.lower() for word in clause.words]
-        if CAMERA_NOUNS & set(lower[:3]) or (self._filming and camera_motion(" ".join(lower)).kind):
-            words = [word for word in clause.words if word.lower() not in _FILLING | {"there", "followed"}]
-            self._camera.append(" ".join(words[:_LONGEST_MOTION]))
-        elif not self._filming:
+        filmed = self._filming or CAMERA_NOUNS & set(lower[:3]) or _CAMERA_ALONE & set(lower)
+        if filmed and camera_motion(" ".join(lower)).kind:
+            words = clause.subject if clause.link == "and" else _full(clause.subject)
+            self._filmed(words, further=clause.link == "and")
+        elif not filmed:
             self._waiting.append(clause)
 
     def _act(self, clause: Clause, begun: int) -> None:
@@ -175,12 +206,26 @@ def _head(phrase: Sequence[str]) -> str:
     if not words:
         return ""
     head, at = head_of(words)
+    if head in PEOPLE and head not in CAMERA_NOUNS:  # the camera wearer
+        return head
     if head in SUBJECTS or head in CAMERA_NOUNS | SCENE_NOUNS:
         return next((word for word in words[:2] if word in CAMERA_NOUNS), head)
     for word in (words[0], words[min(1, len(words) - 1)], words[at]):
         if word in CAMERA_NOUNS | SCENE_NOUNS:
             return word
     return head.removesuffix("s") if head.removesuffix("s") in BODY else head
+
+
+def _full(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word.lower() not in _FILLING]
+
+
+def _shown(words: Sequence[str]) -> Sequence[str]:
+    """What a shot or view that is shown is of: "a wide shot of a man walking" is of a man walking."""
+    for place, word in enumerate(words[:6]):
+        if word.lower() in SCENE_NOUNS and [w.lower() for w in words[place + 1 : place + 2]] == ["of"]:
+            return words[place + 2 :]
+    return words
 
 
 def _may_act(clause: Clause) -> bool:

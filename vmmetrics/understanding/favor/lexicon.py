@@ -62,7 +62,7 @@ VERBS: Final = word_set(
     squish stab stash stretch tackle tape thread tick tidy trace transport unhook unplug unscrew untangle usher
     wail weld whistle wipe accept catch check climb converse drag engage enjoy experience hug intend jostle
     lower notice pan pedal pry react reach realize reflect remain remark reveal scold shiver slump squirm stow
-    stare strain strum struggle submerge swish taxi trace track try wield yank zoom
+    stare strain strum struggle submerge swish taxi trace track try wield yank zoom fade transition
     """
 )
 """Base forms of what can be seen to be done. States (be, have, wear, seem) are no actions."""
@@ -92,6 +92,18 @@ FORMS: Final[Mapping[str, str]] = (
 FINITE: Final = frozenset(third_person(verb) for verb in VERBS | STATES)
 ING: Final[Mapping[str, str]] = {ing_form(verb): verb for verb in sorted(VERBS)}
 DONE: Final = frozenset(form for verb in VERBS for form in (past(verb), participle(verb))) - _NOUN_LIKE
+
+_LOOKS: Final = word_set(
+    """
+    dressed clad seated parked located positioned placed covered filled decorated surrounded attached painted made
+    used worn named called based mounted tied wrapped shaped fixed crossed folded raised bent stretched lined lit
+    mixed patterned tattooed
+    """
+)
+"""Past forms that say how somebody looks or stands more often than what was done."""
+PAST: Final = frozenset(past(verb) for verb in VERBS) - _NOUN_LIKE - _LOOKS - VERBS
+PAST_OR_NOUN: Final = (_NOUN_LIKE | {verb for verb in VERBS if past(verb) == verb}) - {"ground", "wound", "bit", "lit"}
+"""Past forms that are so only where nothing else is likely."""
 
 PEOPLE: Final[Mapping[str, str]] = {
     word: kind
