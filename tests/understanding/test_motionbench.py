@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.benchmarks.motionbench import BENCHMARK, annotation_density
 from vmmetrics.understanding.benchmarks.motionbench_reading import split_options
 from vmmetrics.understanding.benchmarks.motionbench_released import polish, tally
+from vmmetrics.understanding.models.recorded import released_answers
 from vmmetrics.understanding.replies import Answered
 
 # What the released tools gave for these texts of ours (run on THUDM/MotionBench dcc9b07).
@@ -85,6 +87,16 @@ def test_finished_answers_are_compared_as_they_are(tmp_path: Path) -> None:
     assert (counts.right, counts.answered) == (1, 3)  # the counting script makes no letter of "A. it does"
     ours = BENCHMARK.score(questions, BENCHMARK.read_answers(tmp_path / "final.json", "vmmetrics"), "vmmetrics")
     assert [entry.value for entry in ours] == [1, 1, 0, 0, 0, None, None, 0]
+
+
+def test_answers_in_other_forms_are_left_to_the_general_rules(tmp_path: Path) -> None:
+    rows = [{"uid": f"{letter}_0", "prediction": "A"} for letter in "abc"]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "objects.json").write_text(json.dumps({row["uid"]: row for row in rows}))
+    questions = BENCHMARK.load(write(tmp_path, RECORDS[:3])).questions
+    for name in ("rows.jsonl", "objects.json"):
+        read = partial(BENCHMARK.read_answers, protocol="vmmetrics")
+        assert released_answers(read, tmp_path / name, questions) is None
 
 
 def test_where_the_released_script_stops(tmp_path: Path) -> None:

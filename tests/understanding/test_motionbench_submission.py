@@ -45,20 +45,10 @@ def test_motionbench_from_recorded_answers_to_the_file_handed_in(tmp_path: Path)
     assert understand("submission", "nowhere", "--out", "mine.json") == 2
 
 
-def test_answers_in_other_forms_are_read_by_the_general_rules(tmp_path: Path) -> None:
-    Path("video_info.meta.jsonl").write_text("\n".join(map(json.dumps, RECORDS)))
-    rows = [{"uid": row["qa"][0]["uid"], "prediction": row["qa"][0]["answer"]} for row in RECORDS]
-    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    Path("objects.json").write_text(json.dumps({row["uid"]: row for row in rows}))
-    for name in ("rows.jsonl", "objects.json"):
-        assert understand("run", "motionbench", "--model", f"recorded:{name}", "--data", ".", "--out", name + "d") == 0
-        assert "all,all,accuracy,1.0" in Path(name + "d", "figures.csv").read_text()
-
-
-def test_fpsbench_in_each_setting(tmp_path: Path) -> None:
+def test_fpsbench_to_the_file_handed_in(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps(fps_record(f"00000{k}")) for k in range(5))
     Path("fpsbench_v1.jsonl").write_text(lines)
-    for name in ("fpsbench", "fpsbench-certificate", "fpsbench-slowed"):
+    for name in ("fpsbench", "fpsbench-slowed"):
         assert understand("run", name, "--model", "random", "--data", ".", "--out", name, "--yes") == 0
         assert "GPT-4o" in Path(name, "table.md").read_text()
     assert understand("score", "fpsbench", "--protocol", "upstream") == 0
