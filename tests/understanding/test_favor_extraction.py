@@ -54,6 +54,8 @@ CASES = [
      {"woman on the left": ["sings"], "woman on the right": ["bows"]}, []),
     ("Subject 1 (a man in black) sits. Subject 2 waves. Subject 1 stands up.",
      {"Subject 1 a man in black": ["sits", "stands up"], "Subject 2": ["waves"]}, []),
+    ("A hand waves. A second person sits. The first person claps.",
+     {"person": ["hand waves", "claps"], "second person": ["sits"]}, []),
     ("The camera wearer opens a door.", {"camera wearer": ["opens a door"]}, []),
     ("A slow tracking shot of two dogs running, with an upward camera movement.",
      {"two dogs": ["running"]}, ["slow tracking shot", "upward camera movement"]),

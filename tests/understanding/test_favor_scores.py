@@ -182,6 +182,7 @@ def test_opposites_are_not_alike() -> None:
         ("Camera follows the man", "follow", ""),
         ("First-person perspective", "first person", ""), ("pans upward", "tilt", "up"), ("handheld", "shake", ""),
         ("pans to the upper right", "pan", "up right"), ("truck left", "truck", "left"), ("the scene cuts", "cut", ""),
+        ("pans from left to right to follow her", "pan", "right"), ("moves to follow her", "follow", ""),
         ("blurs", None, ""),
     ],
 )  # fmt: skip

@@ -50,6 +50,8 @@ _DIRECTIONS: Final = tuple(
         ("out", r"out(?:ward|wards)?\b|back(?:ward|wards)?\b|away|pull|retreat|retract|farther|further"),
     )
 )  # fmt: skip
+_PURPOSE: Final = re.compile(r"\bto (?:follow|reveal|show|capture|track|keep|focus)\b.*", re.IGNORECASE | re.DOTALL)
+_FROM: Final = re.compile(r"\bfrom (?:the )?(?:left|right|top|bottom|above|below)\b", re.IGNORECASE)
 _RELATED: Final = frozenset(map(frozenset, (("pan", "truck"), ("tilt", "pedestal"), ("zoom", "dolly"))))
 _ALONG: Final = {"left": "pan", "right": "pan", "up": "tilt", "down": "tilt", "in": "dolly", "out": "dolly"}
 _MOTIONS: Final = word_set("movement movements motion shake shaking")
@@ -75,11 +77,18 @@ class CameraMotion:
 def camera_motion(text: str) -> CameraMotion:
     """What kind of motion a text names.
 
-    A bare "moves" is of the kind that its direction suggests, and so is a pan upwards.
+    A bare "moves" is of the kind that its direction suggests, and so is a pan upwards. Where it moves from is no
+    direction; what for is asked where nothing else is said ("moves to follow her").
 
     >>> camera_motion("The camera pans to the upper left")
     CameraMotion(kind='pan', directions=frozenset({...}))
     """
+    motion = _named(_PURPOSE.sub("", text))
+    return _named(text) if motion.kind in (None, "move") and not motion.directions else motion
+
+
+def _named(text: str) -> CameraMotion:
+    text = _FROM.sub("", text)
     kind = next((kind for kind, pattern in _KINDS if pattern.search(text)), None)
     directions = frozenset(direction for direction, pattern in _DIRECTIONS if pattern.search(text))
     if kind in ("static", "shake", "follow", "first person", "cut"):

@@ -20,8 +20,9 @@ from vmmetrics.understanding.favor.wording import word_set
 _NEW: Final = frozenset(("another", "second", "third"))
 _INDEFINITE: Final = frozenset(("a", "an", "another", "two", "three", "four", "five", "several", "some", "many"))
 _POSSESSIVES: Final = frozenset(("his", "her", "their", "its"))
+_ORDINALS: Final = _NEW | {"first"}
 _APART: Final = (COLOURS, *(frozenset(pair.split()) for pair in (
-    "left right", "front back", "tall taller short shorter", "young younger old older", "big bigger small smaller",
+    "first second third", "left right", "front back", "tall taller short shorter", "young younger old older", "big bigger small smaller",
 )))  # fmt: skip
 """Looks and places: who has another one of a row is somebody else."""
 _ARTICLES: Final = frozenset(("a", "an", "the", "another"))
@@ -88,7 +89,7 @@ class Cast:
             if word.endswith(("'s", "’s", "s'")) and not (owned and at > place):
                 return self.mention([*phrase[:place], phrase[place].rstrip("s").rstrip("'’")])
         told = {part for word in words[:at] + words[at + 1 :] for part in word.split("-")}
-        told -= FUNCTION_WORDS | (DETERMINERS - _NEW)
+        told -= FUNCTION_WORDS | (DETERMINERS - _ORDINALS)
         kind = PEOPLE.get(head, head)
         group = words[at] in PLURALS
         known = self._known(words, head, told, group)
@@ -151,7 +152,7 @@ class Cast:
             alone = [actor for actor in latest if actor.kind in kinds and not actor.group]
             found = (alone or [actor for actor in latest if not actor.person])[:1]
         if not found:
-            return self.mention([{"he": "man", "she": "woman", "it": "object"}.get(word, "people")])
+            return self.mention([{"he": "man", "she": "woman", "it": "object", "i": "person"}.get(word, "people")])
         self._seen(found)
         return found
 
