@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import ClipError
 from vmmetrics.understanding.frames import FramePolicy, frames_wanted, look, nearest
+from vmmetrics.understanding.replies import Answered, Shown
 
 
 def video(path: Path, count: int, times: list[int] | None = None) -> Path:
@@ -66,6 +69,7 @@ def test_more_than_there_is_is_shown_once_and_said(tmp_path: Path) -> None:
     assert found.shown.fps == pytest.approx(10)
     assert found.shown.limited == "10 of 30 frames wanted: the file has 10 in 1.00 s"
     assert "768 at most" not in found.shown.limited
+    assert FramePolicy("fps", 1e12).wanted(60) == 6e13  # counted, not made
     capped = look(path, FramePolicy("native", most=3))
     assert capped.shown.limited == "10 frames wanted, 3 at most"
 
@@ -92,6 +96,24 @@ def test_a_part_of_a_file_has_its_own_clock(tmp_path: Path) -> None:
     assert named(look(path, FramePolicy("native"), 2.03, 2.05)) == [20]
     with pytest.raises(ClipError, match="begins at 9 s but the file ends at 5"):
         look(path, FramePolicy("native"), 9.0)
+    with pytest.raises(ClipError, match="begins at 3 s but ends at 1 s"):
+        look(path, FramePolicy("native"), 3.0, 1.0)
+
+
+def test_what_was_assumed_of_a_file_is_recorded(tmp_path: Path) -> None:
+    for number in range(3):
+        Image.fromarray(np.full((32, 32, 3), 90, np.uint8)).save(tmp_path / f"{number}.png")
+    shown = look(tmp_path, FramePolicy("native")).shown
+    assert shown.notes == ("states no frame rate; 8 frames per second assumed",)
+    kept = Answered.from_json(json.loads(json.dumps(Answered("q", "A", shown).to_json())))
+    assert kept.shown == shown
+    assert "notes" not in Answered("q", "A", Shown((0.0,), "first")).to_json()["shown"]
+
+
+@pytest.mark.parametrize("line", [{"text": "A"}, {"question": 5}, {"question": "q", "text": None}])
+def test_a_line_that_is_no_answer(line: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        Answered.from_json(line)
 
 
 def test_nothing_is_read_where_nothing_is_shown(tmp_path: Path) -> None:

@@ -88,9 +88,9 @@ class FramePolicy:
         return cls(kind, float(number or 0), float(found["slowed"] or 1), int(found["most"] or MOST))
 
     def __str__(self) -> str:
-        words = f"{self.number:g} {self.kind}" if self.kind in _NUMBERED else self.kind
+        words = f"{self.number:.12g} {self.kind}" if self.kind in _NUMBERED else self.kind
         if self.slowed != 1:
-            words += f" slowed {self.slowed:g}"
+            words += f" slowed {self.slowed:.12g}"
         return words if self.most == MOST else f"{words} at most {self.most}"
 
     def moments(self, seconds: float) -> FloatArray | None:
@@ -99,33 +99,30 @@ class FramePolicy:
         Args:
             seconds: How long the clip is, above 0.
         """
-        stretched = seconds * self.slowed
-        if self.kind == "native":
+        count = self.wanted(seconds)
+        if count is None:
             return None
         if self.kind == "first":
             return np.zeros(1)
-        if self.kind == "none":
-            return np.zeros(0)
-        rate = self.number
-        if self.kind == "adaptive":
-            rate = 2.0 if stretched < SHORT_SECONDS else 1.0
-        if self.kind in ("fps", "adaptive"):
-            count = max(1, math.ceil(stretched * rate - _SLACK))
-            return self._uniform(seconds) if count > self.most else np.arange(count) / (rate * self.slowed)
-        return _middles(1 if self.kind == "single" else min(int(self.number), self.most), seconds)
-
-    def _uniform(self, seconds: float) -> FloatArray:
-        return _middles(self.most, seconds)
+        if self.kind in ("fps", "adaptive") and count <= self.most:
+            return np.arange(count) / (self._rate(seconds) * self.slowed)
+        return _middles(min(count, self.most), seconds)
 
     def wanted(self, seconds: float) -> int | None:
         """How many frames the policy wants of a clip, whatever there is and may be shown; None for all there are."""
-        free = FramePolicy(self.kind, self.number, self.slowed, 10**9)
-        moments = None if self.kind == "native" else free.moments(seconds)
-        return None if moments is None else len(moments)
+        if self.kind in ("fps", "adaptive"):
+            return max(1, math.ceil(seconds * self.slowed * self._rate(seconds) - _SLACK))
+        return {"native": None, "none": 0, "uniform": int(self.number)}.get(self.kind, 1)
+
+    def _rate(self, seconds: float) -> float:
+        """Frames per stretched second."""
+        if self.kind == "adaptive":
+            return 2.0 if seconds * self.slowed < SHORT_SECONDS else 1.0
+        return self.number
 
 
 def _middles(count: int, seconds: float) -> FloatArray:
-    middles: FloatArray = (np.arange(count) + 0.5) * seconds / count
+    middles: FloatArray = (np.arange(count) + 0.5) * (seconds / max(1, count))
     return middles
 
 
@@ -176,7 +173,9 @@ class _Chooser:
         inside = np.flatnonzero((times >= self.start - _SLACK) & (times < end - _SLACK))
         if inside.size == 0:
             # a part shorter than a frame shows the one on the screen; one behind the end shows nothing
-            if self.start >= file_end or end <= self.start - _SLACK:
+            if self.end is not None and self.end < self.start:
+                raise ClipError(f"The clip begins at {self.start:g} s but ends at {self.end:g} s")
+            if self.start >= file_end:
                 raise ClipError(f"The clip begins at {self.start:g} s but the file ends at {file_end:.2f} s")
             inside = np.array([max(0, int(np.searchsorted(times, self.start + _SLACK)) - 1)])
         self.seconds = max(end - self.start, _SLACK)
@@ -247,7 +246,7 @@ def look(
     seconds = tuple(round(max(0.0, float(time) - chooser.start), 4) for time in clip.timestamps)
     gaps = len(seconds) - 1
     fps = gaps / (seconds[-1] - seconds[0]) if gaps else None
-    shown = Shown(seconds, str(policy), None if fps is None else round(fps, 4), chooser.limited)
+    shown = Shown(seconds, str(policy), None if fps is None else round(fps, 4), chooser.limited, clip.notes)
     told = tuple(round(time * policy.slowed, 4) for time in seconds)
     return Frames(clip.frames, shown, told, (fps or clip.fps) / policy.slowed)
 

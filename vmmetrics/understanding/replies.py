@@ -20,12 +20,14 @@ class Shown:
         policy: What was asked for, in words (``"2 fps"``, ``"8 uniform"``, ``"native"``, ``"none"``).
         fps: Mean rate of what was shown, frames per second of clip; None for fewer than two frames.
         limited: Why fewer frames were shown than the policy asks for, or None.
+        notes: What had to be assumed or mended to read the file: a rate that it does not state, ...
     """
 
     seconds: tuple[float, ...]
     policy: str
     fps: float | None = None
     limited: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +52,27 @@ class Answered:
 
     def to_json(self) -> dict[str, Any]:
         """The line of the journal; what is empty is left out."""
-        return {name: value for name, value in asdict(self).items() if value or name == "question"}
+        line = {name: value for name, value in asdict(self).items() if value or name == "question"}
+        if self.shown is not None and not self.shown.notes:
+            del line["shown"]["notes"]
+        return line
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
         """Read a line; fields of a later version are passed over.
 
         Raises:
-            TypeError: It names no question.
+            TypeError: It names no question, or is not of this form.
         """
         known = {part.name: line[part.name] for part in fields(cls) if part.name in line}
         if known.get("shown"):
             shown = {part.name: known["shown"][part.name] for part in fields(Shown) if part.name in known["shown"]}
-            known["shown"] = Shown(**{**shown, "seconds": tuple(shown.get("seconds", ()))})
-        return cls(**known)
+            lists = {name: tuple(shown.get(name, ())) for name in ("seconds", "notes")}
+            known["shown"] = Shown(**{**shown, **lists})
+        answered = cls(**known)
+        if not isinstance(answered.question, str) or not isinstance(answered.text, str):
+            raise TypeError("question and text must be texts")
+        return answered
 
 
 def said_of(answered: Answered | None) -> str:
