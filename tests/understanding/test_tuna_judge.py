@@ -86,7 +86,10 @@ def test_who_judged_is_in_the_record(data: Path, judge: Any) -> None:
     client, _ = judge(lambda body: completion(files.by_words(body)))
     questions = BENCHMARK.load(data).questions
     recorded = {"file": "result.json", "sha256": sha256_of(data / "result.json")}
-    for by, named, record in (("judge", client, client.settings.part()), ("result.json", data / "result.json", recorded)):
+    for by, named, record in (
+        ("judge", client, client.settings.part()),
+        ("result.json", data / "result.json", recorded),
+    ):
         made = scoring.score(BENCHMARK, {"model": {"name": "m"}}, questions, said(), "vmmetrics", named)
         assert f"Scored as vmmetrics, judged by {by}." in page(made)
         assert made.to_json()["judge"] == record
@@ -119,6 +122,7 @@ ONE = {"TUNA_0001": files.CAPTIONS["TUNA_0001"]}
         ("split", [server.truncated, server.hang_up]),
         ("split", ["Sure!", lambda good: {"events": [*good["events"], "And they lived."]}]),
         ("split", [lambda good: {"events": good["events"][:1]}, lambda good: json.dumps(good)[:-9]]),
+        ("split", [lambda good: {"events": [" ", *good["events"], "..."]}]),
         ("split", [lambda good: "```json\n" + json.dumps(good) + "\n```"]),
         ("match", [lambda good: {"pairs": good["pairs"][:-1]}, lambda good: {"pairs": good["pairs"][::-1]}]),
         ("match", [lambda good: {"pairs": [{**pair, "reference": 0} for pair in good["pairs"]]}]),
@@ -135,6 +139,7 @@ def test_a_judge_that_misbehaves_is_asked_again(data: Path, judge: Any, stage: s
     loaded = BENCHMARK.load(data)
     scored = BENCHMARK.score(loaded.questions, said(ONE), "vmmetrics", client)
     assert scored[0].value == pytest.approx(F1["TUNA_0001"])
+    assert scored[0].detail["match_ids"] == [[1, 1], [2, 1], [3, None]]
     assert "mended" not in scored[0].detail
 
 

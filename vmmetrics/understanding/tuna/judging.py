@@ -176,7 +176,7 @@ class EndpointJudge:
 
         answer = self._client.ask(Ask("split", _turns("split", shape, {"description": caption.text}), shape, check))
         if answer.value is not None:
-            return [str(event) for event in answer.value["events"]]
+            return [event for event in answer.value["events"] if sentences(event)]  # those with words
         own = sentences(caption.text)
         if answer.kind != "unusable" or not own:
             raise _NoJudgementError("split", answer)
