@@ -22,7 +22,8 @@ _INDEFINITE: Final = frozenset(("a", "an", "another", "two", "three", "four", "f
 _POSSESSIVES: Final = frozenset(("his", "her", "their", "its"))
 _ORDINALS: Final = _NEW | {"first"}
 _APART: Final = (COLOURS, *(frozenset(pair.split()) for pair in (
-    "first second third", "left right", "front back", "tall taller short shorter", "young younger old older", "big bigger small smaller",
+    "first second third", "left right", "front back", "tall taller short shorter", "young younger old older",
+    "big bigger small smaller",
 )))  # fmt: skip
 """Looks and places: who has another one of a row is somebody else."""
 _ARTICLES: Final = frozenset(("a", "an", "the", "another"))
