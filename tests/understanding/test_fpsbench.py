@@ -17,7 +17,7 @@ from vmmetrics.understanding.benchmark import Scoring
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.benchmarks.fpsbench import BENCHMARK, FpsBench
 from vmmetrics.understanding.benchmarks.fpsbench_reading import DATA, NONE, bucket
-from vmmetrics.understanding.benchmarks.fpsbench_released import min_fps_group, released_letter
+from vmmetrics.understanding.benchmarks.fpsbench_released import Interval, interval, min_fps_group, released_letter
 from vmmetrics.understanding.benchmarks.fpsbench_times import Times
 from vmmetrics.understanding.frames import FramePolicy
 from vmmetrics.understanding.questions import Question
@@ -112,6 +112,7 @@ def answered(found: tuple[Question, ...], text: str) -> dict[str, Answered]:
 
 def test_released_letters() -> None:
     assert {text: released_letter(text, "ABCDE") for text in RELEASED} == RELEASED
+    assert released_letter("E, or B", "ABCD") == "B"
 
 
 def test_released_report(tmp_path: Path) -> None:
@@ -131,6 +132,12 @@ def test_released_report(tmp_path: Path) -> None:
         ("subdomain", "Ground Vehicles"): (4, 0.75), ("minFPS", "4"): (1, 1.0), ("minFPS", "7"): (3, 2 / 3),
         ("clip duration", "5-10"): (4, 0.75),
     }  # fmt: skip
+
+
+def test_released_interval() -> None:
+    # what the released bootstrap gave for these 200 values
+    assert interval([float(k % 3 == 0) for k in range(200)]) == Interval(0.275, 0.4)
+    assert interval([1.0]) is None
 
 
 def test_released_report_of_nothing(tmp_path: Path) -> None:
@@ -317,6 +324,7 @@ def test_what_is_shown_does_not_depend_on_the_file(tmp_path: Path, certificate: 
         (question,) = FpsBench("certificate").load(data, tmp_path / clock).questions
         if question.path is not None:
             part = question.start or 0, end - zero if question.end is None else question.end
+            assert 0 <= part[0] < part[1] <= end - zero
             seen.add((zero + part[0], zero + part[1]))
     assert seen == {(max(45, first), min(53, last)) if first < 53 and last > 45 else (45, 53)}
 

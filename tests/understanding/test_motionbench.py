@@ -45,6 +45,7 @@ RECORDS = [
 RAW = [
     {"a_0": "(A) it does"}, {"b_0": "The answer is B"}, {"c_0": "x"}, {"c_0": "C. it does C"}, {"d_0": "D"},
     {"d_0": "(A)"}, {"e_0": "**A**"}, {"f_0": "B"}, {"h_0": None}, {"zz": "A"},
+    {"a_0": "no idea"},
 ]  # fmt: skip
 # What the released tools gave for the two lists above.
 RELEASED_LETTERS = {
@@ -247,7 +248,7 @@ def test_files_without_questions_are_said_to_be(tmp_path: Path, content: str, me
 
 def test_videos_are_found_and_cut(tmp_path: Path) -> None:
     source = "ef476626-3499-40c2-bbd6-5004223d1ada"
-    names = ["self", "public", f"{source}_58_61", f"{source}_70_72", "0f_3_9", "gone", "x" * 300]
+    names = ["self", "public", f"{source}_58_61", f"{source}_70_72", "0f_3_9", "0f_9_3", "gone", "x" * 300]
     write(tmp_path, [record(name, "Camera Motion", "A") for name in names])
     for place in ("self-collected/self.MP4", "public-dataset/public.mp4", f"public-dataset/{source}_58_61.mp4",
                   f"public-dataset/{source}.mp4", "public-dataset/S1A2.mp4"):  # fmt: skip
@@ -262,10 +263,9 @@ def test_videos_are_found_and_cut(tmp_path: Path) -> None:
         (f"public-dataset/{source}_58_61.mp4", None, None),
         (f"public-dataset/{source}.mp4", 70, 72),
         ("public-dataset/S1A2.mp4", 3, 9),
-        (None, None, None),
-        (None, None, None),
+        *[(None, None, None)] * 3,
     ]
-    assert loaded.problems["questions whose video is missing"] == 2
+    assert loaded.problems["questions whose video is missing"] == 3
     assert loaded.questions[2].video == loaded.questions[3].video == source  # cuts of one video are alike
 
 
@@ -284,15 +284,15 @@ def test_folders_as_they_are_about(tmp_path: Path, questions: str) -> None:
 def test_parts_of_clips(tmp_path: Path) -> None:
     rows = [record(f"v{k}", "Camera Motion", "A", video_info={"duration": 5.0}) for k in range(4)]
     rows.append(record("u_10_15", "Camera Motion", "A"))
-    rows.append(record("w_10_15", "Camera Motion", "A"))
-    for row, (start, end) in zip(rows, [(1, 3), (0, 5.2), (4, 9), (3, 3), (10, 15), (1, 2)], strict=True):
+    rows += [record(name, "Camera Motion", "A") for name in ("w_10_15", "w_20_25")]
+    for row, (start, end) in zip(rows, [(1, 3), (0, 5.2), (4, 9), (3, 3), (10, 15), (1, 2), (1, 7)], strict=True):
         row["qa"][0] |= {"start": start, "end": end}
     (tmp_path / "w.mp4").touch()
     loaded = BENCHMARK.load(write(tmp_path, rows))
     assert [(q.start, q.end) for q in loaded.questions] == [
-        (1, 3), (0, 5.2), (None, None), (None, None), (None, None), (11, 12),
+        (1, 3), (0, 5.2), (None, None), (None, None), (None, None), (11, 12), (20, 25),
     ]  # fmt: skip
-    assert loaded.problems["parts of clips that cannot be, not cut out"] == 2
+    assert loaded.problems["parts of clips that cannot be, not cut out"] == 3
 
 
 def test_names_cannot_leave_the_folder(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def polish(text: str) -> str:
     >>> [polish(text) for text in ("(A) x", "The answer is B", "Answer: (C)", "b", ")A")]
     ['A', 'T', 'C', 'b', '']
     """
-    said = text.strip().partition(")")[0].strip()
+    said = text.strip().partition(")")[0]
     if "(" in said:
         said = said.split("(")[1].strip()
     return said.split(" ")[0][:1]
