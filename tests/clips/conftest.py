@@ -24,6 +24,7 @@ for name in ("prompt", "out", "log", "clips"):
     p.add_argument("--" + name)
 p.add_argument("--seed", type=int)
 p.add_argument("--wait", type=float, default=0)
+p.add_argument("--meeting")
 a = p.parse_args()
 with open(a.log, "a") as f:
     f.write(repr((a.prompt, a.seed)) + "\\n")
@@ -38,6 +39,16 @@ if "GARBAGE" in a.prompt:
 if "DIES" in a.prompt:
     os.kill(os.getpid(), 9)
 time.sleep(a.wait)
+parent = os.getppid()
+if a.meeting:  # return once programs of two runs have come here, however long the other takes to start
+    os.makedirs(a.meeting, exist_ok=True)
+    open(os.path.join(a.meeting, str(parent)), "w").close()
+    while len(os.listdir(a.meeting)) < 2 and os.getppid() == parent:
+        time.sleep(0.01)
+if a.prompt == os.environ.get("STALLS"):  # until the run is killed
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    sys.exit(1)
 shutil.copy(os.path.join(a.clips, "still.mp4" if "STILL" in a.prompt else "moving.mp4"), a.out)
 """
 """A program as users have them, that does not take long: what it makes lies ready."""

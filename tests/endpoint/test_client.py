@@ -114,14 +114,14 @@ def test_patience_that_is_asked_for(served, server, pauses, header, least, most)
 
 
 def test_patience_until_a_date(served, server, pauses):
-    at = formatdate(time.time() + 20, usegmt=True)
+    at = formatdate(time.time() + 50, usegmt=True)
     client, _ = served((503, {"Retry-After": at}, b""), server.completion(GOOD))
     client.ask(question())
-    assert 15 < pauses[0] <= 20
+    assert 20 < pauses[0] <= 50
 
 
 def test_a_slow_server_counts_as_lost_and_is_tried_again(served, server):
-    client, script = served(server.slow(1.0, server.completion(GOOD)), server.completion(GOOD), timeout=0.2)
+    client, script = served(server.slow(20.0, server.completion(GOOD)), server.completion(GOOD), timeout=1.0)
     assert client.ask(question()).kind == "answered"
     assert len(script.requests) == 2
 
@@ -335,7 +335,7 @@ def test_stopping_waits_for_no_pause_and_sends_nothing_more(served, server, trou
     start = time.monotonic()
     assert next(work)[1].kind == "answered"
     work.close()
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 40  # of the 50 s that it would have waited
     assert len(script.requests) == (1 if trouble == "pace" else 2)
 
 

@@ -52,13 +52,13 @@ def scene_of(views, place, every=1, **options) -> Scene:
 @pytest.mark.parametrize("step", [STILL, PAN, TURN])
 @pytest.mark.parametrize("speed", [1.5, 6.0])
 def test_amplitude_is_the_objects_own_motion_whatever_the_camera_does(step, speed):
-    scene = scene_of(views_of(step, 13), lambda t: (110.0 + speed * t, 120.0))
+    scene = scene_of(views_of(step, 9), lambda t: (110.0 + speed * t, 120.0))
     result = pas.measure(scene, "vmmetrics")
     assert result.amplitude == pytest.approx(speed * 8 / DIAGONAL, rel=0.05)
 
 
 def test_halving_the_frame_rate_changes_little():
-    views = views_of(PAN, 25)
+    views = views_of(PAN, 17)
 
     def place(t):
         return 110.0 + 3 * t, 120.0 + 10 * np.sin(t / 8)
@@ -115,7 +115,7 @@ class TwoDiscs(DiscSegmenter):
 
 
 def test_a_piece_of_background_taken_for_an_object_changes_nothing():
-    views = views_of(PAN, 17)
+    views = views_of(PAN, 11)
     scene = scene_of(views, lambda t: (110.0 + 5 * t, 120.0))
     alone = pas.measure(scene, "vmmetrics")
     segmenter = TwoDiscs(views, lambda t: (110.0 + 5 * t, 120.0))
@@ -127,14 +127,14 @@ def test_what_moves_without_having_become_an_object_counts_beside_one():
     def place(t):
         return 110.0 + 5 * t, 120.0
 
-    views = views_of(STILL, 17)
+    views = views_of(STILL, 11)
     scene = scene_of(views, place)
 
     class FirstHalf(DiscSegmenter):
         def segment(self, scene):
             found = super().segment(scene)
             labels = found.labels.copy()
-            labels[8:] = 0
+            labels[5:] = 0
             return replace(found, labels=labels, moving=found.labels > 0)
 
     lost = pas.measure(Scene(scene.clip, replace(scene.models, segmenter=FirstHalf(views, place))), "vmmetrics")

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_PATIENCE = 10.0
+_PATIENCE = 60.0  # seconds for what never comes
 
 
 class Terminal:
@@ -65,6 +65,15 @@ class Terminal:
     def press(self, text: str, pattern: str) -> str:
         self.keys(text)
         return self.until(pattern)
+
+    def rest(self) -> None:
+        """Wait until the command has dealt with all keys and sleeps until the next one."""
+        state, asleep = Path(f"/proc/{self.process.pid}/stat"), 0
+        while state.exists() and asleep < 5:
+            time.sleep(0.02)
+            asleep = asleep + 1 if state.read_text().rpartition(")")[2].split()[0] == "S" else 0
+        if not state.exists():  # no Linux: guess
+            time.sleep(0.5)
 
     def _read(self) -> bytes:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -46,6 +47,9 @@ def dies(clip: Clip) -> float:
     return 1.0
 
 
-def slow(clip: Clip) -> float:
-    time.sleep(0.15)
+def stalls(clip: Clip) -> float:
+    """Sharpness, until the journal that is named has four cases: then nothing, until somebody ends the process."""
+    journal = Path(os.environ.get("STALLS_AT_FOUR", "nowhere"))
+    while journal.exists() and journal.read_bytes().count(b"\n") >= 4:
+        time.sleep(0.02)
     return sharpness(clip)

@@ -163,7 +163,7 @@ def test_degenerate_studies_are_drawn_with_the_reason() -> None:
     [
         (("only",), ("one",), 3, 1),
         (("模型",), ("",), 9, 2),
-        (tuple(f"a_metric_of_a_long_name_{i}" for i in range(20)), tuple(f"model_{i}" for i in range(26)), 2, 1),
+        (tuple(f"a_metric_of_a_long_name_{i}" for i in range(12)), tuple(f"model_{i}" for i in range(16)), 2, 1),
     ],
 )
 def test_any_shape_of_study_is_drawn(
