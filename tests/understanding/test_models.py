@@ -131,6 +131,13 @@ def test_what_an_endpoint_does_not_answer_is_told_apart(served: Any) -> None:
         model.answer(QUESTION, TURNS[1:], NO_FRAMES)
 
 
+def test_what_came_instead_of_an_answer_is_quoted_without_the_key(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VMMETRICS_ENDPOINT_KEY", "sk-0123")
+    model, _ = served((200, {}, b"<html>\x1b[2J sk-0123\n gateway</html>"))
+    with pytest.raises(NoAnswerError, match=r"but: <html> \[2J \*\*\* gateway</html>$"):
+        model.answer(QUESTION, TURNS, FRAMES)
+
+
 def test_refusals_and_cut_answers_are_recorded(served: Any) -> None:
     model, _ = served(server.completion(None, refusal="no"), server.completion("It all beg", finish="length"))
     assert model.answer(QUESTION, TURNS, FRAMES).error == "the model refused"
@@ -165,7 +172,7 @@ def test_the_bound_on_the_cost_holds_before_anything_is_sent(served: Any) -> Non
         ('{"TUNA_0001": "A caption."}', {"TUNA_0001": "A caption."}),
         ('{"question": "q1", "text": "B", "shown": {"seconds": [0.5]}}\n', {"q1": "B"}),  # our own
         ('\ufeff{"a": "B", "zz": NaN}', {"a": "B"}),
-        ('{"question": "q1", "text": "B\u2028\x85so"}\n{"question": "q2", "text": "C"}\n', 
+        ('{"question": "q1", "text": "B\u2028\x85so"}\n{"question": "q2", "text": "C"}\n',
          {"q1": "B\u2028\x85so", "q2": "C"}),
         ('{"question": "q1", "error": "gone"}\n{"question": "q2", "text": "C"}\n', {"q2": "C"}),
         ('[{"id": 7.0, "prediction": "B"}, {"id": 8.0, "prediction": NaN}]', {"7": "B"}),
@@ -258,5 +265,9 @@ def test_what_is_no_model(wrong: str) -> None:
 def test_prices_are_for_endpoints() -> None:
     with pytest.raises(ValueError, match="endpoints"):
         ModelSettings("random", prices=(1, 1))
+    with pytest.raises(ValueError, match="positive"):
+        ModelSettings("endpoint:m@http://host/v1", per_minute=float("nan"))
+    with pytest.raises(SetupError, match="0 or more"):
+        open_model(ModelSettings("endpoint:m@http://h", prices=(1, 1), max_cost=float("nan")), [], Path())
     with pytest.raises(ValueError, match="without a key"):
         ModelSettings("endpoint:m@http://u:secret@host/v1?key=1")

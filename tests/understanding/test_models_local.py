@@ -126,6 +126,13 @@ def test_a_run_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: py
     assert all(len(row["shown"]["seconds"]) == 4 and row["usage"]["output_tokens"] >= 1 for row in answers)
 
 
+def test_an_answer_that_ends_with_its_last_token_is_not_cut_off(folder: Path) -> None:
+    model = LocalModel(folder, 1)
+    assert model.answer(QUESTION, TURNS, NO_FRAMES).usage["cut"] == 1
+    model._model.generation_config.eos_token_id = list(range(len(tiny_vlms.WORDS)))  # whatever it says ends it
+    assert "cut" not in model.answer(QUESTION, TURNS, NO_FRAMES).usage
+
+
 def test_what_is_shown_reaches_the_model(folder: Path) -> None:
     model = LocalModel(folder, 8)
     shown = [inputs(model, frames(4, seed=seed))["pixel_values_videos"] for seed in (0, 1)]

@@ -100,12 +100,14 @@ class Ledger:
         output_tokens: Likewise.
 
     Raises:
-        SetupError: There is a bound but no prices.
+        SetupError: There is a bound but no prices, or it is no number.
     """
 
     def __init__(self, settings: EndpointSettings, max_cost: float | None = None) -> None:
         if max_cost is not None and settings.input_price is None:
             raise SetupError("A bound on the cost needs the prices of input and output tokens")
+        if max_cost is not None and not max_cost >= 0:
+            raise SetupError(f"Expected a bound on the cost of 0 or more but got {max_cost:g}")
         self._settings = settings
         self._max_cost = max_cost
         self._promised = 0.0  # what the requests on their way can cost

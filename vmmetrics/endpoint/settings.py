@@ -52,7 +52,7 @@ class EndpointSettings:
             raise ValueError(f"Expected an address without a key in it; put the key into {self.key_variable}")
         if not self.model:
             raise ValueError("Expected the name of a model but got an empty text")
-        if self.tokens < 1 or self.timeout <= 0 or (self.per_minute is not None and self.per_minute <= 0):
+        if self.tokens < 1 or self.timeout <= 0 or (self.per_minute is not None and not self.per_minute > 0):
             raise ValueError("Expected tokens, timeout and requests a minute to be positive")
         not_negative = (self.temperature, self.input_price, self.output_price)
         if any(number is not None and not 0 <= number < float("inf") for number in not_negative):

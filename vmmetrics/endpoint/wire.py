@@ -38,6 +38,7 @@ REJECTING = frozenset({400, 413, 422})
 """Statuses that are about this one request: too long, a picture too many, an option that is not known."""
 FILTERED = ("content_filter", "content_policy", "content management policy")
 """Words of hosted endpoints that refuse a request by status 400, before any model sees it."""
+_QUOTED = 2000  # bytes that are looked at of a reply that is none
 LARGEST = 4_000_000
 """Bytes of a reply that are read; an answer has hundreds or thousands."""
 
@@ -133,7 +134,11 @@ class Endpoint:
             return self._failed(error, sent)
         except (OSError, http.client.HTTPException) as error:  # no connection, cut off, too slow
             raise _PassingError(f"{type(error).__name__}: {error}") from error
-        return _reply(data)
+        try:
+            return _reply(data)
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+            why = f"no completion came back ({type(error).__name__}) but: {self._quoted(data[:_QUOTED])}"
+            raise _PassingError(why) from error
 
     def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -160,11 +165,9 @@ class Endpoint:
         """Raise what an error status means; a filter's is a refusal."""
         with error:
             try:
-                said = error.read(2000).decode("utf-8", "replace")
+                said = self._quoted(error.read(_QUOTED))
             except (OSError, http.client.HTTPException):
                 said = ""
-        key = self.settings.key()
-        said = " ".join((said.replace(key, "***") if key else said).split())[:300]
         if error.code in PASSING:
             raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
         # of what this request had in it: another thread may have learned the same since
@@ -177,6 +180,13 @@ class Endpoint:
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
         kind = RejectedError if error.code in REJECTING else SetupError
         raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
+
+    def _quoted(self, data: bytes) -> str:
+        """What the endpoint said, in one line, without the key and without what would drive a terminal."""
+        key = self.settings.key()
+        said = data.decode("utf-8", "replace")
+        said = said.replace(key, "***") if key else said
+        return " ".join("".join(c if c.isprintable() else " " for c in said).split())[:300]
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -194,14 +204,11 @@ def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
 
 
 def _reply(data: bytes) -> Reply:
-    """Read a completion; one that is not whole is worth another try."""
-    try:
-        body = json.loads(data)
-        choice = body["choices"][0]
-        message = choice["message"]
-        content, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise _PassingError(f"no completion came back ({type(error).__name__})") from error
+    """Read a completion; whatever error that raises, it is none, or not whole."""
+    body = json.loads(data)
+    choice = body["choices"][0]
+    message = choice["message"]
+    content, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
     if isinstance(content, list):  # some endpoints answer in parts
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     text = content if isinstance(content, str) else ""

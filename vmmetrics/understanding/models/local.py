@@ -92,9 +92,10 @@ class LocalModel(OneByOne):
         except (ValueError, RuntimeError, IndexError) as error:
             raise RejectedError(f"{self.name} does not take this: {error}") from error
         text = self._processor.decode(written, skip_special_tokens=True)
-        return said(
-            Reply(text.strip(), cut=len(written) >= self._tokens, input_tokens=given, output_tokens=len(written))
-        )
+        ends = self._model.generation_config.eos_token_id
+        ended = int(written[-1]) in (ends if isinstance(ends, list) else [ends]) if len(written) else True
+        cut = len(written) >= self._tokens and not ended
+        return said(Reply(text.strip(), cut=cut, input_tokens=given, output_tokens=len(written)))
 
     def _inputs(self, turns: Sequence[Turn], frames: Frames) -> Any:
         """What the model takes: the words by its own template, the frames through its own processor."""
