@@ -101,6 +101,9 @@ def test_annotations_alone_and_table_alone(data: Path) -> None:
     (data / "result.json").unlink()
     with pytest.raises(SetupError, match=r"TUNA_CAP\.tsv"):
         BENCHMARK.load(data)
+    (data / "TUNA_CAP.tsv").write_text("index\tprediction\n0\tA caption.\n")
+    with pytest.raises(SetupError, match="no video of TUNA-CAP in it: 1 rows without a video"):
+        BENCHMARK.load(data)
 
 
 def test_other_files_of_the_folder_do_no_harm(data: Path) -> None:

@@ -176,6 +176,22 @@ def test_dirty_rows_are_counted(tmp_path: Path) -> None:
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"TUNA_MCQ\.tsv"):
         BENCHMARK.load(tmp_path)
+    write_tsv(tmp_path / "TUNA_MCQ.tsv", [row(0, candidates="none")])
+    with pytest.raises(SetupError, match="no question of TUNA-MCQ in it: 1 rows without"):
+        BENCHMARK.load(tmp_path)
+
+
+def test_names_that_no_file_has_are_missing_videos(tmp_path: Path) -> None:
+    names = ["x" * 300, "../outside", "a\0b", "..", ".mp4"]
+    (tmp_path / "outside.mp4").touch()
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines = [json.dumps(row(index, video=name)) for index, name in enumerate(names)]
+    (folder / "tuna_mcq.jsonl").write_text("\n".join([*lines, "{torn"]))
+    loaded = BENCHMARK.load(folder)
+    assert [question.path for question in loaded.questions] == [None] * 4  # the last is the ending of no name
+    assert loaded.problems["questions whose video is missing"] == 4
+    assert loaded.problems["lines that are not JSON"] == 1
 
 
 def test_what_is_said(tmp_path: Path) -> None:

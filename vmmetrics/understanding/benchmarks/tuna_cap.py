@@ -23,7 +23,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.questions import Loaded, Question
 from vmmetrics.understanding.replies import Answered, Found, said_of
-from vmmetrics.understanding.rows import read_rows, sha256_of
+from vmmetrics.understanding.rows import nothing_found, read_rows, sha256_of
 from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
 from vmmetrics.understanding.tuna.annotations import annotations_of
 from vmmetrics.understanding.tuna.events import sentences
@@ -41,12 +41,11 @@ from vmmetrics.understanding.tuna.reading import (
     SEPARATOR,
     characteristics_of,
     find_files,
-    nothing_found,
     number_of,
     read_answers,
     text_of,
-    video_file,
     video_of,
+    videos_in,
 )
 from vmmetrics.understanding.tuna.scoring import MEASURES, TYPES, events_of
 
@@ -73,16 +72,17 @@ class TunaCap:
         table = find_files(data, _CAP["files"])[:1] if data.suffix not in (".json", ".jsonl") else []
         named = [data] if data.is_file() and not table else find_files(folder, _CAP["annotations"])
         problems: Counter[str] = Counter()
-        read = [row for row in read_rows(table[0]) if isinstance(row, Mapping)] if table else []
-        rows = [{"index": place} | dict(row) for place, row in enumerate(read)]
+        rows = _rows(table[0], problems) if table else []
         path, annotations = _annotations(named)
-        if not rows and not annotations:
-            raise nothing_found(data, "videos or annotations of TUNA-CAP", [*_CAP["files"], *_CAP["annotations"]])
+        if not table and not annotations:
+            looked_for = ", ".join([*_CAP["files"], *_CAP["annotations"]])
+            raise SetupError(f"{data}: no videos or annotated events of TUNA-CAP there; looked for {looked_for}")
         pairs = list(zip(rows, annotations_of(rows, annotations, problems), strict=True))
         pairs = pairs or [({}, annotation) for annotation in annotations]
+        files = videos_in(videos or folder)
         questions: dict[str, Question] = {}
         for place, (row, annotation) in enumerate(pairs):
-            question = _question(place, row, annotation or {}, videos or folder, problems)
+            question = _question(place, row, annotation or {}, files, problems)
             problems["captions with the key of one before them, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
@@ -141,6 +141,22 @@ class TunaCap:
         return tuple(_reference(model, row) for model, row in _CAP["reference"].items())
 
 
+def _rows(path: Path, problems: Counter[str]) -> list[Row]:
+    """Rows of the table, each with its number.
+
+    Raises:
+        SetupError: It cannot be read, or has no video.
+    """
+    values = enumerate(read_rows(path, problems))
+    read: list[Row] = [{"index": place} | value for place, value in values if isinstance(value, dict)]
+    rows = [row for row in read if video_of(row)]
+    if len(rows) < len(read):
+        problems["rows without a video, left out"] += len(read) - len(rows)
+    if not rows:
+        raise nothing_found(path, "video of TUNA-CAP", problems)
+    return rows
+
+
 def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
     """The first file that has annotated events, and what is in it; others in the folder may be anything."""
     for path in paths:
@@ -155,11 +171,10 @@ def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
     return None, []
 
 
-def _question(place: int, row: Row, annotation: Row, folder: Path, problems: Counter[str]) -> Question:
+def _question(place: int, row: Row, annotation: Row, files: Mapping[str, Path], problems: Counter[str]) -> Question:
     both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
     video = video_of(row) or video_of(annotation) or text_of(annotation.get("index"))
-    path = video_file(folder, video)
-    problems["captions whose video is missing"] += path is None
+    problems["captions whose video is missing"] += video not in files
     annotated = both.get("events") if isinstance(both.get("events"), list) else []
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
     characteristics = characteristics_of(both.get("visual_characteristic"), problems)
@@ -170,7 +185,7 @@ def _question(place: int, row: Row, annotation: Row, folder: Path, problems: Cou
         video,
         text_of(row.get("question")) or _CAP["asked"].strip(),
         groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
-        path=path,
+        path=files.get(video),
         reference={"events": annotated, "also": also},
     )
 

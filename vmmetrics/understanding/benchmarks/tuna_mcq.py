@@ -19,22 +19,20 @@ from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.letters import score_choice
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
 from vmmetrics.understanding.replies import Answered, Found, said_of
-from vmmetrics.understanding.rows import read_rows, sha256_of
+from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 from vmmetrics.understanding.tuna.letters import upstream_letter
 from vmmetrics.understanding.tuna.reading import (
     DATA,
     SEPARATOR,
     characteristics_of,
-    find_files,
     known_name,
-    nothing_found,
     number_of,
     options_of,
     read_answers,
     text_of,
-    video_file,
     video_of,
+    videos_in,
 )
 
 _MCQ: Final = DATA["mcq"]
@@ -61,23 +59,23 @@ class TunaMcq:
         """Read the released Parquet file, the table made from it, or its JSON twin.
 
         Raises:
-            SetupError: There is no such file, or it cannot be read.
+            SetupError: There is no such file, it cannot be read, or no question is in it.
         """
-        paths = find_files(data, _MCQ["files"])
-        if not paths:
-            raise nothing_found(data, "questions of TUNA-MCQ", _MCQ["files"])
-        folder = videos or (data if data.is_dir() else data.parent)
+        path = find_file(data, _MCQ["files"], "questions of TUNA-MCQ")
+        files = videos_in(videos or (data if data.is_dir() else data.parent))
         problems: Counter[str] = Counter()
         questions: dict[str, Question] = {}
-        for place, row in enumerate(read_rows(paths[0], problems)):
-            found = _question(place, row, folder, problems) if isinstance(row, Mapping) else None
+        for place, row in enumerate(read_rows(path, problems)):
+            found = _question(place, row, files, problems) if isinstance(row, Mapping) else None
             if found is None:
                 problems["rows without a video, a question or options, left out"] += 1
             elif found.id in questions:
                 problems["questions with the key of one before them, left out"] += 1
             else:
                 questions[found.id] = found
-        return Loaded(tuple(questions.values()), dict(problems), {str(paths[0]): sha256_of(paths[0])})
+        if not questions:
+            raise nothing_found(path, "question of TUNA-MCQ", problems)
+        return Loaded(tuple(questions.values()), dict(problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
         """What is said: what the pictures are, the question, the options by letter."""
@@ -115,7 +113,7 @@ class TunaMcq:
         return tuple(_reference(model, row) for model, row in _MCQ["reference"].items())
 
 
-def _question(place: int, row: Mapping[str, Any], folder: Path, problems: Counter[str]) -> Question | None:
+def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
     options, text, video = options_of(row.get("candidates")), text_of(row.get("question")), video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
@@ -126,14 +124,13 @@ def _question(place: int, row: Mapping[str, Any], folder: Path, problems: Counte
         problems["hidden answers"] += 1
     elif answer is None:
         problems["right answers that are none of the options"] += 1
-    path = video_file(folder, video)
-    if path is None:
+    if video not in files:
         problems["questions whose video is missing"] += 1
     groups = _groups(row, problems)
     also = (number_of(row, place),)
     reference = {"answer": text_of(row.get("answer")), "question": str(row["question"]), "also": also}
     key = text_of(row.get("index")) or str(place)
-    return Question(key, video, text, options, answer, groups, path, reference=reference)
+    return Question(key, video, text, options, answer, groups, files.get(video), reference=reference)
 
 
 def _answer_index(value: Any, options: Sequence[str]) -> int | None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.replies import Answered
 from vmmetrics.understanding.rows import read_rows
+from vmmetrics.understanding.video_files import videos_below
 
 DATA: Final = tomllib.loads(
     resources.files("vmmetrics.understanding.benchmarks").joinpath("tuna.toml").read_text(encoding="utf-8")
@@ -101,11 +102,6 @@ def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def nothing_found(data: Path, what: str, patterns: Sequence[str]) -> SetupError:
-    """What is raised where no file is there."""
-    return SetupError(f"{data}: no {what} there; looked for {', '.join(patterns)}")
-
-
 def video_of(row: Mapping[str, Any]) -> str:
     """Key of a row's video: its name without folder or extension."""
     name = text_of(row.get("video")) or text_of(row.get("video_path")) or text_of(row.get("video_index"))
@@ -120,14 +116,9 @@ def number_of(row: Mapping[str, Any], place: int) -> str:
     return index if index.isdecimal() else str(place)
 
 
-def video_file(folder: Path, video: str) -> Path | None:
-    """The file of a video below a folder; None where there is none."""
-    for place in DATA["video_folders"]:
-        for ending in _VIDEO_ENDINGS:
-            path: Path = folder / place / f"{video}{ending}"
-            if path.is_file():
-                return path
-    return None
+def videos_in(folder: Path) -> dict[str, Path]:
+    """Files of the videos below a folder, by their keys; where the release has them before others."""
+    return videos_below([folder / place for place in DATA["video_folders"]])
 
 
 def read_answers(path: Path) -> dict[str, Answered]:
