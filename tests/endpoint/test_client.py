@@ -62,12 +62,12 @@ def test_one_request_one_answer_and_what_it_took(served, server):
 
 def test_nothing_is_asked_twice_until_something_it_depends_on_changes(served, server, tmp_path):
     client, script = served(server.completion(GOOD))
-    url = client.settings.url
+    elsewhere = client.settings.url.replace("127.0.0.1", "localhost")
     assert client.ask(question()) == client.ask(question())
     assert len(script.requests) == 1
     others = [
         Client(replace(client.settings, **changed), tmp_path / "replies")
-        for changed in ({"model": "b"}, {"seed": 1}, {"temperature": 1.0}, {"tokens": 5}, {"url": url + "/"})
+        for changed in ({"model": "b"}, {"seed": 1}, {"temperature": 1.0}, {"tokens": 5}, {"url": elsewhere})
     ]
     for other in others:
         other.ask(question())
@@ -76,7 +76,9 @@ def test_nothing_is_asked_twice_until_something_it_depends_on_changes(served, se
     client.ask(Question("", question().turns, SHAPE | {"required": ["verdict"]}))
     client.ask(Question("", (*question().turns[:1], Turn("user", "a dog runs", (b"jpeg",))), SHAPE))
     assert len(script.requests) == 11
-    indifferent = replace(client.settings, per_minute=1e6, timeout=3.0, input_price=1.0, output_price=1.0)
+    indifferent = replace(
+        client.settings, url=client.settings.url + "/", per_minute=1e6, timeout=3.0, input_price=1.0, output_price=1.0
+    )
     Client(indifferent, tmp_path / "replies").ask(question())
     assert len(script.requests) == 11
 

@@ -271,3 +271,33 @@ def test_prices_are_for_endpoints() -> None:
         open_model(ModelSettings("endpoint:m@http://h", prices=(1, 1), max_cost=float("nan")), [], Path())
     with pytest.raises(ValueError, match="without a key"):
         ModelSettings("endpoint:m@http://u:secret@host/v1?key=1")
+
+
+def test_replies_are_kept_under_what_they_depend_on_and_nothing_else(served: Any) -> None:
+    model, script = served(server.completion("A"))
+    spec = f"endpoint:org/model@{model.client.settings.url}"
+    replies = model.client._cache.folder
+
+    def asks(spec: str, **settings: Any) -> bool:
+        """Whether anything is sent that was not sent before."""
+        before = len(script.requests)
+        for _ in range(2):
+            open_model(ModelSettings(spec, **settings), [QUESTION], replies).answer(QUESTION, TURNS, FRAMES)
+        return len(script.requests) == before + 1
+
+    assert asks(spec)
+    same: list[dict[str, Any]] = [
+        {"per_minute": 1e6}, {"threads": 2}, {"prices": (1, 1), "max_cost": 9}, {"form": "images"},
+        {"key_variable": "OTHER"},
+    ]  # fmt: skip
+    assert not any(asks(spec, **settings) for settings in same)
+    assert not asks(spec + "/")
+    other: list[dict[str, Any]] = [
+        {"tokens": 9},
+        {"temperature": 0.5},
+        {"temperature": None},
+        {"seed": 1},
+        {"form": "video"},
+    ]
+    assert all(asks(spec, **settings) for settings in other)
+    assert asks(spec.replace("org/model", "org/other"))

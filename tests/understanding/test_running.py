@@ -172,6 +172,8 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_keeps_what_was_answered(
     common = ("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes")
     assert understand(*common) == 2
     assert "8 questions in a row" in capsys.readouterr().err
+    assert understand(*common[:-1], "--limit", 2, "--yes") == 3
+    assert "without an answer yet, counted as wrong: 2" in capsys.readouterr().out
     assert not Path("r/answers.jsonl").exists()
     script.answer = seeing
     assert understand(*common) == 0
@@ -402,6 +404,7 @@ def test_answers_cut_off_are_counted(understand: Any, served: Any, capsys: pytes
     assert understand("run", "tiny", "--model", model, "--data", "data", "--out", "r", "--yes", "--limit", 2) == 0
     out = capsys.readouterr().out
     assert "answers cut off for their length: 2" in out
+    assert "empty answers: 2" in out
     assert "not understood: 2" in out
 
 

@@ -90,7 +90,8 @@ def run(
     failed = _ask(asking, settings, folder, (data, videos), again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:
-        messages.print(f"{failed:,} questions got no answer; --again asks those with an error anew", markup=False)
+        again_said = "the same command asks again where none came, --again also where there was an error"
+        messages.print(f"{failed:,} questions got no answer; {again_said}", markup=False, highlight=False)
         raise typer.Exit(EXIT_FAILURES)
 
 

@@ -67,8 +67,8 @@ class EndpointSettings:
 
     def part(self) -> dict[str, Any]:
         """What an answer depends on, ready for JSON: not the pace, the prices, or the key."""
-        names = ("url", "model", "tokens", "temperature", "seed")
-        return {name: getattr(self, name) for name in names}
+        names = ("model", "tokens", "temperature", "seed")
+        return {"url": self.url.rstrip("/"), **{name: getattr(self, name) for name in names}}
 
     def cost(self, input_tokens: float, output_tokens: float) -> float | None:
         """Price of so many tokens; None where prices are not known."""

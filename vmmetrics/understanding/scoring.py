@@ -102,9 +102,10 @@ def score(
     asked = {question.id: answers[question.id] for question in questions if question.id in answers}
     counts = {
         "asked": len(questions),
-        "without an answer yet": len(questions) - len(asked),
-        "answered with an error": sum(answered.error is not None for answered in asked.values()),
+        "without an answer yet, counted as wrong": len(questions) - len(asked),
+        "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
+        "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         "answers cut off for their length": sum("cut" in answered.usage for answered in asked.values()),
         "clips of which fewer frames were shown than wanted": sum(
             answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
