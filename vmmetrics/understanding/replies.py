@@ -10,6 +10,9 @@ from vmmetrics.understanding.questions import Question
 
 T = TypeVar("T")
 
+NOT_RECORDED = "no recorded answer"
+"""Error of a question that a file of recorded answers does not have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:

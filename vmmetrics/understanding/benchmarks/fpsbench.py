@@ -24,7 +24,7 @@ from vmmetrics.understanding.benchmarks.fpsbench_reading import DATA, NONE, Vide
 from vmmetrics.understanding.benchmarks.fpsbench_released import released_figures, released_letter
 from vmmetrics.understanding.letters import chosen_option
 from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered, said_of
+from vmmetrics.understanding.replies import NOT_RECORDED, Answered, said_of
 from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
 from vmmetrics.understanding.statistics import accuracy_figures
 
@@ -160,7 +160,7 @@ def _score(question: Question, answered: Answered | None) -> Scored:
 
 
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:
-    if answered is None:
+    if answered is None or answered.error == NOT_RECORDED:
         return Scored(question.id, None, answered=False, detail={"given": False})
     said, letters = said_of(answered), question.reference["letters"]
     letter = released_letter(said, letters)

@@ -15,7 +15,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding.frames import Frames
 from vmmetrics.understanding.models.protocol import OneByOne, Said
 from vmmetrics.understanding.questions import Question
-from vmmetrics.understanding.replies import Answered, Found
+from vmmetrics.understanding.replies import NOT_RECORDED, Answered, Found
 from vmmetrics.understanding.rows import SEPARATORS, read_rows
 
 Released = Callable[[Path], Mapping[str, Answered]]
@@ -25,7 +25,6 @@ IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_n
 TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
 """Names under which it may have the answer; the first that is there and not empty counts. Not ``answer``: in released
 files that is the key, and a key that is taken for answers scores 100 %."""
-_NOT_THERE = "no recorded answer"
 
 
 class RecordedModel(OneByOne):
@@ -81,7 +80,7 @@ class RecordedModel(OneByOne):
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """What was recorded."""
         text = self._of(question)
-        return Said("", _NOT_THERE) if text is None else Said(text)
+        return Said("", NOT_RECORDED) if text is None else Said(text)
 
     def _of(self, question: Question) -> str | None:
         """The answer to a question; a description may also go by the name of the video."""
