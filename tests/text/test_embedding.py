@@ -75,6 +75,9 @@ def test_vectors_do_not_depend_on_company_or_order(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate([model.embed([t]) for t in TEXTS]), together, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
     assert model.embed([]).shape == (0, 6)
+    told: list[int] = []
+    model.embed(TEXTS, told.append)
+    assert sum(told) == len(TEXTS) and len(told) > 1  # in batches of one length
 
 
 def test_many_texts_of_one_length_go_through_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

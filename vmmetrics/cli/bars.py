@@ -101,10 +101,11 @@ class StepBar(Bar):
             self._task = self._bar.add_task("", total=total)
             self._bar.start()
 
-    def step(self) -> None:
-        """Count one."""
-        self._done += 1
+    def step(self, steps: int = 1) -> None:
+        """Count so many."""
+        before = self._done
+        self._done += steps
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done)
-        elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
+        elif self._done * 10 // self._total > before * 10 // self._total:
             self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)

@@ -142,7 +142,8 @@ def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Em
 
     def said(texts: Sequence[str]) -> NDArray[np.float32]:
         messages.print(f"embeddings of {len(texts):,} prompts ...", markup=False, highlight=False)
-        return embed(texts, folder=folder)
+        with StepBar(messages, len(texts)) as bar:
+            return embed(texts, folder=folder, advance=bar.step)
 
     return said, plain(embedding_identity(folder=folder))
 

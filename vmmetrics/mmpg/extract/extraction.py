@@ -31,6 +31,11 @@ RECORD = "extract.json"
 FORMAT = 1
 """Version of the record's layout."""
 _TABLES = ("classes", "subjects", "places", "actions")
+_UNFINISHED = {
+    "format": FORMAT,
+    "unfinished": "stopped while the tables were written; the same command writes them anew",
+}
+"""The record until all is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +175,8 @@ def _prepare(out: Path) -> None:
 
 def _write(out: Path, metadata: Metadata, record: dict[str, Any]) -> None:
     try:
+        # First, so that tables left by a run that was killed here are known to be no one's work by hand.
+        write_json(out / RECORD, _UNFINISHED)
         for name in _TABLES:
             (out / f"{name}.jsonl").unlink(missing_ok=True)
         write_metadata(out, metadata)

@@ -33,7 +33,8 @@ class Applied:
     """A list parted by what reviewers decided, each part in the list's order.
 
     Attributes:
-        kept: Entries that stay, edited ones with their new text; provenance says who reviewed them.
+        kept: Entries that stay, edited ones with their new text; provenance says who reviewed them, and under
+            ``before`` of that what an earlier review had left there.
         edited: How many of them have a new text.
         corrected: How many of them have a field corrected.
         dropped: Entries that go.
@@ -126,5 +127,14 @@ def _reviewed(entry: PromptEntry, agreed: Sequence[Decision], corrections: Mappi
     changed = {field: value for field, value in before.items() if value != value_of(new, field)}
     if changed:
         review["corrected_from"] = changed
-    provenance: Mapping[str, Any] = {**entry.provenance, "review": review}
+    provenance: Mapping[str, Any] = {**entry.provenance, "review": _after(entry.provenance.get("review"), review)}
     return replace(new, prompt=text, provenance=provenance)
+
+
+def _after(earlier: Any, review: dict[str, Any]) -> Any:
+    """The review with what stood in its place; the same one applied once more is not said twice."""
+    if earlier is None:
+        return review
+    if isinstance(earlier, Mapping) and {key: earlier[key] for key in earlier if key != "before"} == review:
+        return earlier
+    return {**review, "before": earlier}
