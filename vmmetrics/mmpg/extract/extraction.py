@@ -31,10 +31,7 @@ RECORD = "extract.json"
 FORMAT = 1
 """Version of the record's layout."""
 _TABLES = ("classes", "subjects", "places", "actions")
-_UNFINISHED = {
-    "format": FORMAT,
-    "unfinished": "stopped while the tables were written; the same command writes them anew",
-}
+_UNFINISHED = {"format": FORMAT, "unfinished": "stopped while it wrote; the same command writes all anew"}
 """The record until all is written."""
 
 
