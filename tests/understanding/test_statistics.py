@@ -72,7 +72,7 @@ def test_a_single_video_has_no_interval_and_no_question_no_mean() -> None:
     rounded = clustered_mean([0.1] * 9, ["a"] * 3 + ["b"] * 6)
     assert (rounded.error, "alike" in rounded.note) == (0, True)
     videos = [str(i) for i in range(20)]
-    assert "rough interval: 19 videos" in clustered_mean([0.0, *[1.0] * 18], videos[:19]).note
+    assert "rough interval: under 20 videos" in clustered_mean([0.0, *[1.0] * 18], videos[:19]).note
     assert clustered_mean([0.0, *[1.0] * 19], videos).note == ""
 
 

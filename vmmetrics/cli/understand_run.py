@@ -193,6 +193,7 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console) -> No
         asking.benchmark, asking.configuration(), asking.covered(answers), answers, asking.protocol,
         problems=asking.loaded.problems,
     )  # fmt: skip
+    files = write(result, path)
     print_result(result, output)
-    for file in write(result, path):
+    for file in files:
         messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)

@@ -35,8 +35,9 @@ def score(
     shown = configuration.get("frames")
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
-    asked = judge_of(judge, folder, tokens, prices, max_cost, key_env)
+    asked = judge_of(judge, folder, tokens, prices, max_cost, key_env, messages)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
+    files = work.write(result, folder)
     print_result(result, output)
-    for file in work.write(result, folder):
+    for file in files:
         messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)

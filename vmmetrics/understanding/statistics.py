@@ -74,7 +74,7 @@ class ClusteredMean:
             return "no interval: there is a single video"
         if self.clusters and self.error == 0:
             return "all videos alike: nothing for the bootstrap to go by"
-        return f"rough interval: {self.clusters} videos" if 0 < self.clusters < FEW_VIDEOS else ""
+        return f"rough interval: under {FEW_VIDEOS} videos" if 0 < self.clusters < FEW_VIDEOS else ""
 
 
 def clustered_mean(
