@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,10 +124,20 @@ def judge_of(
     prices: tuple[float, float] | None,
     max_cost: float | None,
     key_env: str,
+    messages: Console,
 ) -> Any:
-    """The judge that a command names: an endpoint's client, or the path of what one said before."""
-    from vmmetrics.endpoint import Client
+    """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
+    from vmmetrics.endpoint import THREADS, Client
     from vmmetrics.understanding.models import ModelSettings
+
+    class Judge(Client):
+        def work_through(self, work: Any, items: Iterable[Any], threads: int = THREADS) -> Generator[tuple[Any, Any]]:
+            todo = list(items)
+            with StepBar(messages, len(todo)) as bar, closing(super().work_through(work, todo, threads)) as judged:
+                for done in judged:
+                    bar.step()
+                    yield done
+            messages.print(f"judge, this time: {self.ledger}", markup=False, highlight=False)
 
     if text is None or not text.startswith("endpoint:"):
         return None if text is None else Path(text)
@@ -134,7 +145,7 @@ def judge_of(
         settings = ModelSettings(text, tokens=tokens, prices=prices, key_variable=key_env)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--judge") from error
-    return Client(settings.endpoint(), folder / "replies", max_cost)
+    return Judge(settings.endpoint(), folder / "replies", max_cost)
 
 
 class AnswerProgress(StepBar):
