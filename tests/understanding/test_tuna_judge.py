@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tests import endpoint_server as server
 from tests.understanding import tuna_files as files
 from tests.understanding.tuna_files import F1, said
+from vmmetrics.cli.understand import app
 from vmmetrics.endpoint import Client, EndpointSettings
-from vmmetrics.understanding import scoring
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
 from vmmetrics.understanding.rows import sha256_of
-from vmmetrics.understanding.tables import page
 
 Answer = Callable[[dict[str, Any]], Any]
 
@@ -82,17 +82,27 @@ def test_what_an_endpoint_made_is_a_recorded_judge(data: Path, judge: Any) -> No
     assert [one.parts for one in again] == [one.parts for one in scored]
 
 
-def test_who_judged_is_in_the_record(data: Path, judge: Any) -> None:
-    client, _ = judge(lambda body: completion(files.by_words(body)))
-    questions = BENCHMARK.load(data).questions
-    recorded = {"file": "result.json", "sha256": sha256_of(data / "result.json")}
-    for by, named, record in (
-        ("judge", client, client.settings.part()),
-        ("result.json", data / "result.json", recorded),
-    ):
-        made = scoring.score(BENCHMARK, {"model": {"name": "m"}}, questions, said(), "vmmetrics", named)
-        assert f"Scored as vmmetrics, judged by {by}." in page(made)
-        assert made.to_json()["judge"] == record
+def test_the_commands_end_to_end(data: Path) -> None:
+    """A submission by the table's numbers, judged by an endpoint and then by a file: who judged is in the record."""
+    (data / "submission.json").write_text(json.dumps(dict(enumerate(files.CAPTIONS.values()))))
+    out = data / "out"
+    run = ["run", "tuna-cap", "--data", str(data), "--model", f"recorded:{data / 'submission.json'}", "--out", str(out)]
+    assert CliRunner().invoke(app, run).exit_code == 0
+    script = server.Script(answer=lambda body: completion(files.by_words(body)))
+    url, stop = server.serve(script)
+    try:
+        judged = CliRunner().invoke(app, ["score", str(out), "--judge", f"endpoint:judge@{url}"])
+        assert judged.exit_code == 0, judged.output
+        assert "scored as vmmetrics, judged by judge" in judged.output
+        assert "judge, this time: 13 replies" in judged.output
+    finally:
+        stop()
+    assert json.loads((out / "figures.json").read_text())["judge"]["model"] == "judge"
+    scored = CliRunner().invoke(app, ["score", str(out), "--judge", str(data / "result.json")])
+    assert scored.exit_code == 0, scored.output
+    sha256 = sha256_of(data / "result.json")
+    assert json.loads((out / "figures.json").read_text())["judge"] == {"file": "result.json", "sha256": sha256}
+    assert "Scored as vmmetrics, judged by result.json." in (out / "table.md").read_text()
 
 
 def spoiled(stage: str, *bad: Any) -> Answer:
