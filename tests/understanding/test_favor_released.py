@@ -110,11 +110,22 @@ class Hostile:
         return Path.touch, (Path("pwned"),)
 
 
-@pytest.mark.parametrize("value", [{"A": Hostile()}, {"A": [1]}, ["no mapping"], {"A": np.zeros(2)}])
-def test_other_pickles_are_refused(tmp_path: Path, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+HOSTILE = [
+    *(pickle.dumps(v) for v in ({"A": Hostile()}, {"A": [1]}, ["no mapping"], {"A": np.zeros(2)}, {1: ["a"]})),
+    b"cpathlib\nPath.touch\n(S'pwned'\ntR.",
+    b"\x80\x02]r\xff\xff\xff\x7f.",  # a place in the memo that takes up 32 GB
+    b"\x80\x05\x96\x00\x00\x00\x00\x08\x00\x00\x00a.",  # bytes that are not there, as many
+    b"\x80\x04\x8f()" + b"\x85" * 900_000 + b"\x90.",  # a set of a tuple in a tuple in ...: hashing it ends Python
+    b"\x80\x02}X\x01\x00\x00\x00Aq\x00h\x00s",  # cut off
+    b"\x80\x02" + b"]" * 2**20 + b".",
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
+def test_other_pickles_are_refused(tmp_path: Path, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / FILE
-    path.write_bytes(pickle.dumps(value))
+    path.write_bytes(data)
     with pytest.raises(SetupError, match=r"word lists|lists of words"):
         read_dictionaries(path)
     assert not (tmp_path / "pwned").exists()
