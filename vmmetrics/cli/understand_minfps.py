@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -16,9 +18,14 @@ if TYPE_CHECKING:
     from vmmetrics.understanding.benchmark import Benchmark
     from vmmetrics.understanding.minfps import Distribution, QuestionRate
     from vmmetrics.understanding.minfps_asking import Annotator, Asked
+    from vmmetrics.understanding.models import ModelSettings
+    from vmmetrics.understanding.models.endpoint import EndpointModel
     from vmmetrics.understanding.questions import Question
 
 PERSON = "person:"
+_LETTER_TOKENS = 8  # of a usual answer
+_SAMPLE = 20
+"""Questions whose lengths and rates stand for all in the estimate."""
 
 
 def minfps(
@@ -30,13 +37,22 @@ def minfps(
     asks: Annotated[int, typer.Option(min=1, help="Times a model must be right, options shuffled.")] = 4,
     limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions only.")] = None,
     group: Annotated[str, typer.Option(help="Grouping of the table.")] = "task",
-    play: Annotated[bool, typer.Option("--play", help="Open each clip for the person.")] = False,
+    play: Annotated[bool, typer.Option("--play", help="Open each clip for the person at the terminal.")] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Ask the person on a page in a browser of this machine.")
+    ] = False,
     picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
+    prices: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
 
     Run it again with another --by and the same --out for a second annotator; the minimum counts. The same command goes
-    on where it stopped. Exit codes: 0 all done, 3 some videos cannot be shown, 2 wrong usage or setup, 130 stopped.
+    on where it stopped. Exit codes: 0 all done, 3 some videos cannot be shown or some questions get no answer, 2 wrong
+    usage or setup, 130 stopped.
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.prompts_stats import check_picture
@@ -50,9 +66,16 @@ def minfps(
     questions = [question for question in loaded.questions if question.options][:limit]
     if not questions:
         raise typer.BadParameter(f"{name} has no questions with options in {data}")
-    annotator = _annotator(by, benchmark, questions, out, asks, play, messages)
-    asked = Asked(out, annotator, {"benchmark": name, "data": sorted(loaded.source.values())})
-    failed = _work(asked, questions, messages)
+    if (play or page) and not by.startswith(PERSON):
+        raise typer.BadParameter(f"--play and --page are for a person: --by {PERSON}NAME")
+    about = {"benchmark": name, "data": sorted(loaded.source.values())}
+    if by.startswith(PERSON) and by != PERSON:
+        opened = _person(by.removeprefix(PERSON), out, questions, play, page, messages)
+    else:
+        settings = None if by == "oracle" else _settings(by, prices, max_cost)
+        opened = _model(settings, benchmark, questions, out, asks, yes, messages)
+    with opened as annotator, Asked(out, annotator, about) as asked:
+        failed = _work(asked, questions, messages)
     found = rates_found(out, questions)
     _show(found, name, group, output, picture)
     _write(found, group, out)
@@ -61,33 +84,95 @@ def minfps(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _annotator(
-    by: str, benchmark: Benchmark, questions: Sequence[Question], out: Path, asks: int, play: bool, messages: Console
-) -> Annotator:
-    from vmmetrics.understanding.minfps_asking import ModelAnnotator, OracleAnnotator, PersonAnnotator
-    from vmmetrics.understanding.models import ModelSettings, open_model
+@contextmanager
+def _person(
+    name: str, out: Path, questions: Sequence[Question], play: bool, page: bool, messages: Console
+) -> Iterator[Annotator]:
+    from vmmetrics.understanding.minfps_asking import PersonAnnotator
 
-    if by == "oracle":
-        return OracleAnnotator()
-    if by.startswith(PERSON) and by != PERSON:
+    if page:
+        from vmmetrics.understanding.minfps_page import Page
 
-        def ask(question: Question, path: Path, rate: float) -> bool:
-            return _ask(question, path, rate, play, messages)
+        with Page(questions) as asking:
+            told = f"open {asking.url} in a browser on this machine; Ctrl-C stops, what was said is kept"
+            messages.print(told, markup=False, highlight=False, soft_wrap=True)
+            yield PersonAnnotator(name, out / "clips", asking.ask)
+        return
 
-        return PersonAnnotator(by.removeprefix(PERSON), out / "clips", ask)
+    def ask(question: Question, path: Path, rate: float) -> bool:
+        return _ask(question, path, rate, play, messages)
+
+    yield PersonAnnotator(name, out / "clips", ask)
+
+
+def _settings(by: str, prices: tuple[float, float] | None, max_cost: float | None) -> ModelSettings:
+    from vmmetrics.understanding.models import ModelSettings
+
     try:
-        settings = ModelSettings(by)
+        return ModelSettings(by, prices=prices, max_cost=max_cost)
     except ValueError as error:
         raise typer.BadParameter(f"{error}; or person:NAME", param_hint="--by") from error
-    return ModelAnnotator(open_model(settings, questions, out / "replies"), benchmark, asks)
+
+
+@contextmanager
+def _model(
+    settings: ModelSettings | None, benchmark: Benchmark, questions: Sequence[Question], out: Path, asks: int,
+    yes: bool, messages: Console,
+) -> Iterator[Annotator]:  # fmt: skip
+    """A model; one behind an endpoint once its cost is agreed to. No settings are the oracle's."""
+    from vmmetrics.understanding.minfps_asking import ModelAnnotator, OracleAnnotator, rates_found
+    from vmmetrics.understanding.models import open_model
+    from vmmetrics.understanding.models.endpoint import EndpointModel
+
+    if settings is None:
+        yield OracleAnnotator()
+        return
+    model = open_model(settings, questions, out / "replies")
+    if not isinstance(model, EndpointModel):
+        yield ModelAnnotator(model, benchmark, asks)
+        return
+    done = {found.question for found in rates_found(out, questions) if model.name in found.by}
+    todo = [question for question in questions if question.id not in done]
+    if todo:
+        _say_cost(model, benchmark, todo, messages)
+        if not (yes or agreed(messages)):
+            raise typer.Exit(EXIT_INTERRUPTED)
+    try:
+        yield ModelAnnotator(model, benchmark, asks)
+    finally:
+        messages.print(f"this time: {model.client.ledger}", markup=False, highlight=False)
+
+
+def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
+    """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
+    from vmmetrics.errors import ClipError
+    from vmmetrics.report.markup import clean
+    from vmmetrics.understanding.minfps import frames_on_the_way
+    from vmmetrics.understanding.minfps_asking import extent_of
+
+    each = []
+    for question in questions[:: -(-len(questions) // _SAMPLE)]:
+        try:
+            each.append(frames_on_the_way(*extent_of(question)))
+        except ClipError:
+            continue
+    if not each:
+        return
+    rates, frames = (sum(numbers) / len(each) for numbers in zip(*each, strict=True))
+    turns = [benchmark.turns(question, "vmmetrics") for question in questions for _ in range(round(rates))]
+    estimate = model.estimate(turns, frames / rates, _LETTER_TOKENS)
+    messages.print(
+        f"{clean(model.name)}, if no rate is enough: {estimate}", markup=False, highlight=False, soft_wrap=True
+    )
 
 
 def _ask(question: Question, path: Path, rate: float, play: bool, messages: Console) -> bool:
     """Put a question to the person at the terminal."""
     from vmmetrics.report.markup import clean
+    from vmmetrics.understanding.minfps import in_words
 
     shown = "\n".join(clean(line) for line in (question.text, *question.lettered))
-    messages.print(f"\n{path} shows {rate:g} frames a second\n{shown}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"\n{path} shows {in_words(rate)}\n{shown}", markup=False, highlight=False, soft_wrap=True)
     if play:
         typer.launch(str(path))
     try:
@@ -125,7 +210,7 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
 
     rows = distributions(found, group)
     grid = Table(title=Text(clean(f"{name}: minFPS")), title_justify="left", box=SIMPLE_HEAD)
-    for place, head in enumerate((group, "n", "never", "mean", "quartiles", *rows[0].buckets)):
+    for place, head in enumerate((group, "n", "never", "mean", "quartiles", *list(rows[0].buckets)[:-1])):
         grid.add_column(Text(clean(head)), justify="left" if place == 0 else "right")
     for row in rows:
         grid.add_row(*(Text(clean(cell)) for cell in _cells(row)))
@@ -149,7 +234,8 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
 def _cells(row: Distribution) -> list[str]:
     mean = "" if row.mean is None else f"{row.mean:.2f}"
     quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
-    return [row.name, f"{row.n}", f"{row.never}", mean, quartiles, *(str(count) for count in row.buckets.values())]
+    counts = [str(count) for count in row.buckets.values()][:-1]  # the last is "never" again
+    return [row.name, f"{row.n}", f"{row.never}", mean, quartiles, *counts]
 
 
 def _write(found: Sequence[QuestionRate], group: str, out: Path) -> None:

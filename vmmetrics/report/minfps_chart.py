@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from vmmetrics.report.alignment_canvas import FAINT, INK, METRIC, RULE, WIDTH, chart_style, label
 from vmmetrics.understanding.minfps import NEVER, Distribution
@@ -42,6 +43,7 @@ def _histogram(axes: Axes, found: Distribution) -> None:
         axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=FAINT, fontsize=8)
     axes.set_xticks(range(len(names)), names)
     axes.tick_params(axis="x", length=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     mean = "" if found.mean is None else f", mean {found.mean:.2f}"
     axes.set_title(f"{found.n:,} questions by minFPS, frames per second{mean}")
 

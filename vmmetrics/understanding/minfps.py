@@ -59,6 +59,31 @@ def search(answerable: Callable[[float], bool], native: float, seconds: float) -
     return Found(None, tuple(tried))
 
 
+def frames_on_the_way(native: float, seconds: float) -> tuple[int, float]:
+    """Rates that :func:`search` tries if none is enough, and frames shown at all of them together.
+
+    Args:
+        native: The file's own rate.
+        seconds: Length of the clip.
+
+    >>> frames_on_the_way(3, 2)
+    (3, 12.0)
+    """
+    tried = search(lambda _: False, native, seconds).tried
+    return len(tried), sum(max(1.0, rate * seconds) for rate, _ in tried)
+
+
+def in_words(rate: float) -> str:
+    """A frame rate as people say it.
+
+    >>> in_words(4), in_words(1), in_words(0.25)
+    ('4 frames a second', '1 frame a second', '1 frame every 4 seconds')
+    """
+    if rate < 1:
+        return f"1 frame every {1 / rate:g} seconds"
+    return f"{rate:g} frames a second" if rate > 1 else "1 frame a second"
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionRate:
     """The minFPS of a question.

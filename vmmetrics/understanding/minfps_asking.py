@@ -6,19 +6,23 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 import av
 import numpy as np
+from numpy.typing import NDArray
 
+from vmmetrics.endpoint import RejectedError
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.run.journal import Journal, iterate_lines
+from vmmetrics.run.lock import ByteLocks
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.benchmark import Benchmark
-from vmmetrics.understanding.frames import SIDE, FramePolicy, Frames, look
+from vmmetrics.understanding.construction.shuffling import shuffles
+from vmmetrics.understanding.frames import MOST, NO_FRAMES, SIDE, FramePolicy, Frames, look
 from vmmetrics.understanding.letters import chosen_option
 from vmmetrics.understanding.minfps import QuestionRate, known_of, search
 from vmmetrics.understanding.models.oracle import look_up, seconds_of
@@ -29,6 +33,8 @@ from vmmetrics.video import sample_clip
 ASKS: Final = 4
 """Times that a model has to be right in a row, options shuffled: by chance 1 in 256 with four, as FPS-Bench's blind
 check."""
+_UNEVEN: Final = 1.1
+"""A file whose frames usually come so many times as fast as on average has gaps; its own rate is the usual one."""
 _SHOWN_FPS: Final = 24  # frames a second of what a person is shown, at least: players stumble over very slow files
 _CODING: Final = {"crf": "18", "preset": "veryfast"}  # of x264: somebody looks at it once
 _FOLDER: Final = "asked"
@@ -51,7 +57,7 @@ class Annotator(Protocol):
         """Whether the frames of the policy ``<rate> fps`` are enough.
 
         Raises:
-            ClipError: The video cannot be shown.
+            ClipError: The video cannot be shown, or nobody says.
         """
         ...
 
@@ -105,12 +111,23 @@ class ModelAnnotator:
         return {"model": self.model.name, "asks": self.asks, **self.model.identity}
 
     def answerable(self, question: Question, rate: float) -> bool:
-        """Whether it is right in all asks; the first wrong answer ends them."""
-        frames = frames_at(question, rate)
-        for ask in range(self.asks):
-            asked = reordered(question, ask)
-            said = self.model.answer(asked, self.benchmark.turns(asked, "vmmetrics"), frames)
-            if said.error is not None or chosen_option(said.text, asked.options) != asked.answer:
+        """Whether it is right in all asks, each with the options in an order of its own; the first wrong one ends them.
+
+        Raises:
+            ClipError: The video cannot be shown, or the model does not answer: that tells nothing about the rate.
+            SetupError: The question has no key, so nobody can say whether an answer is right.
+        """
+        if question.answer is None:
+            raise SetupError(f"Question {question.id!r} has no key, so answers to it cannot be judged")
+        frames = frames_at(question, rate) if self.model.sees else NO_FRAMES
+        for asked, _ in shuffles(question, self.asks, "minfps"):
+            try:
+                said = self.model.answer(asked, self.benchmark.turns(asked, "vmmetrics"), frames)
+            except RejectedError as error:
+                raise ClipError(f"at {rate:g} fps: {error}") from error
+            if said.error is not None:
+                raise ClipError(f"at {rate:g} fps: {said.error}")
+            if chosen_option(said.text, asked.options) != asked.answer:
                 return False
         return True
 
@@ -139,7 +156,7 @@ class PersonAnnotator:
         self.folder.mkdir(parents=True, exist_ok=True)
         key = hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).hexdigest()[:8]
         path = self.folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
-        write_at(path, frames_at(question, rate), rate)
+        write_at(path, frames_at(question, rate), rate, extent_of(question)[1])
         try:
             return self.ask(question, path, rate)
         finally:
@@ -155,68 +172,84 @@ def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
         begun: Second of the clip at which they begin to be taken.
 
     Raises:
-        ClipError: The video is missing or cannot be read.
+        ClipError: The video is missing or cannot be read, or has more frames at that rate than are shown: fewer would
+            be another rate.
     """
     if question.path is None:
         raise ClipError("The video is missing")
-    return look(question.path, FramePolicy("fps", rate), (question.start or 0.0) + begun, question.end, SIDE)
+    policy = FramePolicy("fps", rate, most=MOST + 1)
+    frames = look(question.path, policy, (question.start or 0.0) + begun, question.end, SIDE)
+    if len(frames.pictures) > MOST:
+        raise ClipError(f"at {rate:g} fps it has more than {MOST} frames")
+    return frames
 
 
-def reordered(question: Question, ask: int) -> Question:
-    """The question with its options in an order of its own for each ask; the first is as it was.
-
-    Raises:
-        SetupError: It has no options or no key, so nobody can say whether an answer is right.
-    """
-    if question.answer is None:
-        raise SetupError(f"Question {question.id!r} has no options with a key, so answers to it cannot be judged")
-    if ask == 0:
-        return question
-    seed = int.from_bytes(hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()[:8], "big")
-    order = np.random.default_rng((seed, ask)).permutation(len(question.options)).tolist()
-    return replace(question, options=tuple(question.options[i] for i in order), answer=order.index(question.answer))
-
-
-def write_at(path: Path, frames: Frames, rate: float) -> None:
+def write_at(path: Path, frames: Frames, rate: float, seconds: float) -> None:
     """Write frames as a film in which each stays on the screen until the next.
+
+    The film takes as long as the clip: where the file itself stands still, so does the film.
 
     Args:
         path: The file.
         frames: What is shown.
         rate: Frames of it a second.
+        seconds: Length of the clip.
     """
     times = math.ceil(_SHOWN_FPS / rate)
+    shown = frames.pictures[_on_screen(np.array(frames.told), rate, seconds)]
     height, width = (side - side % 2 for side in frames.pictures.shape[1:3])  # yuv420p takes even sides only
     with av.open(str(path), "w", format="mp4") as output:
         stream = output.add_stream("libx264", rate=Fraction(rate * times).limit_denominator(1001), options=_CODING)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        for picture in frames.pictures:
+        for picture in shown:
             for _ in range(times):
                 output.mux(stream.encode(av.VideoFrame.from_ndarray(picture[:height, :width], format="rgb24")))
         output.mux(stream.encode())
 
 
+def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
+    """Which frame is on the screen from each moment on that the rate names; every frame has one at least.
+
+    Args:
+        told: (T,) seconds of the frames, each the nearest to one of the moments.
+        rate: Moments a second.
+        seconds: Length of the clip.
+
+    >>> _on_screen(np.array([0, 0.3, 2.3, 2.5]), 2.0, 2.6)
+    array([0, 1, 1, 1, 2, 3])
+    """
+    moments = np.arange(max(1, math.ceil(seconds * rate - 1e-6))) / rate
+    nearest = np.argmin(np.abs(moments[:, None] - told).round(6), axis=1)  # of two as near the earlier, as chosen
+    early = told[nearest] - moments > 0.5 / rate + 1e-6  # the nearest is still to come, behind a gap
+    last = np.append(np.diff(nearest) > 0, True)
+    shown: NDArray[np.intp] = np.where(early & ~last, np.maximum(nearest - 1, 0), nearest)
+    return shown
+
+
 def extent_of(question: Question) -> tuple[float, float]:
-    """Frames per second of a question's file, and seconds of its clip.
+    """Frames per second of a question's file, where they come fastest for long, and seconds of its clip.
 
     Raises:
         ClipError: The video is missing or cannot be read.
     """
     if question.path is None:
         raise ClipError("The video is missing")
-    ends: list[float] = []
+    read: list[tuple[FloatArray, float]] = []
 
-    def first(_: FloatArray, end: float) -> Sequence[int]:
-        ends.append(end)
+    def first(times: FloatArray, end: float) -> Sequence[int]:
+        read.append((times, end))
         return [0]
 
     fps = sample_clip(question.path, first, side=32).fps
-    end = ends[0] if question.end is None else min(question.end, ends[0])
+    times, file_end = read[0]
+    usual = 1 / float(np.median(np.diff(times))) if len(times) > 1 else fps
+    fps = usual if usual > _UNEVEN * fps else fps
+    end = file_end if question.end is None else min(question.end, file_end)
     return fps, max(end - (question.start or 0.0), 1 / fps)
 
 
 class Asked:
-    """What one annotator said: a journal of their own, so that annotators can work side by side.
+    """What one annotator said: a journal of their own, held by one process, so that annotators can work side by side.
 
     Args:
         folder: Of all annotators.
@@ -227,7 +260,8 @@ class Asked:
         said: (question, rate) to whether it was answerable.
 
     Raises:
-        SetupError: The journal is about other questions, or by somebody else of that name.
+        SetupError: A journal there is about other questions, or by somebody else of that name; or another process has
+            them asked.
     """
 
     def __init__(self, folder: Path, annotator: Annotator, about: Mapping[str, Any]) -> None:
@@ -237,16 +271,35 @@ class Asked:
         head = {"annotator": annotator.name, "identity": dict(annotator.identity), "about": dict(about)}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._locks = ByteLocks(self.path.with_suffix(".lock"))
         except OSError as error:
             raise SetupError(f"Cannot write to {folder}: {error.strerror or error}") from error
+        try:
+            if not self._locks.try_acquire(0):
+                raise SetupError(f"{annotator.name} is being asked by another process")
+            for path in sorted(self.path.parent.glob("*.jsonl")):
+                about_others = next(iterate_lines(path), head)["about"] != head["about"]  # ids may be the same
+                if about_others or (path == self.path and next(iterate_lines(path), head) != head):
+                    raise SetupError(f"{path} is about other questions, or of another annotator; choose another --out")
+        except BaseException:
+            self.close()
+            raise
         self._journal = Journal(self.path)
         lines = self._journal.read_new()
         if not lines:
             self._journal.append([head])
-        elif lines[0] != head:
-            raise SetupError(f"{self.path} is about other questions, or of another annotator; choose another --out")
         self._found = {line["question"] for line in lines[1:] if "found" in line}
         self.said |= {(line["question"], line["rate"]): line["answerable"] for line in lines[1:] if "rate" in line}
+
+    def close(self) -> None:
+        """Let another process ask them."""
+        self._locks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.close()
 
     def answerable(self, question: Question, rate: float) -> bool:
         """What they say, or said before."""
