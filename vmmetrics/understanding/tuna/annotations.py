@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 _AGREEING: Final = 0.9
 """Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
 of squares of the shares of the eight sets of characteristics, by the paper's counts."""
-_NUMBER: Final = re.compile(r"(\d+)$")
+_NUMBER: Final = re.compile(r"(\d{1,9})$")
 
 
 def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Counter[str]) -> list[Row | None]:
@@ -66,7 +66,8 @@ def _index(row: Row) -> str:
 
 
 def _row_number(row: Row) -> str:
-    return str(int(_index(row)) + 1) if _index(row).isdecimal() else ""
+    number = _NUMBER.match(_index(row))
+    return str(int(number[1]) + 1) if number else ""
 
 
 def _index_number(annotation: Row) -> str:

@@ -97,4 +97,4 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
 def _number(value: object) -> int | None:
     """The number that 3, 3.0 and "3" are; None for what is none."""
     text = text_of(value).removesuffix(".0")
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() and len(text) < 10 else None
