@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -244,6 +245,23 @@ def test_a_copy_has_places_of_its_own() -> None:
     assert not torch.allclose(twin(video), before, atol=1e-3)
 
 
+@pytest.mark.parametrize("paradigm", COMPRESSING)
+def test_what_is_added_has_the_encoders_precision(paradigm: str) -> None:
+    fused = fuse(of_timm(depth=1).bfloat16(), paradigm, 2, OUT)
+    assert {parameter.dtype for parameter in fused.parameters()} == {torch.bfloat16}
+    assert fused(frames(4).bfloat16()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("paradigm", COMPRESSING)
+def test_weights_go_through_safetensors(paradigm: str, tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    fused, other = (fuse(of_timm(depth=1), paradigm, 2, OUT) for _ in range(2))
+    safetensors.save_file(fused.state_dict(), tmp_path / "fused.safetensors")
+    other.load_state_dict(safetensors.load_file(tmp_path / "fused.safetensors"), strict=True)
+    video = frames(4)
+    assert torch.equal(other(video), fused(video))
+
+
 def test_gradient_checkpointing_changes_nothing() -> None:
     fused = fuse(of_timm(), "through-encoder", 2, OUT)
     video = frames(4)
@@ -271,6 +289,9 @@ def test_what_is_refused() -> None:
         fuse(of_timm(patch_drop_rate=0.5), "average", 2, OUT)
     with pytest.raises(ValueError, match="Linear is not supported"):
         fuse(torch.nn.Linear(2, 2), "average", 2, OUT)
+    of_others = type("VisionTransformer", (torch.nn.Module,), {"__module__": "torchvision.models.vision_transformer"})
+    with pytest.raises(ValueError, match=r"torchvision.*VisionTransformer is not supported; timm's or transformers'"):
+        fuse(of_others(), "average", 2, OUT)
     with pytest.raises(ValueError, match=r"frames are \(B, N, C, 16, 16\)"):
         fuse(of_timm(), "average", 2, OUT)(torch.zeros(1, 2, 3, 8, 8))
     used = of_timm()

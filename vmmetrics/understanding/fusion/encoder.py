@@ -32,9 +32,13 @@ class PatchEncoder(nn.Module):  # type: ignore[misc]
 
     def __init__(self, vit: nn.Module) -> None:
         super().__init__()
-        names = {base.__name__ for base in type(vit).__mro__}
+        of = ("timm", "transformers")  # torchvision's and others' classes have the same names
+        names = {base.__name__ for base in type(vit).__mro__ if base.__module__.partition(".")[0] in of}
         if not names.intersection(KNOWN):
-            raise ValueError(f"{type(vit).__name__} is not supported; one of {', '.join(KNOWN)} is needed")
+            raise ValueError(
+                f"{type(vit).__module__}.{type(vit).__name__} is not supported; timm's or transformers' "
+                f"{', '.join(KNOWN)} is needed"
+            )
         self.is_timm = "VisionTransformer" in names
         if self.is_timm and not isinstance(vit.patch_drop, nn.Identity):
             raise ValueError("the encoder drops patches at random (patch_drop_rate), so positions of frames differ")

@@ -21,7 +21,7 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
     """A ViT whose frames meet in groups of k. One of its subclasses is what is used.
 
     With k = 1 there is nothing to merge: no merging module is built, and every subclass computes what
-    :class:`NoFusion` does.
+    :class:`NoFusion` does. What is added has the device and the precision of the encoder's patches.
 
     Args:
         vit: Encoder; it becomes the wrapper's own (see :class:`~vmmetrics.understanding.fusion.encoder.PatchEncoder`).
@@ -42,6 +42,10 @@ class FusedEncoder(nn.Module):  # type: ignore[misc]
         self.encoder = PatchEncoder(vit)
         self.downsample = Downsample(self.encoder.grid, side, self._width_before_downsampling(), width)
         self._build()
+        weight = self.encoder.patch_convolution.weight
+        for name, part in [*self.named_parameters()]:
+            if not name.startswith("encoder."):
+                part.data = part.data.to(weight.device, weight.dtype)
 
     @property
     def tokens(self) -> int:

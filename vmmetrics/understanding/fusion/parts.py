@@ -33,7 +33,9 @@ class Downsample(nn.Module):  # type: ignore[misc]
     def __init__(self, grid: tuple[int, int], side: int, width: int, out: int) -> None:
         super().__init__()
         if side < 1 or grid[0] % side or grid[1] % side:
-            raise ValueError(f"a grid of {grid[0]} x {grid[1]} patches is no multiple of {side} x {side}")
+            raise ValueError(
+                f"a grid of {grid[0]} x {grid[1]} patches is no multiple of {side} x {side}: choose another side"
+            )
         self.blocks = (grid[0] // side, side, grid[1] // side, side)
         self.tokens = self.blocks[0] * self.blocks[2]
         self.project = nn.Linear(side * side * width, out)
