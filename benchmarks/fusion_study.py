@@ -4,13 +4,17 @@
 
 Each seed's accuracies are a file in DIR, which is not made again; the table over them is printed and kept as .md.
 
+First every paradigm is trained at every learning rate, on a seed and on clips that nothing else uses; the rate at which
+it is right most often becomes its own. The reported seeds are trained at these rates alone.
+
 Each clip of 4·k frames shows at once a disc and a ring that fly one way over a patterned ground, a bar that sweeps by
 and two lamps that flash, and five questions are asked of it. Every paradigm turns it into 4 groups of tokens; the
-baseline sees 4 frames at even times. All get the same clips in the same order, the same decoder, start values, steps,
-batch and learning rate; nothing was tuned for any of them. Encoders are timm ViTs trained from scratch together with
-the decoder, so this says how easily the paradigms learn to see motion, not what they make of a pretrained encoder.
+baseline sees 4 frames at even times. All get the same clips in the same order, the same decoder, start values, steps
+and batch. Encoders are timm ViTs trained from scratch together with the decoder, so this says how easily the paradigms
+learn to see motion, not what they make of a pretrained encoder.
 
-Intervals are Student's over seeds, for differences between two paradigms paired by seed. torch and timm are needed.
+The clips are drawn here, small and as many as are asked for: those of ``vmmetrics understand synthetic`` are films for
+large models, of which a training would need thousands. torch and timm are needed.
 """
 
 from __future__ import annotations
@@ -21,16 +25,15 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, t
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
+from benchmarks.fusion_report import QUESTIONS, Tried, best_rate, mean_of, table
 from vmmetrics.understanding.fusion import PARADIGMS, fuse
 
 Floats = NDArray[np.float32]
@@ -38,26 +41,8 @@ Floats = NDArray[np.float32]
 PIXELS = 32
 GROUPS = 4
 """Groups of frames in a clip, N / k, as in the paper's main ablation."""
-QUESTIONS = {
-    "direction": ("right", "left", "down", "up"),
-    "speed": ("the ring is half as fast as the disc", "as fast", "twice as fast"),
-    "passes": ("1", "3", "5"),
-    "flashes": ("left lamp first", "right lamp first"),
-    "camera": ("the object moves", "the camera moves"),
-}
-CHANCE = float(np.mean([1 / len(options) for options in QUESTIONS.values()]))
-PAPER = {
-    4: {
-        "through-encoder": 51.0,
-        "average": 50.5,
-        "concatenate": 50.0,
-        "pre-encoder": 47.6,
-        "none": 47.6,
-        "qformer": 44.3,
-    },
-    8: {"through-encoder": 50.9, "average": 49.3, "concatenate": 49.1, "pre-encoder": 46.8, "qformer": 44.0},
-}
-"""MotionBench dev: table 7 at N / k = 4 for k = 4; table 8 (16 frames) for k = 8, with no baseline of that length."""
+TRAINING, TEST, TRIAL = range(3)
+"""What clips are drawn for, a part of their seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +53,9 @@ class Settings:
         k: Frames of a group.
         steps: Optimiser steps.
         batch: Clips a step.
-        rate: Peak learning rate of AdamW; a tenth of the steps leads up to it, a cosine down to none.
-        test: Clips tested on, the same for all paradigms.
+        rates: Peak learning rates of AdamW to choose from; a tenth of the steps leads up to it, a cosine down to none.
+        trial: Seed of the trainings that choose.
+        test: Clips chosen by, and others tested on, the same for all paradigms.
         patch: Side of a patch in pixels; 2 x 2 patches become one token.
         width: Of encoder and decoder.
         depth: Layers of the encoder.
@@ -80,7 +66,8 @@ class Settings:
     k: int
     steps: int = 300
     batch: int = 32
-    rate: float = 1e-3
+    rates: tuple[float, ...] = (2.5e-4, 5e-4, 1e-3)
+    trial: int = 100
     test: int = 1000
     patch: int = 16
     width: int = 64
@@ -204,118 +191,107 @@ def loss(logits: Sequence[Tensor], options: Tensor) -> Tensor:
     return torch.stack([nn.functional.cross_entropy(each, options[:, i]) for i, each in enumerate(logits)]).mean()
 
 
-def train(settings: Settings, seed: int) -> dict[str, Reader]:
-    """Train all paradigms side by side, so that each step's clips are the same for all."""
-    readers = {paradigm: Reader(paradigm, settings, seed) for paradigm in PARADIGMS}
-    optimisers = {
-        name: torch.optim.AdamW(each.parameters(), settings.rate, fused=True) for name, each in readers.items()
-    }
+def train(settings: Settings, seed: int, runs: Sequence[tuple[str, float]]) -> list[Reader]:
+    """Train paradigms, each at its peak rate, side by side, so that each step's clips are the same for all."""
+    readers = [Reader(paradigm, settings, seed) for paradigm, _ in runs]
+    optimisers = [torch.optim.AdamW(reader.parameters(), fused=True) for reader in readers]
     warm = max(1, settings.steps // 10)
     for step in range(settings.steps):
-        clips, options = map(torch.from_numpy, render(settings.batch, GROUPS * settings.k, (seed, 0, step)))
+        clips, options = map(torch.from_numpy, render(settings.batch, GROUPS * settings.k, (seed, TRAINING, step)))
         left = (settings.steps - step) / max(1, settings.steps - warm)
-        rate = settings.rate * min((step + 1) / warm, (1 - math.cos(math.pi * min(1.0, left))) / 2)
-        for name, reader in readers.items():
-            optimisers[name].param_groups[0]["lr"] = rate
-            optimisers[name].zero_grad()
+        share = min((step + 1) / warm, (1 - math.cos(math.pi * min(1.0, left))) / 2)
+        for reader, optimiser, (_, peak) in zip(readers, optimisers, runs, strict=True):
+            optimiser.param_groups[0]["lr"] = share * peak
+            optimiser.zero_grad()
             loss(reader(clips), options).backward()
             nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
-            optimisers[name].step()
+            optimiser.step()
     return readers
 
 
 @torch.no_grad()
-def accuracies(reader: Reader, settings: Settings) -> dict[str, float]:
-    """Share of right answers to each question on clips that no training saw."""
+def accuracies(reader: Reader, settings: Settings, clips_for: int) -> dict[str, float]:
+    """Share of right answers to each question on clips that no training saw, TRIAL's or TEST's."""
     reader.eval()
     right = []
     for start in range(0, settings.test, settings.batch):
-        clips, options = render(min(settings.batch, settings.test - start), GROUPS * settings.k, (0, 1, start))
+        clips, options = render(min(settings.batch, settings.test - start), GROUPS * settings.k, (0, clips_for, start))
         chosen = [each.argmax(1).numpy() for each in reader(torch.from_numpy(clips))]
         right.append(np.stack(chosen, axis=1) == options)
     return dict(zip(QUESTIONS, np.concatenate(right).mean(axis=0).tolist(), strict=True))
 
 
-# ------------------------------------------------------------------------------------------------------------- report
+# -------------------------------------------------------------------------------------------------------------- runs
 
 
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and ends of Student's 95 % interval."""
-    mean, n = float(np.mean(values)), len(values)
-    half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
-    return mean, mean - half, mean + half
-
-
-def ordering(means: dict[str, Sequence[float]], k: int) -> dict[str, object]:
-    """Hold the paper's order against accuracies by seed: Kendall's tau-b, and every strict pair of it."""
-    paper = PAPER[k]
-    verdicts: dict[str, list[str]] = {"holds": [], "reversed": [], "undecided": []}
-    for a, b in combinations(paper, 2):
-        if paper[a] > paper[b]:
-            middle, low, high = interval([x - y for x, y in zip(means[a], means[b], strict=True)])
-            verdict = "holds" if low > 0 else "reversed" if high < 0 else "undecided"
-            verdicts[verdict].append(f"{a} > {b}: {100 * middle:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]")
-    ours = [float(np.mean(means[name])) for name in paper]
-    return {"kendall_tau": float(kendalltau(ours, list(paper.values())).statistic), **verdicts}
-
-
-def table(results: dict[str, list[dict[str, float]]], settings: Settings) -> str:
-    """Results as markdown, in per cent, best first."""
-    means = {name: [float(np.mean(list(seed.values()))) for seed in seeds] for name, seeds in results.items()}
-    lines = [
-        f"k = {settings.k}, {GROUPS * settings.k} frames (baseline {GROUPS}), {len(means['none'])} seeds x "
-        f"{settings.steps} steps x {settings.batch} clips; chance {100 * CHANCE:.1f}",
-        "",
-        f"| paradigm | mean [95 % over seeds] | {' | '.join(QUESTIONS)} | minus none [95 %] | MotionBench dev |",
-        "|---" * (len(QUESTIONS) + 4) + "|",
-    ]
-    for name in sorted(means, key=lambda each: -float(np.mean(means[each]))):
-        middle, low, high = (100 * value for value in interval(means[name]))
-        gains = [a - b for a, b in zip(means[name], means["none"], strict=True)]
-        gain, worst, best = (100 * value for value in interval(gains))
-        each = " | ".join(f"{100 * np.mean([seed[q] for seed in results[name]]):.1f}" for q in QUESTIONS)
-        against = "–" if name == "none" else f"{gain:+.1f} [{worst:+.1f}, {best:+.1f}]"
-        paper = PAPER.get(settings.k, {}).get(name, "–")
-        lines.append(f"| {name} | {middle:.1f} [{low:.1f}, {high:.1f}] | {each} | {against} | {paper} |")
-    if settings.k in PAPER:
-        order = ordering(means, settings.k)
-        lines += ["", f"Order beside the paper's: Kendall tau {order['kendall_tau']:.2f}."]
-        lines += [f"- {name}: {'; '.join(order[name]) or 'none'}" for name in ("holds", "reversed", "undecided")]
-    return "\n".join(lines)
-
-
-def measure(settings: Settings, seed: int, file: Path) -> dict[str, dict[str, float]]:
-    """Train and test all paradigms with one seed, unless the file says that this was done.
+def measure(
+    settings: Settings, seed: int, runs: Sequence[tuple[str, float]], clips_for: int, file: Path
+) -> list[dict[str, float]]:
+    """Train with one seed and test, unless the file says that this was done.
 
     Raises:
         SystemExit: The file tells of other settings.
     """
+    asked = json.loads(json.dumps({"settings": asdict(settings), "runs": runs}))
     if file.exists():
         stored = json.loads(file.read_text())
-        if stored["settings"] != asdict(settings):
+        if {name: stored[name] for name in asked} != asked:
             raise SystemExit(f"{file} was made with other settings; name another --output")
-        return dict(stored["accuracies"])
+        return list(stored["accuracies"])
     started = time.process_time()
-    results = {name: accuracies(reader, settings) for name, reader in train(settings, seed).items()}
-    made = {"cpu_seconds": round(time.process_time() - started), "torch": torch.__version__}
-    file.write_text(json.dumps({"settings": asdict(settings), "accuracies": results, **made}, indent=1) + "\n")
+    results = [accuracies(reader, settings, clips_for) for reader in train(settings, seed, runs)]
+    made = {"accuracies": results, "cpu_seconds": round(time.process_time() - started), "torch": torch.__version__}
+    half = file.with_suffix(".part")
+    half.write_text(json.dumps({**asked, **made}, indent=1) + "\n")
+    half.replace(file)
     return results
+
+
+def study(settings: Settings, seeds: Sequence[int], output: Path) -> str:
+    """Choose each paradigm's rate, train and test with every seed, and return the report.
+
+    Raises:
+        SystemExit: A file in ``output`` tells of other settings, or the trial's seed is among those to report.
+    """
+    if settings.trial in seeds:
+        raise SystemExit(f"seed {settings.trial} chooses the rates, so it is none to report")
+    runs = [(paradigm, rate) for paradigm in PARADIGMS for rate in settings.rates]
+    tried: Tried = {paradigm: {} for paradigm in PARADIGMS}
+    trial = measure(settings, settings.trial, runs, TRIAL, output / f"k{settings.k}_trial{settings.trial}.json")
+    for (paradigm, rate), right in zip(runs, trial, strict=True):
+        tried[paradigm][rate] = mean_of(right)
+    runs = [(paradigm, best_rate(tried[paradigm])) for paradigm in PARADIGMS]
+    results: dict[str, list[dict[str, float]]] = {paradigm: [] for paradigm in PARADIGMS}
+    for seed in seeds:
+        reported = measure(settings, seed, runs, TEST, output / f"k{settings.k}_seed{seed}.json")
+        for (paradigm, _), right in zip(runs, reported, strict=True):
+            results[paradigm].append(right)
+    head = (
+        f"k = {settings.k}, {GROUPS * settings.k} frames (baseline {GROUPS}), {len(seeds)} seeds x {settings.steps} "
+        f"steps x {settings.batch} clips"
+    )
+    return table(head, results, tried, settings.k)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--threads", type=int, default=1)
     for name, default in asdict(Settings(k=4)).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+        several = isinstance(default, tuple)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(default[0] if several else default),
+            nargs="+" if several else None,
+            default=default,
+        )
     arguments = vars(parser.parse_args())
     output, seeds, threads = (arguments.pop(name) for name in ("output", "seeds", "threads"))
-    settings = Settings(**arguments)
+    settings = Settings(**{**arguments, "rates": tuple(arguments["rates"])})
     torch.set_num_threads(threads)
     output.mkdir(parents=True, exist_ok=True)
-    by_seed = [measure(settings, seed, output / f"k{settings.k}_seed{seed}.json") for seed in seeds]
-    text = table({name: [results[name] for results in by_seed] for name in PARADIGMS}, settings)
+    text = study(settings, seeds, output)
     (output / f"k{settings.k}.md").write_text(text + "\n")
     print(text)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,24 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("timm")
 
+from benchmarks import fusion_report as report  # noqa: E402 - beside what needs torch
 from benchmarks import fusion_study as study  # noqa: E402 - needs torch
 
 FRAMES = 32
 
 
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def rendered() -> tuple[np.ndarray, dict[str, np.ndarray]]:
     clips, options = study.render(80, FRAMES, (5, 6, 7))
-    return clips, dict(zip(study.QUESTIONS, options.T, strict=True))
+    return clips, dict(zip(report.QUESTIONS, options.T, strict=True))
 
 
 def shift(before: np.ndarray, after: np.ndarray) -> tuple[int, int]:
@@ -101,7 +111,7 @@ def test_all_paradigms_give_the_decoder_as_much_and_start_alike() -> None:
     for paradigm in study.PARADIGMS:
         reader = study.Reader(paradigm, settings, seed=3)
         assert reader.positions.shape == (study.GROUPS * reader.fused.tokens, settings.width)
-        assert [tuple(x.shape) for x in reader(clips)] == [(2, len(o)) for o in study.QUESTIONS.values()]
+        assert [tuple(x.shape) for x in reader(clips)] == [(2, len(o)) for o in report.QUESTIONS.values()]
         starts.append((reader.ask, reader.fused.encoder.vit.blocks[0].attn.qkv.weight))
     assert all(torch.equal(a, b) for start in starts for a, b in zip(start, starts[0], strict=True))
 
@@ -116,50 +126,72 @@ def test_baseline_sees_frames_at_even_times() -> None:
 
 
 def test_interval_by_hand() -> None:
-    middle, low, high = study.interval([0.5, 0.6, 0.7])
+    middle, low, high = report.interval([0.5, 0.6, 0.7])
     assert middle == pytest.approx(0.6)
     assert high - middle == pytest.approx(4.3027 * 0.1 / np.sqrt(3), rel=1e-4)  # t of 2 degrees of freedom
     assert middle - low == pytest.approx(high - middle)
 
 
 def test_order_beside_the_papers() -> None:
-    rising = {name: [x / 100, x / 100 + 0.01] for name, x in study.PAPER[8].items()}
-    same = study.ordering(rising, 8)
-    assert same["kendall_tau"] == pytest.approx(1)
-    assert len(same["holds"]) == 10
+    rising = {name: [x / 100, x / 100 + 0.01] for name, x in report.PAPER[8].items()}
+    same, _, *pairs = report.ordering(rising, 8)
+    assert "+1.00 of the means (as near by chance: 0.01), +1.00 [+1.00, +1.00] by seed" in same  # 1 / 5!
+    assert "10 of 10 pairs" in same
+    assert sum("| holds | 0.00 |" in pair for pair in pairs) == 10
+    assert "| through-encoder > average | +1.6 | +1.6 [+1.6, +1.6] | 2 of 2 | holds | 0.00 |" in pairs
     falling = {name: [1 - x for x in values] for name, values in rising.items()}
-    assert study.ordering(falling, 8)["kendall_tau"] == pytest.approx(-1)
-    assert len(study.ordering(falling, 8)["reversed"]) == 10
+    other, _, *pairs = report.ordering(falling, 8)
+    assert "-1.00 of the means (as near by chance: 1.00)" in other
+    assert sum("| reversed |" in pair for pair in pairs) == 10
+    level = {name: [0.5, 0.6] for name in rising}
+    assert "+0.00 of the means" in report.ordering(level, 8)[0]  # not NaN
+    assert "undecided | 1.00 |" in report.ordering(level, 8)[-1]
+
+
+def test_p_of_paired_differences_by_hand() -> None:
+    # mean 2, s = 1, n = 3: t = 3.4641 of 2 degrees of freedom; two-sided p = 1 - t / sqrt(t^2 + 2)
+    assert report._p(np.array([1.0, 2.0, 3.0])) == pytest.approx(1 - 3.4641 / np.sqrt(14), abs=1e-4)
+    assert report._p(np.array([2.0])) == 1
+
+
+def test_the_best_rate_is_the_lowest_of_equals() -> None:
+    assert report.best_rate({2e-3: 0.6, 1e-3: 0.6, 5e-4: 0.5}) == 1e-3
+
+
+def run(output: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> None:
+    command = ["fusion_study", "--k", "4", "--seeds", "1", "2", "--steps", "2", "--batch", "4", "--test", "8"]
+    command += ["--depth", "1", "--decoder-layers", "1", "--rates", "1e-4", "0.1", "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", [*command, *more])
+    study.main()
 
 
 def test_a_short_run_writes_and_is_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["fusion_study", "--k", "4", "--seeds", "1", "2", "--steps", "2", "--batch", "4", "--test", "8"]
-    command += ["--depth", "1", "--decoder-layers", "1", "--output", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", command)
-    threads = torch.get_num_threads()
-    study.main()
+    run(tmp_path, monkeypatch)
     printed = capsys.readouterr().out
-    stored = json.loads((tmp_path / "k4_seed2.json").read_text())
+    trial, stored = (json.loads((tmp_path / f"k4_{name}.json").read_text()) for name in ("trial100", "seed2"))
     assert stored["settings"]["steps"] == 2
-    assert set(stored["accuracies"]) == set(study.PARADIGMS)
+    tried = dict(zip(map(tuple, trial["runs"]), trial["accuracies"], strict=True))
+    assert len(tried) == 2 * len(study.PARADIGMS) == 2 * len(stored["accuracies"])
+    for paradigm, rate in stored["runs"]:  # each at the rate that was right most often in the trial
+        right = {peak: np.mean(list(tried[paradigm, peak].values())) for peak in (1e-4, 0.1)}
+        assert rate == report.best_rate(right)
     assert (tmp_path / "k4.md").read_text() == printed
-    assert "Kendall tau" in printed
+    assert "Kendall's tau" in printed
     monkeypatch.setattr(study, "train", lambda *_: pytest.fail("trained again"))
-    study.main()
+    run(tmp_path, monkeypatch)
     assert capsys.readouterr().out == printed
-    monkeypatch.setattr(sys, "argv", [*command, "--rate", "0.01"])
     with pytest.raises(SystemExit, match="other settings"):
-        study.main()
-    torch.set_num_threads(threads)
+        run(tmp_path, monkeypatch, "--rates", "0.01")
+    with pytest.raises(SystemExit, match="chooses the rates"):
+        run(tmp_path, monkeypatch, "--trial", "2")
 
 
-def test_training_lowers_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "PARADIGMS", {"through-encoder": study.PARADIGMS["through-encoder"]})
+def test_training_lowers_the_loss() -> None:
     settings = study.Settings(k=4, steps=40, batch=8, depth=1, decoder_layers=1)
     clips, options = map(torch.from_numpy, study.render(64, 16, (9,)))
     start = study.Reader("through-encoder", settings, seed=1)
-    trained = study.train(settings, seed=1)["through-encoder"]
+    (trained,) = study.train(settings, 1, [("through-encoder", 1e-3)])
     with torch.no_grad():
         assert study.loss(trained(clips), options) < study.loss(start(clips), options) - 0.02
