@@ -28,9 +28,10 @@ def placed(rng: np.random.Generator, right: T, others: Sequence[T], place: int) 
     return (*rest[:place], right, *rest[place:])
 
 
-def window(right: int, place: int, count: int) -> tuple[int, ...]:
-    """Ascending numbers with the right one at its place."""
-    return tuple(range(right - place, right - place + count))
+def counts(chosen: np.random.Generator, fewest: int, most: int) -> tuple[int, ...]:
+    """Five numbers in a row, within limits: whoever knows the limits cannot tell which of them is right either."""
+    first = int(chosen.integers(fewest, most - 4 + 1))
+    return tuple(range(first, first + 5))
 
 
 def rest(rng: np.random.Generator, dwell: Dwell) -> int:

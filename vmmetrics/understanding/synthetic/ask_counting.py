@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 
 from vmmetrics.understanding.synthetic import figures
-from vmmetrics.understanding.synthetic.ask import colours, placed, rest, window
+from vmmetrics.understanding.synthetic.ask import colours, counts, placed, rest
 from vmmetrics.understanding.synthetic.drawing import SIDE, Point, Shape, paint, room
 from vmmetrics.understanding.synthetic.motion import lifts, swings
 from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Reading, Scene
 
 LONGEST: Final = 6.5
-"""Seconds of movement at most."""
+"""Seconds of movement at most, unless so few repetitions fit in that the options would tell the right one."""
 FEWEST, MOST = 5, 12
 """Repetitions and instances; of fewer, one missed would be a larger share, but the ends of the clip would tell more."""
 _FLOOR: Final = 396.0
@@ -42,28 +42,27 @@ _REPEATED: Final = {
 }
 
 
-def repetitions(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def repetitions(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """How often something is repeated."""
     name = str(rng.choice(list(_REPEATED)))
     (colour,) = colours(rng, 1)
-    most = min(MOST, int(LONGEST * dwell.min_fps / 2))
-    count = int(rng.integers(FEWEST, most + 1))
+    values = counts(chosen, FEWEST, max(FEWEST + 4, min(MOST, int(LONGEST * dwell.min_fps / 2))))
+    count = values[place]
     start = rest(rng, dwell)
     frames = start + 2 * dwell.frames * count + rest(rng, dwell)
     height = swings(frames, start, dwell.frames, count)
     actor = _alone(name)
     scene = Scene(dwell.fps, frames, lambda i: actor(float(height[i]), colour), room(_FLOOR - 12))
-    values = window(count, place, 5)
-    options = tuple(f"{v} times" if v > 1 else "1 time" for v in values)
+    options = tuple(f"{v} times" for v in values)
     reading = Reading("cycles", (colour,), values)
     return Draft(scene, _REPEATED[name].format(colour=colour), options, place, reading, dwell.min_fps, name)
 
 
-def instances(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def instances(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """How many balls pop up, one after the other, at no place twice in a row."""
     (colour,) = colours(rng, 1)
-    most = min(MOST, int(LONGEST * dwell.min_fps))
-    count = int(rng.integers(FEWEST + 1, most + 1))
+    values = counts(chosen, FEWEST + 1, min(MOST, int(LONGEST * dwell.min_fps)))
+    count = values[place]
     start = rest(rng, dwell)
     frames = start + dwell.frames * count + rest(rng, dwell)
     holes: list[Point] = [(96.0 + 128 * column, 150.0 + 118 * row) for row in range(3) for column in range(3)]
@@ -81,10 +80,9 @@ def instances(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
 
     background = room(70)
     paint(background, [figures.hole(hole) for hole in holes])
-    values = window(count, place, 5)
-    text = f"{colour.capitalize()} balls pop out of the holes, one after the other. How many pop out in all?"
+    text = f"{colour.capitalize()} balls pop out of the holes, one after the other. How often does one pop out?"
     reading = Reading("places", (colour,), values)
-    options = tuple(f"{v} balls" for v in values)  # at least 2: there are six or more
+    options = tuple(f"{v} times" for v in values)
     return Draft(Scene(dwell.fps, frames, shapes, background), text, options, place, reading, dwell.min_fps, "pop up")
 
 
@@ -105,24 +103,20 @@ def _pair(name: str, side: int) -> Actor:
     return actors[name]
 
 
-def speed(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
-    """Which of two moves faster, and how many times as fast."""
+def speed(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """Which of two moves faster, and how many times as fast; never alike, which no rate is too low to show."""
     name = str(rng.choice(list(_PAIRS)))
     first, second = colours(rng, 2)
     ratios = {f"the {first} one, 2 times as fast": 2.0, f"the {first} one, 3 times as fast": 3.0,
-              f"the {second} one, 2 times as fast": 0.5, f"the {second} one, 3 times as fast": 1 / 3,
-              "neither, both are equally fast": 1.0}  # fmt: skip
+              f"the {second} one, 2 times as fast": 0.5, f"the {second} one, 3 times as fast": 1 / 3}  # fmt: skip
     words = list(ratios)
-    right = words[int(rng.integers(len(words)))]
+    right = words[int(chosen.integers(len(words)))]
     times = max(round(ratios[right]), round(1 / ratios[right]))
-    most = int(LONGEST * dwell.min_fps / 2 / times)
-    slow = int(rng.integers(6, min(9, most) + 1)) if times == 1 else int(rng.integers(3, min(5, most) + 1))
-    halves = [dwell.frames * (times if slower else 1) for slower in (ratios[right] < 1, ratios[right] > 1)]
-    counts = [slow * times * dwell.frames // half for half in halves]
+    slow = int(rng.integers(3, min(5, int(LONGEST * dwell.min_fps / 2 / times)) + 1))  # swings of the slower
     start = rest(rng, dwell)
-    late = 0 if times > 1 else int(rng.integers(0, dwell.frames + 1))
-    frames = start + late + 2 * dwell.frames * slow * times + rest(rng, dwell)
-    heights = [swings(frames, start + late * side, halves[side], counts[side]) for side in (0, 1)]
+    frames = start + 2 * dwell.frames * slow * times + rest(rng, dwell)
+    quick, unhurried = (swings(frames, start, dwell.frames * n, slow * times // n) for n in (1, times))
+    heights = (quick, unhurried) if ratios[right] > 1 else (unhurried, quick)
     actors = [_pair(name, side) for side in (0, 1)]
 
     def shapes(frame: int) -> Sequence[Shape]:

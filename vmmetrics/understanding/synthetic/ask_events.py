@@ -50,32 +50,26 @@ _ORDERED: Final = {
 }
 
 
-def order(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
-    """In which order four of them move; every other option has just one of them elsewhere."""
+def order(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """In which order four of them move. The wrong orders swap the first two, the last two, or both.
+
+    Who misses one of the four cannot tell two options apart. Any of the options could be the one that the others were
+    made from, so words alone do not tell either.
+    """
     name = str(rng.choice(list(_ORDERED)))
     names = colours(rng, 4)
     right = tuple(names[i] for i in rng.permutation(4))
     starts, frames = moments(rng, dwell, 4)
     heights = [lifts(frames, (starts[right.index(c)],), dwell.frames) for c in names]
-    values = placed(rng, right, _moved(rng, right), place)
+    a, b, c, d = right
+    values = placed(rng, right, [(b, a, c, d), (a, b, d, c), (b, a, d, c)], place)
     reading = Reading("order", names, values)
     scene = _scene(dwell, _row(name, rng, 4), names, heights)
     options = tuple(", ".join(value) for value in values)
     return Draft(scene, _ORDERED[name], options, place, reading, dwell.min_fps, name)
 
 
-def _moved(rng: np.random.Generator, right: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """For each colour an order in which just that one is elsewhere: who misses it cannot tell which is right."""
-    found: list[tuple[str, ...]] = []
-    for colour in right:
-        rest_of = [c for c in right if c != colour]
-        orders = [(*rest_of[:i], colour, *rest_of[i:]) for i in range(len(right))]
-        new = [o for o in orders if o != right and o not in found]
-        found.append(new[int(rng.integers(len(new)))])
-    return found
-
-
-def flash(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def flash(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """Which of five shapes that bob about is not there for a moment."""
     names = colours(rng, 5)
     gone = int(rng.integers(5))
@@ -111,7 +105,7 @@ _TOGETHER: Final = {
 }
 
 
-def synchrony(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def synchrony(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """Which two of four move together: one moment gives each of the two others away."""
     name = str(rng.choice(list(_TOGETHER)))
     names = colours(rng, 4)

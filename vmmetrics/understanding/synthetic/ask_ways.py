@@ -38,11 +38,11 @@ _TURNING: Final = {
 }
 
 
-def direction(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def direction(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """Which way something turns, at a speed that swells and ebbs."""
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
-    right = str(rng.choice(list(_WAYS)))
+    right = str(chosen.choice(list(_WAYS)))
     signs = tuple(1 if way == "+" else -1 for way in right)
     half = max(dwell.seconds(float(rng.uniform(1.8, 2.6))), 6 * dwell.frames)
     frames = 2 * half
@@ -69,38 +69,52 @@ _CAMERA: Final = {
     "right": "it pans to the right",
     "in": "it zooms in on the houses",
     "out": "it zooms out from the houses",
-    "roll": "it tilts over to one side",
+    "roll": "it rolls over to one side",
     "still": "it does not move at all",
 }
 _MOST: Final = {"left": 78.0, "right": -78.0, "in": 0.26, "out": -0.26, "roll": 13.0, "still": 0.0}
 """Pixels the picture moves, logarithm of its scale, degrees; the landmarks stay in the picture."""
+_HELD: Final = (24.0, 0.12, 6.0)
+"""The same of how the camera is held, at most."""
 _CENTRE: Final = (SIDE / 2, 232.0)
 """About which the camera zooms and tilts: midway between the landmarks, so that neither moves their middle."""
 _SLOW: Final = 4.0
 """Seconds of a clip in which the camera moves all the time: two frames decide, and every phase has two at 2 / 4 fps."""
 
 
-def camera_slow(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def camera_slow(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """What the camera does while somebody walks by."""
     frames = dwell.seconds(_SLOW)
-    right = str(rng.choice(list(_CAMERA)))
+    others = list(_CAMERA)
+    right = others.pop(int(chosen.integers(len(others))))
     text = "Somebody walks past two houses. What does the camera do meanwhile?"
-    return _camera(rng, dwell, place, right, np.linspace(0, 1, frames), text, 2 / _SLOW)
+    kept = [others[i] for i in rng.permutation(len(others))[:4]]
+    return _camera(rng, dwell, placed(rng, right, kept, place), place, np.linspace(-0.5, 0.5, frames), text, 2 / _SLOW)
 
 
-def camera_jolt(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def camera_jolt(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """What the camera does for a moment while somebody walks by, and undoes."""
     frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.0, 2.5)))
     edge = max(dwell.seconds(0.5), dwell.frames)
     start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
-    right = str(rng.choice([kind for kind in _CAMERA if kind != "still"]))
+    others = [kind for kind in _CAMERA if kind != "still"]
+    right = others.pop(int(chosen.integers(len(others))))
     text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
-    return _camera(rng, dwell, place, right, lifts(frames, (start,), dwell.frames), text, dwell.min_fps)
+    moved = lifts(frames, (start,), dwell.frames)
+    return _camera(rng, dwell, placed(rng, right, others, place), place, moved, text, dwell.min_fps)
 
 
 def _camera(
-    rng: np.random.Generator, dwell: Dwell, place: int, right: str, moved: FloatArray, text: str, min_fps: float
+    rng: np.random.Generator,
+    dwell: Dwell,
+    values: tuple[str, ...],
+    place: int,
+    moved: FloatArray,
+    text: str,
+    min_fps: float,
 ) -> Draft:
+    right = values[place]
+    view = _view(rng)
     landmarks = colours(rng, 2)
     facing = int(rng.choice([-1, 1]))
     pace, phase = 0.9 * dwell.fps, float(rng.random())  # frames of a double step
@@ -114,11 +128,12 @@ def _camera(
         ]
         return [*houses, *somebody]
 
-    others = [kind for kind in _CAMERA if kind not in (right, "still")]
-    kept = [others[i] for i in rng.permutation(len(others))[: 3 if right != "still" else 4]]
-    values = placed(rng, right, kept if right == "still" else [*kept, "still"], place)
+    def camera(frame: int) -> FloatArray:
+        motion = _matrix(right, _MOST[right] * float(moved[frame]))
+        return np.column_stack([view[:, :2] @ motion[:, :2], view[:, :2] @ motion[:, 2] + view[:, 2]])
+
     reading = Reading("camera", landmarks, values)
-    scene = Scene(dwell.fps, frames, shapes, _landscape(rng), lambda i: _matrix(right, _MOST[right] * float(moved[i])))
+    scene = Scene(dwell.fps, frames, shapes, _landscape(rng), camera)
     options = tuple(_CAMERA[value] for value in values)
     return Draft(scene, text, options, place, reading, min_fps, right)
 
@@ -130,6 +145,15 @@ def _matrix(kind: str, amount: float) -> FloatArray:
     turned = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     moved = np.array(_CENTRE) - turned @ _CENTRE + ((amount, 0.0) if kind in ("left", "right") else (0.0, 0.0))
     return np.column_stack([turned, moved])
+
+
+def _view(rng: np.random.Generator) -> FloatArray:
+    """How the camera is held before it moves, (2, 3): not quite straight, lest one frame tell what it will do."""
+    x, zoom, roll = rng.uniform(-1, 1, 3) * _HELD
+    view = _matrix("in", zoom)
+    view[:, :2] = _matrix("roll", roll)[:, :2] @ view[:, :2]
+    view[:, 2] = np.array(_CENTRE) - view[:, :2] @ _CENTRE + (x, 0.0)
+    return view
 
 
 def _landscape(rng: np.random.Generator) -> Picture:

@@ -13,8 +13,11 @@ from vmmetrics.understanding.synthetic.oracle import answer
 from vmmetrics.understanding.synthetic.rates import too_low
 from vmmetrics.understanding.synthetic.scenes import Draft, Dwell
 
-Ask = Callable[[np.random.Generator, Dwell, int], Draft]
-"""From what is random, the dwell and the place of the right option to a question."""
+Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
+"""From what the answer is drawn from, what all else is, the dwell and the place of the right option to a question.
+
+Answers are drawn apart because questions are drawn again until no rate too low answers them: some answers survive that
+more easily, and would be right more often than a guesser may expect."""
 _DRAWS: Final = 500
 # Frames that decide, of clips with 30 and 60 frames per second; all divide these, so that minFPS is exact.
 _AT_30: Final = {1: 30, 2: 15, 3: 10, 5: 6, 6: 5, 10: 3, 15: 2, 30: 1}
@@ -41,18 +44,18 @@ class Task:
     options: int = 5
 
 
-def _camera(rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+def _camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """A jolt; or, where it may last a second, a camera that moves all the time."""
     ask = ask_ways.camera_slow if dwell.min_fps <= 1 else ask_ways.camera_jolt
-    return ask(rng, dwell, place)
+    return ask(chosen, rng, dwell, place)
 
 
 TASKS: Final[Mapping[str, Task]] = {
     "repetition count": Task(ask_counting.repetitions, (2, 3, 4, 5, 6, 10, 12)),
     "instance count": Task(ask_counting.instances, (2, 3, 4, 5, 6, 10, 12)),
-    "order": Task(ask_events.order, (1, 2, 3, 4, 5, 6, 10, 15)),
+    "order": Task(ask_events.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4),
     "direction": Task(ask_ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
-    "speed": Task(ask_counting.speed, (4, 5, 6, 10, 12)),
+    "speed": Task(ask_counting.speed, (4, 5, 6, 10, 12), options=4),
     "flash": Task(ask_events.flash, (6, 10, 15, 20, 30, 60)),
     "synchrony": Task(ask_events.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
     "camera motion": Task(_camera, (1, 3, 1, 5, 1, 10, 15)),
@@ -112,7 +115,7 @@ def _place(seed: int, number: int, round_of: int, options: int) -> int:
 
 def _draw(task: Task, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
-        draft = task.ask(np.random.default_rng((*key, attempt)), dwell, place)
+        draft = task.ask(np.random.default_rng(key), np.random.default_rng((*key, attempt)), dwell, place)
         if not any(_answered(draft, rate) for rate in too_low(draft.min_fps)):
             return draft
     raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
