@@ -85,8 +85,8 @@ def test_numbers_that_the_characteristics_deny_are_not_believed(data: Path) -> N
     assert [question.id for question in loaded.questions] == ["0", "1", "2", "3"]
     assert loaded.problems["captions without annotated events: not scored"] == 4
     assert loaded.problems["annotations without a row of the table, left out"] == 4
-    scored = BENCHMARK.score(loaded.questions, said({"0": "It rains."}), "vmmetrics", data / "result.json")
-    assert [one.value for one in scored] == [None] * 4
+    with pytest.raises(SetupError, match="like 'TUNA_0001', the captions' like '0'"):
+        BENCHMARK.score(loaded.questions, said({"0": "It rains."}), "vmmetrics", data / "result.json")
 
 
 def test_annotations_alone_and_table_alone(data: Path) -> None:
@@ -233,6 +233,9 @@ def test_no_caption_is_0_and_no_judgement_is_no_score(data: Path) -> None:
     figures = cells(BENCHMARK.figures(loaded.questions, scored, "vmmetrics"))
     assert (figures["all", "all", "f1"].value, figures["all", "all", "f1"].n) == (0, 1)
     assert figures["all", "all", "answered_f1"].value is None
+    assert figures["all", "all", "answered_f1"].note == "nothing was answered"
+    nothing = BENCHMARK.figures(loaded.questions[:1], scored[:1], "vmmetrics")[0]
+    assert nothing.note == "1 left out: the recorded judge has nothing about it; nothing was scored"
     wordless = BENCHMARK.score(loaded.questions, said({"TUNA_0001": " ...\n!"}), "vmmetrics", data / "result.json")
     assert (wordless[0].value, wordless[0].detail["why"]) == (0, "there is no caption")
 
@@ -304,6 +307,9 @@ def test_judge_files_that_are_none(data: Path) -> None:
         BENCHMARK.score(loaded.questions, said(), "vmmetrics")
     with pytest.raises(SetupError, match="no judgements"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "metadata.json")
+    (data / "other.json").write_text(json.dumps([{"index": "x7", "relationship": []}]))
+    with pytest.raises(SetupError, match="None of the 1 judgements .* like 'x7', the captions' like 'TUNA_0001'"):
+        BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "other.json")
     with pytest.raises(SetupError, match="Cannot read"):
         BENCHMARK.score(loaded.questions, said(), "vmmetrics", data / "nowhere.json")
 

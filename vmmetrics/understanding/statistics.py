@@ -158,7 +158,8 @@ def figure(
         mean = replace(mean, low=_exact_low(mean), high=_exact_high(mean))
         why = "all videos alike: exact interval over videos (Clopper and Pearson)"
     else:
-        why = mean.note if counted else ("nothing was answered" if there else "no question with a key")
+        hidden = "no question with a key" if any(q.options for q in questions) else "nothing was scored"
+        why = mean.note if counted else ("nothing was answered" if there else hidden)
     notes = [text for text in (note, why) if text]
     return Figure(
         group, name, measure, mean.value, mean.low, mean.high, mean.n, mean.clusters, answered,

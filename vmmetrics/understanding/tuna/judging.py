@@ -109,6 +109,9 @@ class RecordedJudge:
         questions: All that are there.
         as_it_is: Whether it is believed as the released scorer believes it: found by its index alone, whatever caption
             it was made of.
+
+    Raises:
+        SetupError: None of the records is of one of the questions.
     """
 
     def __init__(
@@ -117,6 +120,12 @@ class RecordedJudge:
         numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
         self._found = Found(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
+        if questions and not as_it_is and all(self._found.of(question) is None for question in questions):
+            theirs, ours = next(iter(records)), questions[0].id
+            raise SetupError(
+                f"None of the {len(records)} judgements is of one of these captions: their index is like {theirs!r}, "
+                f"the captions' like {ours!r}"
+            )
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
         """Each caption with its record; it must be a judgement of this very caption."""
