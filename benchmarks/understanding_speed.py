@@ -1,4 +1,4 @@
-"""How long scoring takes: as many made-up answers as FAVOR-Bench has questions, and as many captions as it has videos.
+"""How long scoring takes: as many made-up answers as FAVOR-Bench has questions, captions as it has videos and TUNA has.
 
 ``python -m benchmarks.understanding_speed`` (aims: 8,184 answers in 5 s, 1,776 captions in 10 minutes on 2 cores).
 The captions repeat few actions, and each distinct text is embedded once: people's captions take longer.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator, Sequence
 
 from vmmetrics.text.embedding import embedding_installed
 from vmmetrics.understanding.benchmarks.registry import find
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.replies import Answered
+from vmmetrics.understanding.tuna.judging import Caption, Judged
+from vmmetrics.understanding.tuna.scoring import LABELS
 
-ANSWERS, CAPTIONS, ACTIONS = 8184, 1776, 9
+ANSWERS, CAPTIONS, ACTIONS, JUDGEMENTS = 8184, 1776, 9, 1000
 _VERBS = ("opens", "lifts", "turns", "drops", "pushes", "folds", "throws", "wipes", "pours", "carries")
 _THINGS = ("a red box", "the door", "a wet cloth", "two cups", "the lamp", "a book", "a long rope", "the chair")
 
@@ -40,6 +43,12 @@ def main() -> None:
     how = "sentence embedding" if embedding_installed() else "word overlap"
     print(f"{CAPTIONS:,} captions of {ACTIONS} actions scored by {how}: {time.perf_counter() - start:.1f} s")
 
+    judged = [judged_question(str(n), rng) for n in range(JUDGEMENTS)]
+    tuna = find("tuna-cap")
+    start = time.perf_counter()
+    tuna.figures(judged, tuna.score(judged, said, "vmmetrics", MadeUpJudge(rng)), "vmmetrics")
+    print(f"{JUDGEMENTS:,} judgements of captions scored and tabled: {time.perf_counter() - start:.1f} s")
+
 
 def caption(rng: random.Random) -> str:
     """A man and what he does, one sentence an action."""
@@ -57,6 +66,30 @@ def caption_question(key: str, rng: random.Random) -> Question:
         "chronological_motion_list": ", ".join(f"{action} (Subject 1)" for action in actions),
     }
     return Question(key, key, "Describe the motion.", reference=annotation)
+
+
+def judged_question(key: str, rng: random.Random) -> Question:
+    """A video with three events of five elements, in TUNA's released form."""
+    kinds = ("camera", "scene", "action", "attribute")
+    elements = [[{"content": f"{n}", "type": rng.choice(kinds), "weight": 2} for n in range(5)] for _ in range(3)]
+    events = [{"event": "e", "visual_elements": some} for some in elements]
+    groups = {"characteristic": (rng.choice(("Low-Dynamic", "High-Dynamic")),)}
+    return Question(key, key, "Describe the video.", groups=groups, reference={"events": events})
+
+
+class MadeUpJudge:
+    """Says anything of anything, in the released form."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    def judged(self, captions: Sequence[Caption]) -> Iterator[tuple[Caption, Judged]]:
+        """Three matched events of each caption."""
+        for caption in captions:
+            labels = [[{"relationship": self._rng.choice(LABELS)} for _ in event.elements] for event in caption.events]
+            relationship = [{"visual_elements": elements} for elements in labels]
+            matches = {"candidate_events": ["a"] * 3, "match_ids": [[1, 1], [2, 2], [3, 3]]}
+            yield caption, Judged(matches | {"relationship": relationship})
 
 
 if __name__ == "__main__":
