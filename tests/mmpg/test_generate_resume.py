@@ -70,7 +70,7 @@ def test_other_settings_need_another_folder(run):
     run(honest, "--count", 2, url=address)
     for changed in (["--seed", 5], ["--candidates", 4], ["--temperature", 0.1], ["--camera-share", 0.5]):
         code, _, shown = run(honest, "--count", 2, *changed, url=address)
-        assert code == 2 and "generated with other settings" in shown
+        assert code == 2 and "begun with other settings" in shown
     code, _, _ = run(honest, "--count", 4, url=address)  # more of the same is fine
     assert code == 0 and len(lines("combinations")) == 4
 
@@ -127,10 +127,11 @@ def test_one_process_at_a_time(run):
     from vmmetrics.mmpg.generate.candidates import Candidates
 
     with Candidates(Path("mine"), {"a": 1}):
-        code = "from vmmetrics.mmpg.generate.candidates import *; Candidates(Path('mine'), {'a': 1})"
+        code = "from pathlib import Path; from vmmetrics.mmpg.generate.candidates import Candidates; "
+        code += "Candidates(Path('mine'), {'a': 1})"
         environment = os.environ | {"PYTHONPATH": str(TESTS.parent)}
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        assert "Another process writes candidates" in other.stderr
+        assert "Another process is at work" in other.stderr
     Path("full").mkdir()
     Path("full/notes.txt").write_text("mine")
     with pytest.raises(SetupError, match="other files"):

@@ -147,7 +147,7 @@ def test_going_on_does_only_what_is_new(clips, tmp_path):
     assert again.curves == first.curves
     probe(clips[:2], counted, plan=Plan(defects=("noise",), strengths=(0.5, 1.0), **QUICK), out=tmp_path)
     assert len(calls) == before + 2
-    with pytest.raises(SetupError, match="another configuration"):
+    with pytest.raises(SetupError, match="other settings"):
         probe(clips[:2], counted, plan=Plan(defects=("noise",), seed=1, **QUICK), out=tmp_path)
 
 

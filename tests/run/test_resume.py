@@ -182,10 +182,10 @@ def test_a_damaged_line_costs_its_clip_alone(make_clips: Any, tmp_path: Path, sc
 
 def test_a_folder_of_other_things_is_not_taken_for_a_run(make_clips: Any, tmp_path: Path) -> None:
     clips = make_clips("a")
-    with pytest.raises(SetupError, match="no run"):
+    with pytest.raises(SetupError, match="no scores"):
         score(clips, out=clips)
     (tmp_path / "file").touch()
-    with pytest.raises(SetupError, match="Cannot write a run"):
+    with pytest.raises(SetupError, match="Cannot write scores"):
         score(clips, out=tmp_path / "file")
 
 

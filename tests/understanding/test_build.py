@@ -312,5 +312,5 @@ def test_a_folder_of_something_else_is_left_alone(run: Run, name: str) -> None:
     Path("out").mkdir()
     Path("out", name).write_text("written by hand")
     code, _, shown = run(models.honest, "motionbench", "captions.jsonl")
-    assert code == 2 and "files that are of no build" in shown
+    assert code == 2 and "other files and no questions" in shown
     assert [(file.name, file.read_text()) for file in Path("out").iterdir()] == [(name, "written by hand")]

@@ -126,7 +126,7 @@ def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, mes
                 progress.advance(outcome)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was done is in {kept.folder}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was done is in {kept.path}, the same command goes on", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None
     return unreached
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from vmmetrics.errors import SetupError
 from vmmetrics.probe.metrics import Source, describe
 from vmmetrics.probe.plan import Plan
 from vmmetrics.probe.pool import Line, answers
 from vmmetrics.probe.work import Work, head, key_of
-from vmmetrics.run.atomic import write_json
+from vmmetrics.run.folder import SoleFolder
 from vmmetrics.run.journal import Journal
-from vmmetrics.run.lock import JOURNAL, ByteLocks
-from vmmetrics.run.provenance import decisive_versions, differences
+from vmmetrics.run.provenance import decisive_versions
 from vmmetrics.run.work import Task, explain, identify
 
 FORMAT = 1
@@ -66,12 +62,12 @@ class Session:
         wanted, broken = self._work()
         if out is None:
             return [*broken, *self._do(wanted, None, listener, [])]
-        with _opened(out, self.configuration()) as journal:
+        with _Folder(out, self.configuration()) as folder:
             # Errors are tried again: a full disk or too little memory may be mended by now.
-            kept = {key_of(line): line for line in journal.read_new() if _is_line(line) and "error" not in line}
+            kept = {key_of(line): line for line in folder.lines if _is_line(line) and "error" not in line}
             keys = {work.key for work in wanted}
             before = [line for key, line in kept.items() if key in keys]
-            return [*broken, *self._do(wanted, journal, listener, before)]
+            return [*broken, *self._do(wanted, folder.journal, listener, before)]
 
     def configuration(self) -> dict[str, Any]:
         """Return what every line depends on."""
@@ -111,41 +107,11 @@ def _is_line(line: Line) -> bool:
     return {"clip", "sha256", "kind", "strength"} <= line.keys()
 
 
-@contextmanager
-def _opened(out: Path, configuration: dict[str, Any]) -> Iterator[Journal]:
-    """The journal of a directory, made or gone on with, and nobody else's until the end."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if not (out / HEADER).exists() and any(f for f in out.iterdir() if f.name not in (LOCK, LINES)):
-            raise SetupError(f"{out} holds other files and no probe; choose an empty or new folder for --out")
-        locks = ByteLocks(out / LOCK)
-    except OSError as error:
-        raise SetupError(f"Cannot write a probe to {out}: {error.strerror}") from error
-    try:
-        if not locks.try_acquire(JOURNAL):
-            raise SetupError(f"Another process is probing into {out}")
-        _join(out / HEADER, configuration)
-        journal = Journal(out / LINES)
-        journal.cut_torn_tail()
-        yield journal
-    finally:
-        locks.close()
+class _Folder(SoleFolder):
+    """The directory of a probe, nobody else's until the end."""
 
+    HOLDS, RECORD, LOCK, FORMAT = "cases", HEADER, LOCK, FORMAT
 
-def _join(path: Path, configuration: dict[str, Any]) -> None:
-    if path.exists():
-        try:
-            header = json.loads(path.read_text(encoding="utf-8"))
-            before = header["configuration"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SetupError(f"{path} cannot be read: {error}") from error
-        if header.get("format") != FORMAT:
-            raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
-        different = differences(json.loads(json.dumps(configuration)), before)
-        if different:
-            raise SetupError(
-                f"{path.parent} was probed with another configuration:\n  " + "\n  ".join(different)
-                + "\nchoose another folder for --out"
-            )  # fmt: skip
-        return
-    write_json(path, {"format": FORMAT, "configuration": configuration})
+    def _read(self) -> None:
+        self.journal = Journal(self.path / LINES)
+        self.lines = self._lines(self.journal)

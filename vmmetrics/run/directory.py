@@ -11,6 +11,7 @@ from typing import Any, Self
 from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
 from vmmetrics.run.atomic import write_json
+from vmmetrics.run.folder import prepare
 from vmmetrics.run.journal import Journal, Line, iterate_lines
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
 from vmmetrics.run.record import Record, in_order
@@ -61,10 +62,8 @@ class RunDirectory:
         Raises:
             SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
         """
+        prepare(path, "run.json", _OURS, "scores")
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            if not (path / "run.json").exists() and any(_foreign(f) for f in path.iterdir()):
-                raise SetupError(f"{path} holds other files and no run; choose an empty or new folder for --out")
             run = cls(path)
         except OSError as error:
             raise SetupError(f"Cannot write a run to {path}: {error.strerror}") from error
@@ -163,10 +162,6 @@ class RunDirectory:
 
 
 _OURS = {"run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "workers.log"}
-
-
-def _foreign(file: Path) -> bool:
-    return file.name not in _OURS and not file.name.startswith(".")
 
 
 def _events_line(record: Record, events: Mapping[str, Any]) -> Line:

@@ -7,16 +7,14 @@ what an endpoint said. ``scores.jsonl``, ``figures.json``, ``figures.csv`` and `
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.run.atomic import write_json
-from vmmetrics.run.journal import Journal
-from vmmetrics.run.lock import ByteLocks
-from vmmetrics.run.provenance import differences, now
+from vmmetrics.run.folder import SoleFolder
+from vmmetrics.run.journal import Journal, Line
+from vmmetrics.run.provenance import now
 from vmmetrics.understanding.replies import Answered
 
 FORMAT = 1
@@ -25,8 +23,8 @@ KIND = "understanding"
 """What ``run.json`` calls the run; a run of scores has no kind."""
 
 
-class RunFolder:
-    """The folder, opened by one process at a time: to start a run, or to go on with the one that is there.
+class RunFolder(SoleFolder):
+    """The folder: to start a run, or to go on with the one that is there.
 
     Args:
         path: Made if absent.
@@ -34,57 +32,30 @@ class RunFolder:
         session: What to record about this start.
 
     Attributes:
-        path: Where.
         answers: The last answer to each question, by its key.
-        warnings: What was found damaged, in words.
 
     Raises:
-        SetupError: Another process writes there, it holds another run or other files, or cannot be written.
+        SetupError: See :class:`~vmmetrics.run.folder.SoleFolder`.
     """
 
+    HOLDS, RECORD, LOCK, FORMAT = "answers", "run.json", "run.lock", FORMAT
+
     def __init__(self, path: Path, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> None:
-        self.path = path
+        self._session = session
         self.answers: dict[str, Answered] = {}
-        self.warnings: list[str] = []
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            if not (path / "run.json").exists() and any(_foreign(file) for file in path.iterdir()):
-                raise SetupError(f"{path} holds other files and no run; choose an empty or new folder for --out")
-            self._locks = ByteLocks(path / "run.lock")
-        except OSError as error:
-            raise SetupError(f"Cannot write a run to {path}: {error.strerror}") from error
-        try:
-            if not self._locks.try_acquire(0):
-                raise SetupError(f"Another process is at work in {path}")
-            self._join(configuration, session)
-            self._journal = Journal(path / "answers.jsonl")
-            cut = self._journal.cut_torn_tail()
-            if cut:
-                self.warnings.append(f"answers.jsonl: cut {cut} bytes of a line that was never finished")
-            self.answers = _answers(self._journal, self.warnings)
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(path, configuration)
 
-    def _join(self, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> None:
-        run: dict[str, Any] = {"format": FORMAT, "kind": KIND, "configuration": configuration, "sessions": []}
-        if (self.path / "run.json").exists():
-            run = read_run(self.path)
-            different = differences(json.loads(json.dumps(configuration)), run["configuration"])
-            if different:
-                raise SetupError(
-                    f"{self.path} was asked otherwise:\n  " + "\n  ".join(different)
-                    + "\nchoose another folder for --out, or ask as it was"
-                )  # fmt: skip
-        run["sessions"].append({"started": now(), **session})
-        self._run = run
-        self._save()
+    def _started(self, record: dict[str, Any]) -> bool:
+        record["kind"] = KIND
+        record.setdefault("sessions", []).append({"started": now(), **self._session})
+        return True
 
-    def _save(self) -> None:
-        try:
-            write_json(self.path / "run.json", self._run)
-        except OSError as error:
-            raise SetupError(f"Cannot write to {self.path}: {error.strerror}") from error
+    def _known(self) -> dict[str, Any]:
+        return read_run(self.path)
+
+    def _read(self) -> None:
+        self._journal = Journal(self.path / "answers.jsonl")
+        self.answers = _answers(self._lines(self._journal), self.warnings)
 
     def add(self, answers: Sequence[Answered]) -> None:
         """Keep answers; when this returns they are on the disk."""
@@ -93,20 +64,8 @@ class RunFolder:
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Record what came of this start."""
-        self._run["sessions"][-1] |= {"ended": now(), **summary}
-        self._save()
-
-    def close(self) -> None:
-        """Drop the lock."""
-        self._locks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self.record["sessions"][-1] |= {"ended": now(), **summary}
+        self._save(self.record)
 
 
 def read_run(path: Path) -> dict[str, Any]:
@@ -123,28 +82,26 @@ def read_run(path: Path) -> dict[str, Any]:
         raise SetupError(f"{path / 'run.json'} cannot be read: {error}") from error
     if not isinstance(run, dict) or run.get("kind") != KIND or run.get("format") != FORMAT:
         raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {FORMAT} expected)")
+    if not isinstance(run.get("configuration"), dict) or not run.get("sessions"):
+        raise SetupError(f"{path / 'run.json'} is damaged: it does not say what was run")
     return run
 
 
 def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
     """The last answer to each question of a run, and what was found damaged."""
-    warnings: list[str] = []
-    return _answers(Journal(path / "answers.jsonl"), warnings), warnings
+    journal = Journal(path / "answers.jsonl")
+    lines = journal.read_new()
+    warnings = [f"answers.jsonl line {number} is damaged and was passed over" for number in journal.damaged]
+    return _answers(lines, warnings), warnings
 
 
-def _answers(journal: Journal, warnings: list[str]) -> dict[str, Answered]:
+def _answers(lines: Iterable[Line], warnings: list[str]) -> dict[str, Answered]:
     found = {}
-    for line in journal.read_new():
+    for line in lines:
         try:
             answered = Answered.from_json(line)
         except (TypeError, AttributeError) as error:
             warnings.append(f"answers.jsonl: a line was passed over ({error})")
         else:
             found[answered.question] = answered
-    warnings += [f"answers.jsonl line {number} is damaged and was passed over" for number in journal.damaged]
     return found
-
-
-def _foreign(file: Path) -> bool:
-    """Whether something in a folder without a run is anybody's: answers too, which nobody knows to what."""
-    return file.name not in ("run.lock", "replies") and not file.name.startswith(".")

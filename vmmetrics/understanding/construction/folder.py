@@ -7,29 +7,22 @@ from it whenever a build ends.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from vmmetrics.errors import SetupError
 from vmmetrics.run.atomic import write_atomically, write_json
+from vmmetrics.run.folder import SoleFolder
 from vmmetrics.run.journal import Journal, Line, encode
-from vmmetrics.run.lock import ByteLocks
-from vmmetrics.run.provenance import differences
 from vmmetrics.understanding.construction.outcomes import Outcome, read_outcome
 from vmmetrics.understanding.questions import Question
 
-FORMAT = 1
-"""Version of the layout, in ``build.json``."""
 QUESTIONS, REJECTED, REVIEW, SUMMARY = "questions.jsonl", "rejected.jsonl", "review.jsonl", "summary.json"
 _UNITS = "units.jsonl"
-_BEFORE = ("build.lock", "replies")
-"""What a build that was stopped at its very beginning may leave without ``build.json``; anything else is others'."""
 
 
-class BuildFolder:
-    """The folder, opened by one process at a time: to start a build, or to go on with the one that is there.
+class BuildFolder(SoleFolder):
+    """The folder: to start a build, or to go on with the one that is there.
 
     Args:
         path: Made if absent.
@@ -38,13 +31,13 @@ class BuildFolder:
         digest: Hash of what the input says of a unit.
 
     Attributes:
-        path: Where.
         outcomes: What is done, by unit.
-        warnings: What was found damaged, in words.
 
     Raises:
-        SetupError: Another process writes there, it holds another build or other files, or cannot be written.
+        SetupError: See :class:`~vmmetrics.run.folder.SoleFolder`.
     """
+
+    HOLDS, RECORD, LOCK = "questions", "build.json", "build.lock"
 
     def __init__(
         self,
@@ -53,62 +46,23 @@ class BuildFolder:
         places: Mapping[str, Question],
         digest: Callable[[str], str],
     ) -> None:
-        self.path = path
+        self._places = places
         self._digest = digest
-        self.warnings: list[str] = []
         self.outcomes: dict[str, Outcome] = {}
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            if not (path / "build.json").exists() and any(
-                f.name not in _BEFORE and not f.name.startswith(".") for f in path.iterdir()
-            ):
-                raise SetupError(f"{path} holds files that are of no build; choose an empty or new folder for --out")
-            self._locks = ByteLocks(path / "build.lock")
-        except OSError as error:
-            raise SetupError(f"Cannot write questions to {path}: {error.strerror}") from error
-        try:
-            if not self._locks.try_acquire(0):
-                raise SetupError(f"Another process writes questions to {path}")
-            self._join(configuration)
-            self._journal = Journal(path / _UNITS)
-            self._read(places)
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(path, configuration)
 
-    def _join(self, configuration: Mapping[str, Any]) -> None:
-        path = self.path / "build.json"
-        if not path.exists():
-            write_json(path, {"format": FORMAT, "configuration": configuration})
-            return
-        try:
-            before = json.loads(path.read_text("utf-8"))["configuration"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SetupError(f"{path} cannot be read: {error}") from error
-        different = differences(json.loads(json.dumps(configuration)), before)
-        if different:
-            raise SetupError(
-                f"{self.path} was built with other settings:\n  "
-                + "\n  ".join(different)
-                + "\nchoose another folder for --out, or build with those"
-            )
-
-    def _read(self, places: Mapping[str, Question]) -> None:
-        cut = self._journal.cut_torn_tail()
-        if cut:
-            self.warnings.append(f"{_UNITS}: cut {cut} bytes of a line that was never finished")
-        for line in self._journal.read_new():
+    def _read(self) -> None:
+        self._journal = Journal(self.path / _UNITS)
+        for line in self._lines(self._journal):
             try:
-                outcome = read_outcome(line, places)
+                outcome = read_outcome(line, self._places)
             except ValueError as error:
                 self.warnings.append(f"{_UNITS}: a line was passed over ({error}); its unit is done again")
                 continue
-            if outcome.unit in places and line.get("input") != self._digest(outcome.unit):
+            if outcome.unit in self._places and line.get("input") != self._digest(outcome.unit):
                 self.outcomes.pop(outcome.unit, None)  # its input changed since
             else:
                 self.outcomes[outcome.unit] = outcome
-        numbers = self._journal.damaged
-        self.warnings += [f"{_UNITS} line {number} is damaged; its unit is done again" for number in numbers]
 
     def add(self, outcome: Outcome) -> None:
         """Keep what became of a unit; when this returns it is on the disk. What is to be tried again is not kept."""
@@ -123,13 +77,3 @@ class BuildFolder:
     def replace_json(self, name: str, value: Any) -> None:
         """Likewise one of JSON."""
         write_json(self.path / name, value)
-
-    def close(self) -> None:
-        """Drop the lock."""
-        self._locks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        self.close()
