@@ -69,7 +69,7 @@ _CAMERA: Final = {
     "right": "it pans to the right",
     "in": "it zooms in on the houses",
     "out": "it zooms out from the houses",
-    "roll": "it rolls over to one side",
+    "roll": "it rolls to one side",
     "still": "it does not move at all",
 }
 _MOST: Final = {"left": 78.0, "right": -78.0, "in": 0.26, "out": -0.26, "roll": 13.0, "still": 0.0}
