@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests import endpoint_server as server
+from tests.understanding.build_models import run_main
 from vmmetrics.endpoint import Client, EndpointSettings
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmarks import favor_caption
 from vmmetrics.understanding.benchmarks.favor_caption import BENCHMARK
+from vmmetrics.understanding.comparing import compare_runs
 from vmmetrics.understanding.favor.dictionaries import FILE
-from vmmetrics.understanding.favor.similarity import installed_similarity
+from vmmetrics.understanding.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.replies import Answered
 
 ANNOTATIONS = {
@@ -83,6 +85,31 @@ def test_missing_empty_and_failed_answers(data: Path) -> None:
     theirs = BENCHMARK.score(questions, answers, "upstream")
     assert [entry.value for entry in theirs] == [None, None]
     assert BENCHMARK.figures(questions, theirs, "upstream")[0].value is None
+
+
+def test_of_what_nothing_was_read_is_counted(data: Path) -> None:
+    questions = BENCHMARK.load(data).questions
+    answers = {
+        "AB123": Answered("AB123", "视频中，一名男子走进房间。"),
+        "P01|ego_1": Answered("P01|ego_1", "A woman laughs."),
+    }
+    scored = BENCHMARK.score(questions, answers, "vmmetrics")
+    assert scored[0].value == 0
+    assert "of 1 descriptions nothing could be read" in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
+    scored = BENCHMARK.score(questions, own_captions(), "vmmetrics")
+    assert "could be read" not in BENCHMARK.figures(questions, scored, "vmmetrics")[0].note
+
+
+def test_runs_scored_by_two_similarities_are_said_to_be(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = data / "captions.json"
+    said.write_text(json.dumps({name: entry["caption"] for name, entry in ANNOTATIONS.items()}))
+    for name in ("one", "two"):
+        monkeypatch.setattr(favor_caption, "installed_similarity", lambda name=name: Similarity(None, name))
+        command = ["understand", "run", "favor-caption", "--model", f"recorded:{said}", "--data", str(data)]
+        assert run_main([*command, "--out", str(data / name)]) == 0
+    notes = compare_runs(data / "one", data / "two", "vmmetrics").notes
+    assert any("text similarity: one" in note and "text similarity: two" in note for note in notes)
+    assert not any("similarity" in note for note in compare_runs(data / "one", data / "one", "vmmetrics").notes)
 
 
 def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:

@@ -11,7 +11,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Scored, Scoring
 from vmmetrics.understanding.questions import Question
 from vmmetrics.understanding.run_folder import read_run
-from vmmetrics.understanding.scoring import ReadScores, read_scores
+from vmmetrics.understanding.scoring import UNLIKE, ReadScores, read_scores
 from vmmetrics.understanding.statistics import Difference, differences
 
 
@@ -65,6 +65,8 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append(f"{apart} questions that only one of the runs was asked are left out")
     if sides[0].data != sides[1].data:
         notes.append("the runs were asked from different data files")
+    if sides[0].by != sides[1].by:
+        notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
     return Compared(sides[0].benchmark, _names(sides, configurations, (first, second)), found, notes)
 
 

@@ -14,7 +14,7 @@ from vmmetrics.run.paired import holm
 from vmmetrics.understanding.benchmark import Figure, Reference, Scoring
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.run_folder import read_answers, read_run
-from vmmetrics.understanding.scoring import ReadScores, file_in, read_scores
+from vmmetrics.understanding.scoring import UNLIKE, ReadScores, file_in, read_scores
 from vmmetrics.understanding.statistics import ALL, Difference, differences
 
 
@@ -163,4 +163,7 @@ def _notes(runs: Sequence[_Run]) -> list[str]:
         notes.append(f"the runs were not asked the same questions ({counts}); steps are on common ones")
     if len({run.scores.data for run in runs}) > 1:
         notes.append("the runs were asked from different data files")
+    if len({run.scores.by for run in runs}) > 1:
+        by = "; ".join(f"{run.row.label}: {', '.join(sorted(run.scores.by))}" for run in runs)
+        notes.append(f"{UNLIKE}: {by}")
     return notes

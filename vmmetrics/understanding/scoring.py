@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from vmmetrics.endpoint import Client
 from vmmetrics.errors import SetupError
@@ -176,6 +176,10 @@ def _line(question: Question, scored: Scored) -> dict[str, Any]:
     return line
 
 
+UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
+"""Note where runs differ in :attr:`ReadScores.by`."""
+
+
 @dataclass(frozen=True)
 class ReadScores:
     """The scores of a run, read back.
@@ -187,6 +191,7 @@ class ReadScores:
         questions: Keys, videos and groups of the questions; nothing else of them.
         scored: What each got.
         data: SHA-256 of the benchmark's files.
+        by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
     """
 
     benchmark: str
@@ -195,6 +200,7 @@ class ReadScores:
     questions: Sequence[Question]
     scored: Sequence[Scored]
     data: tuple[str, ...]
+    by: frozenset[str] = frozenset()
 
 
 def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scoring) -> ReadScores:
@@ -214,6 +220,7 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
         scored = [
             Scored(line["question"], line["value"], line["chosen"], line["answered"], line["parts"]) for line in lines
         ]
+        by = frozenset(str(line["detail"]["by"]) for line in lines if "by" in line["detail"])
         measure = next((str(row["measure"]) for row in said["figures"]), "accuracy")
     except FileNotFoundError as error:
         way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
@@ -221,4 +228,4 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SetupError(f"{path} or {figures} is damaged: {error}; score the run again") from error
     data = tuple(sorted(configuration["data"].values()))
-    return ReadScores(said["benchmark"], said["model"], measure, questions, scored, data)
+    return ReadScores(said["benchmark"], said["model"], measure, questions, scored, data, by)

@@ -143,6 +143,9 @@ class FavorCaption:
             note += "; videos without a description are left out, as the released code does"
         else:
             note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
+            unread = sum(entry.detail.get("unread", False) for entry in scored)
+            if unread:
+                note += f"; of {unread} descriptions nothing could be read (refusals, other languages than English): 0"
         rated = any(name in entry.parts for entry in scored for name in _RATINGS)
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
         found = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
@@ -178,7 +181,8 @@ def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Si
     found = []
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
-        detail = _detail(scores, reference, structure) | {"by": by}
+        unread = bool(said[question.id]) and structure == Structure()
+        detail = _detail(scores, reference, structure) | {"by": by} | ({"unread": True} if unread else {})
         parts = scores.parts() | {"composite": scores.composite}
         found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
     return found

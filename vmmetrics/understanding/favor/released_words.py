@@ -48,7 +48,7 @@ class Words(Protocol):
 class PlainWords:
     """Without NLTK: a token is a verb if the lexicon has it, and no two verbs are known to share a sense."""
 
-    name = "our lexicon (no NLTK)"
+    name = "our lexicon; neither NLTK nor WordNet (apt install wordnet-base) is installed"
     stop_words: Collection[str] = FUNCTION_WORDS
 
     def tokens(self, text: str) -> list[str]:
