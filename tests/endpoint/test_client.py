@@ -196,6 +196,7 @@ def test_a_refusal_is_not_argued_with(served, server, how):
         "{}",
         "Sure!\n```json\n{}\n```\nAnything else?",
         '<think>{{maybe}} {{"verdict": 1}}</think>\n{}',
+        '{{"verdict": "drop", "why": "a draft"}} no ... </think>{}',
         '\ufeff {} {{"b": 2}}',
     ],
 )

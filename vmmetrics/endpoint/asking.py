@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from vmmetrics.endpoint.messages import Reply, Turn
-from vmmetrics.endpoint.reading import read_object, refuses
+from vmmetrics.endpoint.reading import read_object, refuses, without_thought
 
 ASKED = 3
 """An answer that cannot be used is asked for so often in all."""
@@ -78,11 +78,12 @@ def read_answer(
         shape: JSON schema of the answer.
         check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
     """
-    value, why = (None, None) if reply.refused else read_object(reply.text, shape)
+    said = without_thought(reply.text)
+    value, why = (None, None) if reply.refused else read_object(said, shape)
     if value is not None and check is not None:
         why = check(value)
     if value is not None and why is None:
         return Answer(value, "answered", text=reply.text)
-    if reply.refused or ("{" not in reply.text and refuses(reply.text)):
+    if reply.refused or ("{" not in said and refuses(said)):
         return Answer(None, "refused", "the model refused", reply.text)
     return Answer(None, "unusable", CUT if reply.cut else why, reply.text)

@@ -38,6 +38,15 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
         yield value
 
 
+def without_thought(text: str) -> str:
+    """What a model said once it had thought: drafts of answers are none.
+
+    >>> without_thought('<think>{"a": 1}?</think> {"a": 2}'), without_thought('<think>perhaps {"a": 1}')
+    (' {"a": 2}', '')
+    """
+    return text.rpartition("</think>")[2].partition("<think>")[0]
+
+
 def refuses(text: str) -> bool:
     """Whether a text without an answer reads like a refusal."""
     return _REFUSING.search(text.replace("’", "'")) is not None
