@@ -7,7 +7,7 @@ characteristic. Kong et al., "TUNA", ACL 2025.
 ``protocol="upstream"`` is the released scorer on its intermediate files: three decimals, videos without a usable
 judgement left out. Ours: a video without a caption counts 0, and beside it is the mean over those with one; what the
 judge failed at has no score, and is counted; nothing is left out of the whole weight; events of a caption that happen
-nowhere in the video are reported as its hallucination rate. Judging itself is the same under both.
+nowhere in the video, or not then, are reported as its hallucination rate. Judging itself is the same under both.
 """
 
 from __future__ import annotations

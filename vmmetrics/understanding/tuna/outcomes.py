@@ -13,7 +13,7 @@ from vmmetrics.understanding.tuna.reading import text_of
 from vmmetrics.understanding.tuna.scoring import LACK, released_scores, scores
 
 HALLUCINATION: Final = "hallucination"
-"""Share of a caption's events that match no event of the video, 0..1: its name among the parts."""
+"""Share of a caption's events that match no event of the video, or none in the order of time, 0..1."""
 PLACE: Final = "place"
 """Name in the detail of where a record is in its file."""
 _SHOWN: Final = ("candidate_events", "match_ids", "relationship")
