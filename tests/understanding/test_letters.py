@@ -59,6 +59,7 @@ def test_letters_beyond_the_options_do_not_count() -> None:
 def test_equal_options_are_told_apart_by_letter_only() -> None:
     assert chosen_option("falls", ["falls", "falls"]) is None
     assert chosen_option("B. falls", ["falls", "falls"]) == 1
+    assert chosen_option("A", ["B", "A"]) == 0  # options that are letters
 
 
 @given(st.integers(0, 4), st.sampled_from(["{}", "({})", "{}.", "The answer is {}.", "**{}**", "Option {}", "{}\nSo."]))

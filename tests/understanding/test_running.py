@@ -118,10 +118,12 @@ def test_controls_show_whether_motion_was_needed(understand: Any, served: Any) -
     model, script = served(answer=seeing)
     common = ("run", "tiny", "--model", model, "--data", "data", "--yes")
     assert understand(*common, "--control", "blind", "--out", "blind") == 0
-    assert all(isinstance(body["messages"][-1]["content"], str) for _, body in script.requests)
+    said = [body["messages"][-1]["content"] for _, body in script.requests]
+    assert all(text.endswith("not shown the video: choose the option that is most likely right.") for text in said)
     script.requests.clear()
     assert understand(*common, "--control", "single-frame", "--out", "single") == 0
     assert all(len(body["messages"][-1]["content"]) == 2 for _, body in script.requests)
+    assert "not shown" not in str(script.requests[-1][1])
     assert rows("blind", "answers.jsonl")["q0_0"]["shown"]["policy"] == "none"
     # A is always right here, so answering A without looking is too: the majority letter says so
     assert figures("blind")[OVERALL]["value"] == figures("single")[OVERALL]["value"] == 1.0
@@ -357,6 +359,15 @@ def test_damaged_lines_are_said_and_asked_again(understand: Any, capsys: pytest.
     assert understand(*common) == 0
     assert "damaged" in capsys.readouterr().err
     assert len({json.loads(line)["question"] for line in journal.read_text().splitlines()[2:]}) == 12
+
+
+def test_where_every_video_is_missing_nothing_is_begun(understand: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    common = ("run", "tiny", "--data", "data", "--videos", "empty", "--out", "r")
+    assert understand(*common, "--model", "endpoint:m@http://127.0.0.1:9/v1") == 2
+    assert "videos of all 12 questions are missing" in capsys.readouterr().err
+    assert not Path("r").exists()
+    assert understand(*common, "--model", "random") == 0
 
 
 def test_what_is_handed_in_is_of_the_data_of_the_run(

@@ -18,9 +18,10 @@ from vmmetrics.cli.understand_output import AnswerProgress, print_result, scorin
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.benchmark import Benchmark
+    from vmmetrics.understanding.benchmark import Benchmark, Scoring
     from vmmetrics.understanding.frames import FramePolicy
-    from vmmetrics.understanding.models import ModelSettings
+    from vmmetrics.understanding.models import Model, ModelSettings
+    from vmmetrics.understanding.questions import Loaded
     from vmmetrics.understanding.run_folder import RunFolder
     from vmmetrics.understanding.running import Asking
 
@@ -66,7 +67,7 @@ def run(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.models import ModelSettings, open_model
+    from vmmetrics.understanding.models import ModelSettings
     from vmmetrics.understanding.running import Asking
 
     output, messages = open_consoles()
@@ -80,12 +81,8 @@ def run(
         raise typer.BadParameter(str(error)) from error
     loaded = benchmark.load(data, videos)
     folder = out or Path(FOLDER) / _slug(f"{name}-{model}-{policy}-{protocol}")
-    words = scoring(protocol)
-    reads = getattr(benchmark, "read_answers", None)
-    released = None if reads is None else partial(reads, protocol=words)
-    opened = open_model(settings, loaded.questions, folder / "replies", released)
-    loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
-    own = frames is None and control is None
+    words, own = scoring(protocol), frames is None and control is None
+    opened, loaded = _opened(settings, benchmark, loaded, words, folder)
     asking = Asking(benchmark, loaded, opened, policy, words, side, limit, own_policies=own)
     failed = _ask(asking, settings, folder, (data, videos), again, yes, messages)
     _score(asking, folder, output, messages)
@@ -102,6 +99,18 @@ def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> Fr
     if control is not None and (control not in CONTROLS or frames is not None):
         raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
     return FramePolicy.parse(frames or (CONTROLS[control] if control else registry.policy(benchmark)))
+
+
+def _opened(
+    settings: ModelSettings, benchmark: Benchmark, loaded: Loaded, words: Scoring, folder: Path
+) -> tuple[Model, Loaded]:
+    """The model, made ready; and the benchmark, with what was wrong with a file of recorded answers."""
+    from vmmetrics.understanding.models import open_model
+
+    reads = getattr(benchmark, "read_answers", None)
+    released = None if reads is None else partial(reads, protocol=words)
+    opened = open_model(settings, loaded.questions, folder / "replies", released)
+    return opened, replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
 
 
 def _slug(text: str) -> str:
@@ -122,15 +131,23 @@ def _ask(
     yes: bool,
     messages: Console,
 ) -> int:
-    """Ask what is left; how many questions have no answer."""
+    """Ask what is left; how many questions have no answer.
+
+    Raises:
+        SetupError: No video is there.
+    """
+    from vmmetrics.errors import SetupError
     from vmmetrics.run.provenance import machine, recorded_versions
     from vmmetrics.understanding.models.endpoint import EndpointModel
     from vmmetrics.understanding.run_folder import RunFolder
     from vmmetrics.understanding.running import usage_of
 
+    found = len(asking.loaded.questions)
+    if not asking.questions and not (path / "answers.jsonl").exists():
+        raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
     data, videos = (None if source is None else str(source.absolute()) for source in sources)
     session: dict[str, Any] = {"model": settings.spec, "data": data, "videos": videos, "limit": asking.limit}
-    session |= {"found": len(asking.loaded.questions), "versions": recorded_versions(), "machine": machine()}
+    session |= {"found": found, "versions": recorded_versions(), "machine": machine()}
     with RunFolder(path, asking.configuration(), session) as folder:
         for warning in folder.warnings:
             messages.print(f"warning: {warning}", style="yellow", markup=False)
@@ -161,7 +178,7 @@ def _begin(
     if not isinstance(asking.model, EndpointModel) or not todo:
         return True
     expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
-    conversations = [asking.benchmark.turns(question, asking.protocol) for question in todo]
+    conversations = [asking.turns(question) for question in todo]
     estimate = asking.model.estimate(conversations, asking.frames_each(todo), expected)
     messages.print(f"{settings.spec}: {estimate}", markup=False, highlight=False)
     return yes or agreed(messages)

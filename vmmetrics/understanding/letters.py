@@ -86,9 +86,9 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     said = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
     plain = _plain(said)
     texts = [_plain(option) for option in options]
-    if plain and texts.count(plain) == 1:
-        return texts.index(plain)
     letters = LETTERS[: len(options)]
+    if plain and texts.count(plain) == 1 and plain.upper() not in letters:  # "A" is a letter, whatever options say
+        return texts.index(plain)
     listed = _goes_through(said) or plain.startswith(_plain(" ".join(("A", *options[:1], "B", *options[1:2]))))
     leading = None if listed else _leading(said, letters)
     if leading is not None:

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.endpoint import GIVE_UP, NoAnswerError, RejectedError
+from vmmetrics.endpoint import GIVE_UP, NoAnswerError, RejectedError, Turn
 from vmmetrics.errors import ClipError
 from vmmetrics.run.provenance import version_of
 from vmmetrics.understanding.benchmark import Benchmark, Scoring
@@ -25,6 +25,8 @@ from vmmetrics.understanding.run_folder import RunFolder
 _DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")  # what turns a file into pixels
 _AT_ONCE = 512  # answers written to the disk together, of models that take no time
 _LOOKED_AT = 24  # clips whose frames are counted for an estimate
+_BLIND = "You are not shown the video: {}."
+_CHOOSE, _DESCRIBE = "choose the option that is most likely right", "describe what is most likely to be in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,19 @@ class Asking:
             "versions": {"vmmetrics": version_of("vmmetrics"), **versions},
         }
 
+    def turns(self, question: Question) -> tuple[Turn, ...]:
+        """What is said to the model; one that could look but is shown nothing is told so, lest it ask for the video."""
+        *before, last = self.benchmark.turns(question, self.protocol)
+        if self.model.sees and self.policy.kind == "none":
+            blind = _BLIND.format(_CHOOSE if question.options else _DESCRIBE)
+            last = replace(last, text=f"{last.text}\n{blind}")
+        return (*before, last)
+
     def _words(self) -> str:
         """Hash of everything that is said to the model, and of the parts of videos it is about."""
         whole = hashlib.sha256()
         for question in self.loaded.questions:
-            said = [[turn.role, turn.text] for turn in self.benchmark.turns(question, self.protocol)]
+            said = [[turn.role, turn.text] for turn in self.turns(question)]
             whole.update(json.dumps([question.id, said, question.start, question.end]).encode())
         return whole.hexdigest()
 
@@ -158,9 +168,8 @@ class Asking:
             except ClipError as error:
                 return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}"))
         shown = frames.shown if self.model.sees else None
-        turns = self.benchmark.turns(question, self.protocol)
         try:
-            said = self.model.answer(question, turns, frames)
+            said = self.model.answer(question, self.turns(question), frames)
         except RejectedError as error:
             return Outcome(Answered(question.id, shown=shown, error=str(error)), silent=True)
         except NoAnswerError as error:
