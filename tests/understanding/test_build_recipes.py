@@ -323,6 +323,17 @@ def test_gates_need_a_key(run: Run) -> None:
     assert code == 2 and "which gates need" in shown
 
 
+def test_questions_that_exist_may_be_alike(run: Run) -> None:
+    """FPS-Bench asks the same of several clips of one video."""
+    gate_file(text="How often does it turn?", video="v0", options=["once", "twice", "three times", "four times"])
+    run(models.honest, "fpsbench", "asked.jsonl", model=None)
+    rows = out("review.jsonl")
+    assert len(out("questions.jsonl")) == 4 and len({row["key"] for row in rows}) == 4
+    Path("out/review.jsonl").write_text("".join(json.dumps(row | {"decision": "drop"}) + "\n" for row in rows[:1]))
+    run(models.honest, "fpsbench", "asked.jsonl", "--apply", "out/review.jsonl", model=None)
+    assert [q["id"] for q in out("questions.jsonl")] == ["q1", "q2", "q3"]
+
+
 def test_gates_without_any_model_are_the_rules(run: Run) -> None:
     gate_file(options=["a", "b", "A.", "c"])
     code, script, shown = run(models.honest, "fpsbench", "asked.jsonl", model=None)

@@ -56,7 +56,7 @@ class GateRecipe(Recipe):
     """
 
     name = "fpsbench"
-    balances = False
+    makes = False
 
     def __init__(
         self,

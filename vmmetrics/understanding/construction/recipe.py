@@ -33,8 +33,9 @@ class Recipe(ABC):
     """Makes questions, or holds them against gates, unit by unit."""
 
     name: ClassVar[str]
-    balances: ClassVar[bool] = True
-    """Whether the options of what passes are put in a new order, letters balanced."""
+    makes: ClassVar[bool] = True
+    """Whether questions are made here: repeats go, and options are put in a new order, letters balanced. Questions that
+    exist may be alike, about several parts of one video, and stay as they are."""
 
     @property
     @abstractmethod

@@ -54,9 +54,9 @@ class Reviewed:
 
 
 def key_of(question: Question) -> str:
-    """What a decision is about: a hash of video, text, options whatever their order, and right option."""
+    """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
     right = None if question.answer is None else question.options[question.answer]
-    told = json.dumps([question.video, question.text, sorted(question.options), right], ensure_ascii=True)
+    told = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

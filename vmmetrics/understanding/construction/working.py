@@ -126,9 +126,10 @@ def finish(recipe: Recipe, folder: BuildFolder, seed: int, decisions: Sequence[D
         decisions: Of people; None where nobody was asked.
     """
     outcomes = [folder.outcomes[unit] for unit in recipe.places if unit in folder.outcomes]
-    passed, repeated = first_of_each([question for outcome in outcomes for question in outcome.accepted])
+    accepted = [question for outcome in outcomes for question in outcome.accepted]
+    passed, repeated = first_of_each(accepted) if recipe.makes else (accepted, [])
     parted = reviewed(passed, decisions or ())
-    questions = balanced(parted.kept, seed) if recipe.balances else list(parted.kept)
+    questions = balanced(parted.kept, seed) if recipe.makes else list(parted.kept)
     rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *parted.dropped]
     statuses = Counter(outcome.status for outcome in outcomes)
     todo = len(recipe.places) - len(outcomes)
