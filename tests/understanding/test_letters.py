@@ -36,7 +36,8 @@ UNREAD = [
     "A. walks\nB. walks left\nC. x\nD. runs", "<think>The answer is A", "I'm not sure. The answer is not B",
     "It must be E, not A", "Option B is better than option A", "between option A and option C", "Both C and D",
     "b, c", "(A), (B)", "not B", "the answer is a man", "the answer is big", "It is plan B's turn",
-    "Neither A nor B", "B is not correct", "A isn't right", "(A) is wrong", "Option A is wrong", "The answer isn't A.", "I don't think the answer is B",
+    "Neither A nor B", "B is not correct", "A isn't right", "(A) is wrong", "Option A is wrong",
+    "The answer isn't A.", "I don't think the answer is B",
     "(A) walks (B) walks left (C) x", "A. walks B. walks left C. Walks left, then sits",
 ]  # fmt: skip
 
