@@ -1,7 +1,8 @@
-"""Doctests of modules that need torch are collected only where it is installed."""
+"""Doctests of modules that need torch are collected only where it is installed; one thread for small matrices."""
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 _TORCH = [
@@ -11,3 +12,7 @@ _TORCH = [
     "vmmetrics/understanding/fusion/*",
 ]
 collect_ignore_glob = [] if find_spec("torch") else _TORCH
+
+# Before numpy is imported, here and in the processes of tests: on matrices as small as theirs, threads of OpenBLAS only
+# wait for one another, and take for it the core of a second process of tests.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

