@@ -73,7 +73,10 @@ def test_an_endpoint_judges(data: Path, judge: Any) -> None:
 def test_what_an_endpoint_made_is_a_recorded_judge(data: Path, judge: Any) -> None:
     client, _ = judge(lambda body: completion(files.by_words(body)))
     loaded = BENCHMARK.load(data)
+    before = BENCHMARK.judge_estimate(loaded.questions, said(), client)
     scored = BENCHMARK.score(loaded.questions, said(), "vmmetrics", client)
+    assert before.requests == 3 * 4  # of one caption nothing came to be classified, another was asked about anew
+    assert BENCHMARK.judge_estimate(loaded.questions, said(), client).requests == 0
     records = [
         {"index": one.question, "candidate_caption": files.CAPTIONS[one.question], **one.detail} for one in scored
     ]
@@ -91,7 +94,10 @@ def test_the_commands_end_to_end(data: Path) -> None:
     script = server.Script(answer=lambda body: completion(files.by_words(body)))
     url, stop = server.serve(script)
     try:
-        judged = CliRunner().invoke(app, ["score", str(out), "--judge", f"endpoint:judge@{url}"])
+        score = ["score", str(out), "--judge", f"endpoint:judge@{url}"]
+        unasked = CliRunner().invoke(app, score)
+        assert unasked.exit_code == 130 and not script.requests and "3 requests, about" in unasked.output
+        judged = CliRunner().invoke(app, [*score, "--yes"])
         assert judged.exit_code == 0, judged.output
         assert "scored as vmmetrics, judged by judge" in judged.output
         assert "judge, this time: 2 replies" in judged.output  # split and matched; nothing matched

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, Prices
+from vmmetrics.cli.bars import agreed
+from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, Prices, Yes
+from vmmetrics.cli.running import EXIT_INTERRUPTED
 from vmmetrics.cli.understand_output import judge_of, print_result, reopen, scoring
 
 
@@ -22,9 +24,11 @@ def score(
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,
+    yes: Yes = False,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.endpoint import Client
     from vmmetrics.understanding import scoring as work
     from vmmetrics.understanding.running import asked_of
 
@@ -36,6 +40,12 @@ def score(
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
     asked = judge_of(judge, folder, tokens, prices, max_cost, key_env, messages)
+    estimate = getattr(benchmark, "judge_estimate", None)
+    if isinstance(asked, Client) and estimate is not None:
+        expected = estimate(questions, answers, asked)
+        messages.print(f"{judge}: {expected}", markup=False, highlight=False, soft_wrap=True)
+        if expected.requests and not yes and not agreed(messages):
+            raise typer.Exit(EXIT_INTERRUPTED)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
     files = work.write(result, folder)
     print_result(result, output)

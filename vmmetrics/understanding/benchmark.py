@@ -95,7 +95,8 @@ class Benchmark(Protocol):
     asked under if no other is wanted (``"8 uniform"``); or both in its data file, see :mod:`.benchmarks`. Where that
     depends on the question it has ``policy_for``, from a question to its policy, or to None where the common one holds.
     It may read recorded answers in its own released form, ``read_answers(path, protocol)``, and write what its
-    leaderboard takes, ``submission(questions, answers, protocol)``, as text.
+    leaderboard takes, ``submission(questions, answers, protocol)``, as text. One that a model judges has
+    ``judge_estimate(questions, answers, judge)``, what that would take, for an endpoint's client.
     """
 
     name: str

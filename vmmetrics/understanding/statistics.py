@@ -23,7 +23,7 @@ ALL = "all"
 FEW_VIDEOS = 20
 """Below so many videos the interval is called rough: percentile intervals are then too narrow. In simulated benchmarks
 with one to nine questions a video 84 % of the intervals held the mean at 5 videos, 88 % at 8, 91 % at 12, 94 % at 20,
-93 to 96 % at 40 and 100."""
+92 to 96 % at 40 and 100."""
 _ROUNDING = 1e-12  # an error under this is of clusters that are alike
 
 _TAIL = (1 - CONFIDENCE) / 2

@@ -17,12 +17,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Turn
+from vmmetrics.endpoint import Client, Estimate, Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.favor.dictionaries import FILE, read_dictionaries
 from vmmetrics.understanding.favor.extraction import extract
-from vmmetrics.understanding.favor.judging import Described, Rating, rate
+from vmmetrics.understanding.favor.judging import Described, Rating, estimate, rate
 from vmmetrics.understanding.favor.lexicon import VERBS
 from vmmetrics.understanding.favor.reading import (
     EGO,
@@ -119,22 +119,19 @@ class FavorCaption:
             SetupError: The released word lists were found and cannot be read.
             VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
         """
-        said = {question.id: said_of(answers.get(question.id)).strip() for question in questions}
+        said = _said(questions, answers)
         similarity = installed_similarity()
         made = _released(questions, said, similarity) if protocol == "upstream" else _ours(questions, said, similarity)
         if judge is None:
             return made
         if not isinstance(judge, Client):
             raise SetupError("Descriptions of FAVOR-Bench are rated by a model behind an endpoint: endpoint:MODEL@URL")
-        rated = rate(
-            judge,
-            [
-                Described(question.id, question.text, question.reference["caption"], said[question.id])
-                for question in questions
-                if said[question.id] and question.reference.get("caption")
-            ],
-        )
+        rated = rate(judge, _described(questions, said))
         return [_with_rating(one, rated.get(one.question), bool(said[one.question])) for one in made]
+
+    def judge_estimate(self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client) -> Estimate:
+        """What rating would take."""
+        return estimate(judge, _described(questions, _said(questions, answers)))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """The composite and the five scores, over all and by perspective; ratings where there are any."""
@@ -219,6 +216,19 @@ def _detail(scores: Scores, wanted: Structure, said: Structure) -> dict[str, Any
         "invented": [action for i, (action, _) in enumerate(said.chronology) if i not in matched],
         "camera": [list(said.camera), list(wanted.camera)],
     }
+
+
+def _said(questions: Sequence[Question], answers: Mapping[str, Answered]) -> dict[str, str]:
+    return {question.id: said_of(answers.get(question.id)).strip() for question in questions}
+
+
+def _described(questions: Sequence[Question], said: Mapping[str, str]) -> list[Described]:
+    """What a judge rates: descriptions of videos that people described too."""
+    return [
+        Described(question.id, question.text, question.reference["caption"], said[question.id])
+        for question in questions
+        if said[question.id] and question.reference.get("caption")
+    ]
 
 
 def _with_rating(scored: Scored, rating: Rating | None, described: bool) -> Scored:

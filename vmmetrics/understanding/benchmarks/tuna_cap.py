@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Turn
+from vmmetrics.endpoint import Client, Estimate, Turn
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.questions import Loaded, Question
@@ -27,7 +27,7 @@ from vmmetrics.understanding.rows import nothing_found, read_rows, sha256_of
 from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
 from vmmetrics.understanding.tuna.annotations import annotations_of
 from vmmetrics.understanding.tuna.events import sentences
-from vmmetrics.understanding.tuna.judging import Caption, Judged, RecordedJudge, caption_events, judge_of
+from vmmetrics.understanding.tuna.judging import Caption, EndpointJudge, Judged, RecordedJudge, caption_events, judge_of
 from vmmetrics.understanding.tuna.outcomes import (
     HALLUCINATION,
     PLACE,
@@ -118,16 +118,14 @@ class TunaCap:
         """
         released = protocol == "upstream"
         judge = judge_of(judge, questions, as_it_is=released)
-        said = Found(answers, questions)
-        texts = {question.id: said_of(said.of(question)).strip() for question in questions}
-        blind = released and isinstance(judge, RecordedJudge)  # whatever was said, its record counts
-        captions = [
-            Caption(question, texts[question.id], events)
-            for question in questions
-            if (events := caption_events(question)) and (blind or sentences(texts[question.id]))
-        ]
+        # as released a recorded judgement counts whatever was said
+        captions = _captions(questions, answers, empty=released and isinstance(judge, RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
         return [_scored(question, judged.get(question.id), released) for question in questions]
+
+    def judge_estimate(self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client) -> Estimate:
+        """What judging would take, about."""
+        return EndpointJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""
@@ -188,6 +186,17 @@ def _question(place: int, row: Row, annotation: Row, files: Mapping[str, Path], 
         path=files.get(video),
         reference={"events": annotated, "also": also},
     )
+
+
+def _captions(questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False) -> list[Caption]:
+    """Captions of videos with annotated events; those without a word only if asked for."""
+    said = Found(answers, questions)
+    texts = {question.id: said_of(said.of(question)).strip() for question in questions}
+    return [
+        Caption(question, texts[question.id], events)
+        for question in questions
+        if (events := caption_events(question)) and (empty or sentences(texts[question.id]))
+    ]
 
 
 def _scored(question: Question, judged: Judged | None, released: bool) -> Scored:

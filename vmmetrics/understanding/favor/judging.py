@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Turn, in_words
+from vmmetrics.endpoint import Client, Estimate, Turn, in_words
 from vmmetrics.endpoint import Question as Ask
 
 SHAPE: Final[dict[str, Any]] = {
@@ -25,6 +25,7 @@ SHAPE: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 
+_ANSWER_TOKENS: Final = 200  # of a usual answer: two short paragraphs
 _INSTRUCTION: Final = """
 You rate a description of a video against a reference that a person wrote while watching it. You do not see the video: \
 take the reference as true and complete. Whoever wrote the description was told: "{asked}"
@@ -92,8 +93,17 @@ def rate(client: Client, described: Iterable[Described]) -> dict[str, Rating]:
     Raises:
         VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
     """
-    asks = [Ask(one.question, turns_for(one), SHAPE) for one in described]
+    asks = [_ask(one) for one in described]
     return {question: _rating(answer.value, answer.why) for question, answer in client.ask_all(asks)}
+
+
+def estimate(client: Client, described: Iterable[Described]) -> Estimate:
+    """What rating would take; descriptions that were rated before take nothing."""
+    return client.estimate((_ask(one) for one in described), _ANSWER_TOKENS)
+
+
+def _ask(described: Described) -> Ask[Any]:
+    return Ask(described.question, turns_for(described), SHAPE)
 
 
 def turns_for(described: Described) -> tuple[Turn, ...]:

@@ -7,12 +7,12 @@ way what comes out is a record in that form: ``candidate_caption, candidate_even
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import dumps
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from vmmetrics.endpoint import Answer, Client, Turn, in_words
+from vmmetrics.endpoint import Answer, Client, Estimate, Turn, in_words
 from vmmetrics.endpoint import Question as Ask
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.questions import Question
@@ -31,6 +31,7 @@ from vmmetrics.understanding.tuna.reading import DATA, text_of
 from vmmetrics.understanding.tuna.scoring import LABELS, LACK, Event, events_of
 
 _WORDS: Final[Mapping[str, str]] = DATA["cap"]["judge"]
+_ANSWER_TOKENS: Final = 200  # of a usual answer: a TUNA caption has 231, its video 17.5 elements (paper, table 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,24 @@ class EndpointJudge:
         """
         return self._client.work_through(self._judge, captions)
 
+    def estimate(self, captions: Iterable[Caption]) -> Estimate:
+        """What judging would take, about: as if events were sentences and told in the annotated order.
+
+        A caption whose first question was answered before takes nothing.
+        """
+        todo = [caption for caption in captions if any(self._client.unanswered([_to_split(caption)]))]
+        asks: list[Ask[Any]] = []
+        for caption in todo:
+            events = sentences(caption.text)
+            pairs = [
+                (number, number if number <= len(caption.events) else None) for number in range(1, len(events) + 1)
+            ]
+            said = texts_of_references(pairs, events, len(caption.events))
+            told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
+            asks += [_to_split(caption), _to_match(events, caption.events)]
+            asks += [_to_classify(told, caption.events, said)] if told else []
+        return self._client.estimate(asks, _ANSWER_TOKENS)
+
     def _judge(self, caption: Caption) -> Judged:
         mended: dict[str, int] = {}
         try:
@@ -177,13 +196,12 @@ class EndpointJudge:
 
     def _split(self, caption: Caption, mended: dict[str, int]) -> list[str]:
         """Events of the caption; its sentences where the judge, however often asked, changes the words."""
-        shape = _object(events=_list({"type": "string", "minLength": 1}, 1))
 
         def check(value: dict[str, Any]) -> str | None:
             whole = is_caption(caption.text, value["events"])
             return None if whole else "the events, joined with spaces, are not the description word by word"
 
-        answer = self._client.ask(Ask("split", _turns("split", shape, {"description": caption.text}), shape, check))
+        answer = self._client.ask(replace(_to_split(caption), check=check))
         if answer.value is not None:
             return [event for event in answer.value["events"] if sentences(event)]  # those with words
         own = sentences(caption.text)
@@ -194,9 +212,6 @@ class EndpointJudge:
 
     def _match(self, candidates: Sequence[str], events: Sequence[Event], mended: dict[str, int]) -> tuple[Pair, ...]:
         """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
-        numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
-        shape = _object(pairs=_list(_object(**numbers), len(candidates), len(candidates)))
-        asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
         def check(value: dict[str, Any]) -> str | None:
@@ -206,7 +221,7 @@ class EndpointJudge:
                 complete.append(pairs)
             return problem or order_problem(pairs)
 
-        answer = self._client.ask(Ask("match", _turns("match", shape, asked), shape, check))
+        answer = self._client.ask(replace(_to_match(candidates, events), check=check))
         if answer.kind not in ("answered", "unusable") or not complete:
             raise _NoJudgementError("match", answer)
         kept = in_order(complete[-1])
@@ -233,22 +248,10 @@ class EndpointJudge:
         ]
 
     def _labels(self, told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> dict[int, list[str]]:
-        label = {"type": "string", "enum": list(LABELS)}
-        element = _object(element={"type": "integer"}, relationship=label)
-        shape = _object(events=_list(_object(event={"type": "integer"}, elements=_list(element)), len(told), len(told)))
-        asked = [
-            {
-                "event": number,
-                "candidate": said[place],
-                "elements": _numbered((one.content for one in events[place].elements), "element"),
-            }
-            for number, place in enumerate(told, 1)
-        ]
-
         def check(value: dict[str, Any]) -> str | None:
             return _labels_problem(value["events"], [len(events[place].elements) for place in told])
 
-        answer = self._client.ask(Ask("classify", _turns("classify", shape, {"events": asked}), shape, check))
+        answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
         if answer.value is None:
             raise _NoJudgementError("classify", answer)
         return {
@@ -285,6 +288,33 @@ def _labels_problem(events: Sequence[Mapping[str, Any]], counts: Sequence[int]) 
         if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
             return f"event {number}: expected elements 1 to {count} in order"
     return None
+
+
+def _to_split(caption: Caption) -> Ask[Any]:
+    shape = _object(events=_list({"type": "string", "minLength": 1}, 1))
+    return Ask("split", _turns("split", shape, {"description": caption.text}), shape)
+
+
+def _to_match(candidates: Sequence[str], events: Sequence[Event]) -> Ask[Any]:
+    numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
+    shape = _object(pairs=_list(_object(**numbers), len(candidates), len(candidates)))
+    asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
+    return Ask("match", _turns("match", shape, asked), shape)
+
+
+def _to_classify(told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> Ask[Any]:
+    label = {"type": "string", "enum": list(LABELS)}
+    element = _object(element={"type": "integer"}, relationship=label)
+    shape = _object(events=_list(_object(event={"type": "integer"}, elements=_list(element)), len(told), len(told)))
+    asked = [
+        {
+            "event": number,
+            "candidate": said[place],
+            "elements": _numbered((one.content for one in events[place].elements), "element"),
+        }
+        for number, place in enumerate(told, 1)
+    ]
+    return Ask("classify", _turns("classify", shape, {"events": asked}), shape)
 
 
 def _turns(stage: str, shape: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Turn, ...]:
