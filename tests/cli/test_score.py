@@ -62,7 +62,7 @@ def test_exit_codes(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
         (["clips", "--max-memory", "lots"], "512MB"),
         (["clips", "--jobs", "0"], "jobs"),
         (["clips", "--prompts", "none.csv"], "none.csv"),
-        (["clips", "--out", "clips"], "no run"),
+        (["clips", "--out", "clips"], "holds other files and no scores"),
         ([], "clips"),
     ],
 )
