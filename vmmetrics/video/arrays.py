@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ OVERSHOOT = 0.01
 
 _MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed
 
+_PARSING = threading.Lock()
+"""numpy has Python parse the header, and Python 3.11's parser counts its depth for all threads together: two at once can
+end in a SystemError (CPython issue 106905)."""
 _TENSOR_KEYS = ("frames", "video", "clip")  # what a saved dictionary may call its tensor
 
 
@@ -193,7 +197,8 @@ def load_npy(path: Path) -> NDArray[Any]:
         ClipError: Not a ``.npy`` file, cut short, or of Python objects.
     """
     try:
-        loaded: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
+        with _PARSING:
+            loaded: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise ClipError(f"The .npy file cannot be read: {error}") from error
     return loaded
