@@ -25,8 +25,8 @@ OVERSHOOT = 0.01
 _MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed
 
 _PARSING = threading.Lock()
-"""numpy has Python parse the header, and Python 3.11's parser counts its depth for all threads together: two at once can
-end in a SystemError (CPython issue 106905)."""
+"""numpy has Python parse the header, and Python 3.11's parser counts its depth for all threads together: two at once
+can end in a SystemError (CPython issue 106905)."""
 _TENSOR_KEYS = ("frames", "video", "clip")  # what a saved dictionary may call its tensor
 
 
