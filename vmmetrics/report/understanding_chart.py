@@ -139,7 +139,7 @@ def _rates(axes: Axes, curves: dict[str, list[Row]], board: Board, looks: dict[s
         axes.axhline(chance, color=NULL, linewidth=3, zorder=0)
     axes.set_xscale("log", base=2)
     every = sorted({row.rate or 0.0 for rows in curves.values() for row in rows})
-    axes.set_xticks(every, [f"{rate:.3g}" for rate in every])
+    axes.set_xticks(every, [f"{rate:.2g}" if rate < 100 else f"{rate:.0f}" for rate in every])
     axes.set_xticks([], minor=True)
     axes.set_ylim(0, 1.02)
     axes.set_title("over all questions, by the frame rate that was shown")
