@@ -213,9 +213,12 @@ def test_videos_that_are_missing_or_broken_are_counted(
     answers = rows("r", "answers.jsonl")
     assert set(answers) == {f"q{c}_{n}" for c in range(1, 6) for n in range(2)}
     assert "cannot be shown" in answers["q1_0"]["error"]
-    overall = figures("r")[OVERALL]
-    assert (overall["n"], overall["value"], overall["answered"]) == (10, 0.8, 0.8)
-    assert figures("r")[("answered_accuracy", "all", "all")]["value"] == 1.0
+    assert "left out, because the video cannot be read: 2" in out
+    overall = figures("r")[OVERALL]  # neither says anything of the model
+    assert (overall["n"], overall["value"], overall["answered"]) == (8, 1.0, 1.0)
+    assert understand("score", "r", "--protocol", "upstream") == 0
+    released = json.loads((tmp_path / "r" / "figures-upstream.json").read_text())["figures"][0]
+    assert released["n"] == 10  # whose code knows no reason for silence
 
 
 KILLED = """

@@ -44,6 +44,7 @@ class Answered:
         error: Why there is no answer (unreadable video, refusal, endpoint gone), or None; it is then unanswered.
         usage: Input and output tokens and cost, as far as known.
         seconds: Time it took.
+        unseen: The error is the video's: it cannot be read, and the model was not asked.
     """
 
     question: str
@@ -52,6 +53,7 @@ class Answered:
     error: str | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+    unseen: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The line of the journal; what is empty is left out."""

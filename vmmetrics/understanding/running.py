@@ -166,7 +166,7 @@ class Asking:
             try:
                 frames = look(question.path, self.policy_of(question), question.start, question.end, self.side)
             except ClipError as error:
-                return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}"))
+                return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
         shown = frames.shown if self.model.sees else None
         try:
             said = self.model.answer(question, self.turns(question), frames)

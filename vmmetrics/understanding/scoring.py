@@ -85,7 +85,8 @@ def score(
         benchmark: Whose questions they are.
         configuration: Of the run.
         questions: What was asked.
-        answers: By question; one that is missing counts as not understood.
+        answers: By question; one that is missing counts as not understood. By our scoring a question about a video that
+            cannot be read is left out, as one whose video is missing: it says nothing of the model.
         protocol: Ours, or the released code's.
         judge: For benchmarks that need one.
         problems: What was wrong with the data, to how often.
@@ -98,10 +99,14 @@ def score(
             f"{benchmark.name} is scored by a judge; 'vmmetrics understand score FOLDER --judge endpoint:MODEL@URL' "
             "or, with what a judge said before, '--judge FILE'"
         )
+    unseen = {key for key, answered in answers.items() if answered.unseen and protocol == "vmmetrics"}
+    left_out = sum(question.id in unseen for question in questions)
+    questions = [question for question in questions if question.id not in unseen]
     scored = benchmark.score(questions, answers, protocol, judge)
     asked = {question.id: answers[question.id] for question in questions if question.id in answers}
     counts = {
         "asked": len(questions),
+        "left out, because the video cannot be read": left_out,
         "without an answer yet, counted as wrong": len(questions) - len(asked),
         "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
