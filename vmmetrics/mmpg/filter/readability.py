@@ -57,14 +57,12 @@ _KNOWN: Final = {
 
 
 def sentences_in(text: str) -> int:
-    """How many sentences there are, at least 1.
+    """How many sentences there are, at least 1; punctuation without a word is none.
 
     >>> sentences_in('It holds 1.5 litres. "Full!" It tips')
     3
     """
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    rest = text[ends[-1] :] if ends else text
-    return max(1, len(ends) + bool(_WORD.search(rest)))
+    return max(1, sum(bool(words(part)) for part in _SENTENCE_END.split(text)))
 
 
 @lru_cache(maxsize=65536)
