@@ -14,14 +14,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from vmmetrics.clips.jobs import Job
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.files import row_of
 from vmmetrics.run.atomic import write_atomically
 from vmmetrics.run.journal import Journal, Line, sync_folder
-from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
+from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.provenance import differences
 
 JOURNAL_FILE = "generation.jsonl"
@@ -31,7 +31,7 @@ _MAKING = ".making"
 """Where clips are made; hidden, so that scoring passes it over."""
 
 
-class ClipFolder:
+class ClipFolder(Locked):
     """A folder of clips in the making, shared by every process that opened it.
 
     Args:
@@ -190,16 +190,6 @@ class ClipFolder:
                 rows[clip] = row
         lines = [json.dumps(row, ensure_ascii=False) for row in rows.values()]
         write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "backslashreplace"))
-
-    def close(self) -> None:
-        """Let the folder go."""
-        self._locks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        self.close()
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

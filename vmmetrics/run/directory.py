@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from vmmetrics.errors import SetupError
@@ -13,7 +12,7 @@ from vmmetrics.run import provenance
 from vmmetrics.run.atomic import write_json
 from vmmetrics.run.folder import prepare
 from vmmetrics.run.journal import Journal, Line, iterate_lines
-from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, claim_byte
+from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.record import Record, in_order
 
 FORMAT = 1
@@ -23,7 +22,7 @@ FORMAT = 1
 _open_here: set[Path] = set()
 
 
-class RunDirectory:
+class RunDirectory(Locked):
     """One run on disk, shared by every process that opened it.
 
     Attributes:
@@ -149,16 +148,8 @@ class RunDirectory:
 
     def close(self) -> None:
         """Drop the locks."""
-        self._locks.close()
+        super().close()
         _open_here.discard(self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 _OURS = {"run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "workers.log"}

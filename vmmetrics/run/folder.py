@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run.atomic import write_json
 from vmmetrics.run.journal import Journal, Line
-from vmmetrics.run.lock import ByteLocks
+from vmmetrics.run.lock import ByteLocks, Locked
 from vmmetrics.run.provenance import differences
 
 
-class SoleFolder:
+class SoleFolder(Locked):
     """The folder, opened to begin in it, or to go on with what is there. Each kind of folder is a class of its own.
 
     Args:
@@ -106,18 +105,6 @@ class SoleFolder:
         numbers = journal.damaged
         self.warnings += [f"{journal.path.name} line {number} is damaged and was passed over" for number in numbers]
         return lines
-
-    def close(self) -> None:
-        """Let another process work there."""
-        self._locks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from vmmetrics.errors import SetupError
 
@@ -78,6 +79,22 @@ class ByteLocks:
         """Drop every lock and close the file."""
         os.close(self._descriptor)
         self._held.clear()
+
+
+class Locked:
+    """Holds locks until it is closed, at the latest at the end of a ``with`` block."""
+
+    _locks: ByteLocks
+
+    def close(self) -> None:
+        """Drop the locks: another process may go on."""
+        self._locks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.close()
 
 
 if sys.platform == "win32":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol
 
 import av
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vmmetrics.endpoint import RejectedError
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.run.journal import Journal, iterate_lines
-from vmmetrics.run.lock import ByteLocks
+from vmmetrics.run.lock import ByteLocks, Locked
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.benchmark import Benchmark
 from vmmetrics.understanding.construction.shuffling import shuffles
@@ -248,7 +248,7 @@ def extent_of(question: Question) -> tuple[float, float]:
     return fps, max(end - (question.start or 0.0), 1 / fps)
 
 
-class Asked:
+class Asked(Locked):
     """What one annotator said: a journal of their own, held by one process, so that annotators can work side by side.
 
     Args:
@@ -290,16 +290,6 @@ class Asked:
             self._journal.append([head])
         self._found = {line["question"] for line in lines[1:] if "found" in line}
         self.said |= {(line["question"], line["rate"]): line["answerable"] for line in lines[1:] if "rate" in line}
-
-    def close(self) -> None:
-        """Let another process ask them."""
-        self._locks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        self.close()
 
     def answerable(self, question: Question, rate: float) -> bool:
         """What they say, or said before."""

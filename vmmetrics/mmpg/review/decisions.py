@@ -13,7 +13,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.review.corrections import check_correction
 from vmmetrics.run.journal import Journal, Line
-from vmmetrics.run.lock import JOURNAL, ByteLocks
+from vmmetrics.run.lock import JOURNAL, ByteLocks, Locked
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 VERDICTS = (KEEP, EDIT, DROP)
@@ -134,7 +134,7 @@ def tidy(text: str) -> str:
     return " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
 
 
-class DecisionFile:
+class DecisionFile(Locked):
     """The file, shared by every process that opened it. Each decision is on the disk when :meth:`append` returns.
 
     Beside it stays an empty ``.NAME.lock``, by which processes take turns. It may be deleted when no review runs; the
@@ -173,16 +173,6 @@ class DecisionFile:
         self.decisions += _decisions(lines, self._journal.path)
         while self._journal.damaged:
             self.warnings.append(f"{self._journal.path.name} line {self._journal.damaged.pop(0)} is damaged, left out")
-
-    def close(self) -> None:
-        """Let the file go."""
-        self._locks.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        self.close()
 
 
 def read_decisions(paths: Iterable[Path]) -> list[Decision]:
