@@ -1,5 +1,9 @@
 """The kinds of trouble a user can meet, told apart so that each ends in the right action."""
 
+from __future__ import annotations
+
+from typing import Literal
+
 
 class VMMetricsError(Exception):
     """Base of every error this package raises on purpose; its text is written for the user."""
@@ -11,3 +15,22 @@ class ClipError(VMMetricsError):
 
 class SetupError(VMMetricsError):
     """Something outside the clip must be mended first: a missing extra, weight file or setting."""
+
+
+def cannot(action: Literal["read", "write"], target: object, error: OSError) -> SetupError:
+    """Return the error that tells what the system refused.
+
+    Args:
+        action: What was tried.
+        target: Path, or words that end in one ("clips to out/").
+        error: What the system said.
+
+    >>> cannot("write", "out/scores.csv", OSError(28, "No space left on device"))
+    SetupError('Cannot write out/scores.csv: No space left on device')
+    """
+    return SetupError(f"Cannot {action} {target}: {os_reason(error)}")
+
+
+def os_reason(error: OSError) -> str:
+    """Return the system's reason without its number and path; the error's own text where it has none."""
+    return error.strerror or str(error) or type(error).__name__

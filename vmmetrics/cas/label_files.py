@@ -13,7 +13,6 @@ from vmmetrics.cas.ask import Question
 from vmmetrics.cas.clip_list import ListedClip
 from vmmetrics.cas.comparisons import Comparisons
 from vmmetrics.cas.label import Labelling, LabelSettings
-from vmmetrics.errors import SetupError
 from vmmetrics.run.atomic import write_atomically
 from vmmetrics.run.journal import encode
 from vmmetrics.run.provenance import now, version_of
@@ -75,7 +74,4 @@ def save(path: Path, data: bytes) -> None:
     Raises:
         SetupError: It cannot be written.
     """
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        raise SetupError(f"Cannot write {path}: {error.strerror}") from error
+    write_atomically(path, data)

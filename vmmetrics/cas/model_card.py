@@ -16,7 +16,7 @@ from vmmetrics.cas.charts import calibration_chart, training_chart
 from vmmetrics.cas.evaluation import Evaluation, Figure, Report
 from vmmetrics.cas.labelled_clips import LabelledClip
 from vmmetrics.cas.train_settings import Epoch
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import cannot
 from vmmetrics.functional.commonsense_adherence import LEVELS
 from vmmetrics.run.provenance import now, version_of
 
@@ -76,7 +76,7 @@ def write_card(card: Card, out: Path) -> None:
         _save(training_chart(curves, card.best.number), out / "curves.png")
         _save(calibration_chart(card.report.overall.bins), out / "calibration.png")
     except OSError as error:
-        raise SetupError(f"{out}: the model card cannot be written: {error.strerror or error}") from error
+        raise cannot("write", f"the model card to {out}", error) from error
 
 
 def _save(image: Image.Image, path: Path) -> None:

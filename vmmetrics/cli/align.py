@@ -115,26 +115,25 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
 
 def _make_folder(out: Path) -> None:
     """Before the figures are worked out, so that a folder that cannot be written costs no waiting."""
+    from vmmetrics.errors import cannot
+
     try:
         out.mkdir(parents=True, exist_ok=True)
         others = any(out.iterdir()) and not (out / _MATCHING).exists()
     except OSError as error:
-        raise typer.BadParameter(f"{out}: cannot be made: {error.strerror or error}", param_hint="--out") from error
+        raise cannot("write", out, error) from error
     if others:
         raise typer.BadParameter(f"{out} holds other files and no report; choose an empty folder", param_hint="--out")
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
-    from vmmetrics.run.atomic import write_atomically, write_json
+    from vmmetrics.run.atomic import write_json, write_text
 
-    try:
-        for name, text in _texts(study, report):
-            write_atomically(out / name, text.encode("utf-8", "backslashreplace"))
-        write_json(out / "report.json", report.to_json())
-        write_json(out / _MATCHING, _matching(study))
-        _write_pictures(out, study, report)
-    except OSError as error:
-        raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}", param_hint="--out") from error
+    for name, text in _texts(study, report):
+        write_text(out / name, text)
+    write_json(out / "report.json", report.to_json())
+    write_json(out / _MATCHING, _matching(study))
+    _write_pictures(out, study, report)
 
 
 def _texts(study: Study, report: StudyReport) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,10 +51,9 @@ def evaluate(
         messages.print(text, markup=False, highlight=False, soft_wrap=True)
     print_report(found.report, output)
     if out is not None:
-        try:
-            out.write_text(json.dumps(found.to_json(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}") from error
+        from vmmetrics.run.atomic import write_json
+
+        write_json(out, found.to_json())
 
 
 def print_report(report: Report, output: Console) -> None:

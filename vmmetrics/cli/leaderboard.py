@@ -44,6 +44,7 @@ def leaderboard(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.run import leaderboard_text as text
+    from vmmetrics.run.atomic import write_text
     from vmmetrics.run.leaderboard import make_boards
     from vmmetrics.run.published_rows import published_rows
 
@@ -56,7 +57,7 @@ def leaderboard(
         messages.print("Several tables: their numbers are not comparable with one another", style="bold")
     for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
         if path is not None:
-            _write(path, write(boards, known))
+            write_text(path, write(boards, known))
             messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -89,10 +90,3 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     output.print(Text(board.label, "bold"), soft_wrap=True)
     for remark in text.remarks(board, published):
         output.print(Text(f"- {clean(remark)}"), soft_wrap=True)
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_bytes(content.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise typer.BadParameter(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -24,7 +24,7 @@ from vmmetrics.cli import (
     understand,
     weights,
 )
-from vmmetrics.errors import VMMetricsError
+from vmmetrics.errors import VMMetricsError, os_reason
 
 app = typer.Typer(
     name="vmmetrics",
@@ -70,6 +70,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what the user must mend ends on stderr with exit code 2."""
     try:
         app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
-    except VMMetricsError as error:
-        typer.echo(f"vmmetrics: {error}", err=True)
+    except (VMMetricsError, OSError) as error:
+        typer.echo(f"vmmetrics: {_sentence(error)}", err=True)
         sys.exit(2)
+
+
+def _sentence(error: VMMetricsError | OSError) -> str:
+    """What the user reads: our own words, or what the system refused and where; no text in it moves the cursor."""
+    from vmmetrics.report.markup import clean
+
+    text = str(error)
+    if isinstance(error, OSError):
+        text = os_reason(error) + (f": {error.filename}" if error.filename else "")
+    return "\n".join(clean(line) for line in text.split("\n"))

@@ -138,7 +138,7 @@ def _print(report: ProbeReport, output: Console) -> None:
 
 def _write(report: ProbeReport, out: Path, charts: bool) -> None:
     from vmmetrics.report import probe_tables as tables
-    from vmmetrics.run.atomic import write_atomically, write_json
+    from vmmetrics.run.atomic import write_json, write_text
 
     write_json(out / "report.json", report.to_json())
     files = {
@@ -148,7 +148,7 @@ def _write(report: ProbeReport, out: Path, charts: bool) -> None:
         "minfps.csv": tables.rates_csv(report),
     }
     for name, text in files.items():
-        write_atomically(out / name, text.encode("utf-8", "backslashreplace"))
+        write_text(out / name, text)
     if charts:
         from vmmetrics.report.alignment_canvas import save_charts
         from vmmetrics.report.probe_charts import draw_charts

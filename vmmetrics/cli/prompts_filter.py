@@ -160,14 +160,11 @@ def _write(
     from vmmetrics.run.atomic import write_atomically, write_json
     from vmmetrics.run.journal import encode
 
-    try:
-        write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
-        decisions.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(decisions, b"".join(encode(decision_line(entry, decision)) for entry, decision in pairs))
-        if json_file is not None:
-            write_json(json_file, told)
-    except OSError as error:
-        raise typer.BadParameter(f"{out.parent}: cannot be written: {error.strerror or error}") from error
+    write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
+    decisions.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(decisions, b"".join(encode(decision_line(entry, decision)) for entry, decision in pairs))
+    if json_file is not None:
+        write_json(json_file, told)
 
 
 def _counts(found: Sequence[Decision]) -> dict[str, int]:

@@ -202,13 +202,10 @@ def _apply(
         raise typer.BadParameter("an output would overwrite an input")
     applied = apply_decisions(read_entries(name), decisions, rule, reviewers)
     parts = {"conflicts": applied.conflicts, "undecided": applied.undecided}
-    try:
-        write_entries(out, applied.kept)
-        for what, path in aside.items():
-            if parts[what] or path.exists():  # one of an earlier run must not outlive what it says
-                write_entries(path, parts[what])
-    except OSError as error:
-        raise typer.BadParameter(f"{out}: cannot be written: {error.strerror or error}", param_hint="--out") from error
+    write_entries(out, applied.kept)
+    for what, path in aside.items():
+        if parts[what] or path.exists():  # one of an earlier run must not outlive what it says
+            write_entries(path, parts[what])
     changed = f"{applied.edited} of them edited, {applied.corrected} with corrected fields"
     said = [f"{len(applied.kept)} kept ({changed}): {out}", f"{len(applied.dropped)} dropped"]
     said += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]

@@ -44,11 +44,8 @@ def select(
 
         vectors = embed([entry.prompt for entry in entries])
     found = choose(entries, size, seed=seed, balanced=balance, vectors=vectors, random_subsets=random)
-    try:
-        write_entries(out, [entries[place] for place in found.places])
-        if json_file is not None:
-            write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
-    except OSError as error:
-        raise typer.BadParameter(f"{out.parent}: cannot be written: {error.strerror or error}") from error
+    write_entries(out, [entries[place] for place in found.places])
+    if json_file is not None:
+        write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
     print_selection(found, len(entries), output)
     messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)

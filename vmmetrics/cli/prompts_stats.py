@@ -71,6 +71,7 @@ def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure, whole or not at all."""
     from tempfile import TemporaryDirectory
 
+    from vmmetrics.errors import cannot
     from vmmetrics.report.alignment_canvas import save_charts
 
     try:
@@ -78,7 +79,7 @@ def save_picture(figure: Figure, path: Path) -> None:
         with TemporaryDirectory(prefix=".picture-", dir=path.parent) as beside:
             save_charts({"picture": figure}, Path(beside), path.suffix.lower())[0].replace(path)
     except OSError as error:
-        raise typer.BadParameter(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise cannot("write", path, error) from error
 
 
 def save_json(value: Any, path: Path | None) -> None:
@@ -87,8 +88,5 @@ def save_json(value: Any, path: Path | None) -> None:
 
     if path is None:
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, value)
-    except OSError as error:
-        raise typer.BadParameter(f"{path}: cannot be written: {error.strerror or error}") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, value)

@@ -32,11 +32,7 @@ def compare(
     for note in compared.notes:
         output.print(note, markup=False)
     if json_file is not None:
-        from vmmetrics.errors import SetupError
         from vmmetrics.run.atomic import write_json
 
-        try:
-            write_json(json_file, plain(compared))
-        except OSError as error:
-            raise SetupError(f"Cannot write {json_file}: {error.strerror}") from error
+        write_json(json_file, plain(compared))
         messages.print(f"written: {json_file}", markup=False, highlight=False, soft_wrap=True)

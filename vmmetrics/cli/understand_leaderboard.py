@@ -37,13 +37,15 @@ def leaderboard(
     from vmmetrics.understanding.leaderboard import make_boards
 
     check_picture(picture)
+    from vmmetrics.run.atomic import write_text
+
     output, messages = open_consoles()
     boards = make_boards(runs, scoring(protocol), by)
     for board in boards:
         _print(board, output)
     for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
         if path is not None:
-            _write(path, write(boards))
+            write_text(path, write(boards))
             messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
     if picture is not None:
         from vmmetrics.report.understanding_chart import understanding_chart
@@ -76,12 +78,3 @@ def _print(board: Board, output: Console) -> None:
     output.print(grid)
     for remark in text.remarks(board):
         output.print(Text(f"- {clean(remark)}"), soft_wrap=True)
-
-
-def _write(path: Path, content: str) -> None:
-    from vmmetrics.run.atomic import write_atomically
-
-    try:
-        write_atomically(path, content.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise typer.BadParameter(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -21,7 +21,7 @@ def submission(
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.errors import SetupError
-    from vmmetrics.run.atomic import write_atomically
+    from vmmetrics.run.atomic import write_text
 
     _, messages = open_consoles()
     way = scoring(protocol)
@@ -30,10 +30,7 @@ def submission(
     if written is None:
         raise SetupError(f"{benchmark.name} has no leaderboard that takes a file of answers")
     questions = loaded.questions
-    try:
-        write_atomically(out, written(questions, answers, way).encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise SetupError(f"Cannot write {out}: {error.strerror}") from error
+    write_text(out, written(questions, answers, way))
     there = sum(1 for q in questions if q.id in answers and answers[q.id].error is None)
     messages.print(f"{there:,} of {len(questions):,} questions are answered", markup=False, highlight=False)
     messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)

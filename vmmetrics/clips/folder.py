@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.clips.jobs import Job
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.mmpg.files import row_of
-from vmmetrics.run.atomic import write_atomically
+from vmmetrics.run.atomic import write_text
 from vmmetrics.run.journal import Journal, Line, sync_folder
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.provenance import differences
@@ -61,7 +61,7 @@ class ClipFolder(Locked):
             self._journal = Journal(path / JOURNAL_FILE)
             self._locks = ByteLocks(path / _LOCK_FILE)
         except OSError as error:
-            raise SetupError(f"Cannot write clips to {path}: {error.strerror or error}") from error
+            raise cannot("write", f"clips to {path}", error) from error
         self.refresh()
 
     def check(self, configuration: Mapping[str, Any]) -> None:
@@ -148,7 +148,7 @@ class ClipFolder(Locked):
                 shutil.rmtree(left, ignore_errors=True)
             place = Path(tempfile.mkdtemp(prefix=f"{stem}.", dir=making))
         except OSError as error:
-            raise SetupError(f"Cannot write to {making}: {error.strerror or error}") from error
+            raise cannot("write", making, error) from error
         try:
             yield place
         finally:
@@ -189,7 +189,7 @@ class ClipFolder(Locked):
             if (self.path / clip).is_file() and (clip not in rows or made_from not in (None, rows[clip]["prompt"])):
                 rows[clip] = row
         lines = [json.dumps(row, ensure_ascii=False) for row in rows.values()]
-        write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "backslashreplace"))
+        write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

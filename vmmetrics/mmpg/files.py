@@ -9,11 +9,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
 from vmmetrics.plain import plain
-from vmmetrics.run.atomic import write_atomically
+from vmmetrics.run.atomic import write_atomically, write_text
 from vmmetrics.shipped import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -48,7 +48,7 @@ def write_entries(path: Path, entries: Iterable[PromptEntry]) -> None:
     lines = [json.dumps(row_of(entry), ensure_ascii=False) for entry in entries]
     text = "[\n" + ",\n".join(lines) + "\n]\n" if path.suffix.lower() == ".json" else "".join(f"{x}\n" for x in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, text.encode("utf-8", "backslashreplace"))  # half a pair of UTF-16 is an escape in JSON too
+    write_text(path, text)  # half a pair of UTF-16 is an escape in JSON too
 
 
 def row_of(entry: PromptEntry) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
             raise SetupError(f"{path}: larger than {LARGEST // 2**20} MiB; a list of prompts is expected")
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmmetrics.alignment.results import Estimate, Grouped
 from vmmetrics.report.alignment_source import flat_settings
+from vmmetrics.report.markup import csv_text
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.results import (
@@ -56,12 +55,7 @@ class CsvRow(NamedTuple):
 
 def to_csv(report: StudyReport) -> str:
     """One row per statistic of a report, its sentences and settings as notes; columns as in :class:`CsvRow`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CsvRow._fields)
-    for row in csv_rows(report):
-        writer.writerow(["" if value is None else value for value in row])
-    return text.getvalue()
+    return csv_text([CsvRow._fields, *csv_rows(report)])
 
 
 def csv_rows(report: StudyReport) -> Iterator[CsvRow]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from vmmetrics.report.alignment_cells import Cell, Lines, Part, Row, Table
 from vmmetrics.report.alignment_csv import to_csv
 from vmmetrics.report.alignment_tables import report_parts
-from vmmetrics.report.markup import markdown, tex
+from vmmetrics.report.markup import markdown, tex, tex_comment
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,8 +137,8 @@ def to_latex(report: StudyReport) -> str:
 
 def _latex(part: Part) -> str:
     if isinstance(part, Lines):
-        return "\n".join([f"% {part.title}", *(f"%   {line}" for line in part.lines), ""])
-    lines = [f"% {line}" for line in (part.title, part.caption, r"needs \usepackage{booktabs}") if line]
+        return "\n".join([tex_comment(part.title), *(tex_comment(f"  {line}") for line in part.lines), ""])
+    lines = [tex_comment(line) for line in (part.title, part.caption, r"needs \usepackage{booktabs}") if line]
     lines += [rf"\begin{{tabular}}{{{''.join('r' if column.number else 'l' for column in part.columns)}}}", r"\toprule"]
     lines += [_ampersands([tex(column.name) for column in part.columns]), r"\midrule"]
     for row, before in zip(part.rows, [None, *part.rows], strict=False):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _TEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -10,6 +12,10 @@ _TEX = {
 }  # fmt: skip
 _SPECIAL_IN_MARKDOWN = frozenset(r"\`*_{}[]<>|#&~$")
 """What starts markup anywhere in a line, in GitHub's dialect (which has formulas between dollars)."""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a text for a formula (OWASP, CSV injection)."""
 
 
 def clean(text: str) -> str:
@@ -42,3 +48,38 @@ def markdown(text: str) -> str:
 def tex(text: str) -> str:
     """Text that LaTeX sets as it is."""
     return "".join(_TEX.get(c, c) for c in clean(text))
+
+
+def tex_comment(text: str) -> str:
+    r"""Return a comment of one line of LaTeX: no text in it can end the line.
+
+    >>> tex_comment("a\n\\input{b}")
+    '% a\\n\\input{b}'
+    """
+    return f"% {clean(text)}"
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    r"""Return rows as CSV (RFC 4180, lines end in LF): None is an empty cell, and no text is taken for a formula.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front; :func:`without_guard` removes it.
+    A carriage return is quoted as well; Python's writer leaves it bare before 3.13.
+
+    >>> csv_text([("clip", "score"), ("=1+1", -0.5), ("a\rb", None)])
+    'clip,score\n\'=1+1,-0.5\n"a\rb",\n'
+    """
+    return "".join(",".join(_csv_cell(value) for value in row) + "\n" for row in rows)
+
+
+def without_guard(cell: str) -> str:
+    """Return the text that :func:`csv_text` wrote as this cell."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(("'", *_FORMULA)) else cell
+
+
+def _csv_cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = str(value)
+    if isinstance(value, str) and (text.startswith(_FORMULA) or without_guard(text) != text):
+        text = f"'{text}"  # a text that looks guarded is guarded too, so that taking the guard off gives it back
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text

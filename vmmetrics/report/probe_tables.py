@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vmmetrics.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.probe.results import Curve, Invariance, ProbeReport
-from vmmetrics.report.markup import markdown
+from vmmetrics.report.markup import csv_text, markdown
 
 NONE = "–"
 """Where there is no number."""
@@ -173,26 +171,18 @@ def curves_csv(report: ProbeReport) -> str:
             ]  # fmt: skip
             rows.append((found.metric, found.defect, DEFECTS[found.defect].owner, point.strength, *numbers, point.gone,
                          found.monotone, found.noticed))  # fmt: skip
-    return _csv(heads, rows)
+    return csv_text([heads, *rows])
 
 
 def invariances_csv(report: ProbeReport) -> str:
     """Return a row per metric, harmless change and strength."""
     heads = ("metric", "change", "strength", "clips", "mean", "largest", "clip", "gone", "within")
-    return _csv(heads, [(i.metric, i.change, i.strength, i.clips, i.mean, i.largest, i.clip, i.gone, i.within)
-                        for i in report.invariances])  # fmt: skip
+    return csv_text([heads, *((i.metric, i.change, i.strength, i.clips, i.mean, i.largest, i.clip, i.gone, i.within)
+                        for i in report.invariances)])  # fmt: skip
 
 
 def rates_csv(report: ProbeReport) -> str:
     """Return a row per metric, clip and frame rate tried."""
     heads = ("metric", "clip", "native", "lowest", "bounded", "fps", "change")
-    return _csv(heads, [(r.metric, r.clip, r.native, r.lowest, r.bounded, fps, change)
-                        for r in report.rates for fps, change in r.tried])  # fmt: skip
-
-
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
-    return file.getvalue()
+    return csv_text([heads, *((r.metric, r.clip, r.native, r.lowest, r.bounded, fps, change)
+                        for r in report.rates for fps, change in r.tried)])  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run import provenance
 from vmmetrics.run.atomic import write_json
 from vmmetrics.run.folder import prepare
@@ -65,7 +65,7 @@ class RunDirectory(Locked):
         try:
             run = cls(path)
         except OSError as error:
-            raise SetupError(f"Cannot write a run to {path}: {error.strerror}") from error
+            raise cannot("write", f"a run to {path}", error) from error
         try:
             with run._locks.holding(CONFIGURATION):
                 run._join(configuration, session, parts or {})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
-from vmmetrics.run.atomic import write_atomically
+from vmmetrics.report.markup import csv_text
+from vmmetrics.run.atomic import write_atomically, write_text
 from vmmetrics.run.directory import read_records
 from vmmetrics.run.table import COUNTS, NUMBERS, Table
 
@@ -23,9 +23,9 @@ def export(path: Path) -> Table:
         Everything the run knows.
     """
     table = Table(read_records(path), path=path)
-    write_atomically(path / "scores.csv", table.to_csv().encode("utf-8", "backslashreplace"))
+    write_text(path / "scores.csv", table.to_csv())
     if table.tags:
-        write_atomically(path / "breakdown.csv", breakdown(table).encode("utf-8", "backslashreplace"))
+        write_text(path / "breakdown.csv", breakdown(table))
     if find_spec("pyarrow") is not None:
         write_atomically(path / "scores.parquet", _parquet(table))
     return table
@@ -36,18 +36,18 @@ def breakdown(table: Table) -> str:
 
     ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high"))
+    rows: list[tuple[object, ...]] = [
+        ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
+    ]
     for tag in table.tags:
         for value, part in table.by_tag(tag).items():
             means = part.mean()
             for metric in (*table.metrics, "motion_index"):
                 mean = means.get(metric)
-                found = ("", "", "") if mean is None else (mean.mean, mean.low, mean.high)
+                interval = (None,) * 3 if mean is None else (mean.mean, mean.low, mean.high)
                 foreign = sum(metric in record.not_applicable for record in part)
-                writer.writerow((tag, value, len(part), metric, 0 if mean is None else mean.clips, foreign, *found))
-    return text.getvalue()
+                rows.append((tag, value, len(part), metric, 0 if mean is None else mean.clips, foreign, *interval))
+    return csv_text(rows)
 
 
 def _parquet(table: Table) -> bytes:

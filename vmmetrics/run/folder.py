@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.atomic import write_json
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import ByteLocks, Locked
@@ -88,10 +88,7 @@ class SoleFolder(Locked):
         return record
 
     def _save(self, record: Mapping[str, Any]) -> None:
-        try:
-            write_json(self.path / self.RECORD, record)
-        except OSError as error:
-            raise _unwritable(self.path, self.HOLDS, error) from error
+        write_json(self.path / self.RECORD, record)
 
     def _read(self) -> None:
         """Read what is there, once it is nobody else's."""
@@ -129,4 +126,4 @@ def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None
 
 
 def _unwritable(path: Path, holds: str, error: OSError) -> SetupError:
-    return SetupError(f"Cannot write {holds} to {path}: {error.strerror or error}")
+    return cannot("write", f"{holds} to {path}", error)

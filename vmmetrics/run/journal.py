@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 Line = dict[str, Any]
 
@@ -83,9 +83,7 @@ class Journal:
             if new:
                 sync_folder(self.path.parent)
         except OSError as error:
-            raise SetupError(
-                f"Cannot write to {self.path}: {error.strerror}; what was scored before is kept"
-            ) from error
+            raise SetupError(f"{cannot('write', self.path, error)}; what was scored before is kept") from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
-from vmmetrics.report.markup import markdown, tex
+from vmmetrics.report.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.run.board import COLUMNS, Board, Cell, Row, Step
 from vmmetrics.run.published_rows import PROMPTS, PublishedRow, averages_note
 from vmmetrics.types import METRICS
@@ -82,18 +80,15 @@ def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
         *(name for c in COLUMNS for name in (c, *(f"{c}_{end}" for end in ends))),
         "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
     ]  # fmt: skip
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n", restval="")
-    writer.writeheader()
+    rows: list[dict[str, object]] = []
     for table, board in enumerate(boards, 1):
         steps = {step.above: step for step in board.steps}
         shared = {"table": table, "preset": board.preset, "protocol": board.protocol, "comparable": board.comparable}
-        for row in board.rows:
-            writer.writerow({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))})
+        rows += ({**shared, "source": SOURCES[0], **_csv_row(row, steps.get(row.model))} for row in board.rows)
         for known in published:
             scores = {"average": known.average, **known.scores}
-            writer.writerow({**shared, "source": SOURCES[1], "model": known.model, "prompts": PROMPTS, **scores})
-    return text.getvalue()
+            rows.append({**shared, "source": SOURCES[1], "model": known.model, "prompts": PROMPTS, **scores})
+    return csv_text([names, *([row.get(name) for name in names] for row in rows)])
 
 
 def _csv_row(row: Row, step: Step | None) -> dict[str, object]:
@@ -156,7 +151,7 @@ def to_latex(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
 
 def _latex(board: Board, published: Sequence[PublishedRow]) -> str:
     width = len(COLUMNS) + 2
-    lines = [f"% {line}" for line in (board.label, "needs \\usepackage{booktabs}", *remarks(board, published))]
+    lines = [tex_comment(line) for line in (board.label, "needs \\usepackage{booktabs}", *remarks(board, published))]
     lines += [rf"\begin{{tabular}}{{rl{'r' * len(COLUMNS)}}}", r"\toprule"]
     lines += [_ampersands(["", "model", *_HEADS.values()]), r"\midrule"]
     for row in board.rows:

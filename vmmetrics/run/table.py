@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.report.markup import csv_text
 from vmmetrics.run.record import Record, in_order
 from vmmetrics.run.statistics import Mean, mean_with_interval
 from vmmetrics.types import METRICS
@@ -114,13 +113,10 @@ class Table(Sequence[Record]):
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The rows as CSV (UTF-8); also written to ``path`` where one is given."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows())
+        text = csv_text([self.columns, *(row.values() for row in self.rows())])
         if path is not None:
-            Path(path).write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
-        return text.getvalue()
+            Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
+        return text
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame.

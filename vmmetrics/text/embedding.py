@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.text.encoder import Encoder, Shape
 from vmmetrics.text.tensors import read_tensors
 from vmmetrics.text.tokens import WordPieces, read_vocabulary
@@ -159,7 +159,7 @@ def _hash(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
 
 
 def _batches(numbers: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
@@ -179,7 +179,7 @@ def _read_object(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             value = json.loads(file.read(_LARGEST_CONFIG))
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     except ValueError as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
     if not isinstance(value, dict):

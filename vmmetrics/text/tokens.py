@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 LONGEST_WORD: Final = 100
 """Characters; longer words are unknown as they stand, as BERT has it."""
@@ -88,7 +88,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
             raise SetupError(f"{path}: larger than {_LARGEST_VOCABULARY // 2**20} MiB; that is no vocabulary")
         lines = path.read_text("utf-8").split("\n")
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     if lines and not lines[-1]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
-from vmmetrics.report.markup import markdown, tex
+from vmmetrics.report.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.understanding.benchmark import Figure, Reference
 from vmmetrics.understanding.leaderboard import Board, Row
 from vmmetrics.understanding.statistics import ALL, Difference
@@ -88,7 +86,7 @@ def to_latex(boards: Sequence[Board]) -> str:
 
 def _latex(board: Board) -> str:
     names = heads(board)
-    lines = [f"% {tex(text)}" for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
+    lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
     lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", _ampersands(names), r"\midrule"]
     lines += [_ampersands(cells(row, board.columns)) for row in board.rows]
     if board.references:
@@ -99,25 +97,23 @@ def _latex(board: Board) -> str:
 
 def to_csv(boards: Sequence[Board]) -> str:
     """A line for each figure, with everything that is known of it (UTF-8)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
+    rows: list[list[object]] = [
         ["benchmark", "protocol", "source", "model", "frames", "rate", "measure", "group", "name", "value", *ENDS]
-    )
+    ]
     for board in boards:
         about = [board.benchmark, board.protocol]
         for row in board.rows:
-            shown = ["run", row.model, row.frames, "" if row.rate is None else row.rate]
-            writer.writerows([*about, *shown, *_line(figure)] for figure in (row.overall, *row.cells.values()))
+            shown = ["run", row.model, row.frames, row.rate]
+            rows += ([*about, *shown, *_line(figure)] for figure in (row.overall, *row.cells.values()))
         for reference in board.references:
-            shown = ["published", reference.model, "", ""]
-            writer.writerows([*about, *shown, *key, value, "", "", "", ""] for key, value in reference.figures.items())
-    return text.getvalue()
+            shown = ["published", reference.model, None, None]
+            rows += ([*about, *shown, *key, value, None, None, None, None] for key, value in reference.figures.items())
+    return csv_text(rows)
 
 
 def _line(figure: Figure) -> list[object]:
     ends = (figure.value, figure.low, figure.high, figure.n, figure.clusters)
-    return [figure.measure, figure.group, figure.name, *("" if end is None else end for end in ends)]
+    return [figure.measure, figure.group, figure.name, *ends]
 
 
 def _whole(figure: Figure) -> str:

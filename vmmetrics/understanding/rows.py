@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
 _LARGEST_FIELD: Final = 2**24  # characters of a cell in a table; the csv module's own bound is 128 KiB
@@ -41,7 +41,7 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
             value = json.load(file)
             return value if isinstance(value, list) else [value]
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     except (ValueError, RecursionError, csv.Error) as error:
         raise SetupError(f"{path}: not readable as {suffix.lstrip('.') or 'JSON'}: {error}") from error
 

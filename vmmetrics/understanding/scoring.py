@@ -165,12 +165,9 @@ def write(result: Result, folder: Path) -> list[Path]:
         "figures.csv": figures_csv(result.figures).encode("utf-8", "backslashreplace"),
         "table.md": page(result).encode("utf-8", "backslashreplace"),
     }
-    try:
-        for name, data in made.items():
-            write_atomically(file_in(folder, name, result.protocol), data)
-        write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
-    except OSError as error:
-        raise SetupError(f"Cannot write to {folder}: {error.strerror}") from error
+    for name, data in made.items():
+        write_atomically(file_in(folder, name, result.protocol), data)
+    write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
     return [file_in(folder, name, result.protocol) for name in (*made, "figures.json")]
 
 

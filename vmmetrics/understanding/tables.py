@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from vmmetrics.report.markup import markdown
+from vmmetrics.report.markup import csv_text, markdown
 from vmmetrics.understanding.benchmark import Figure, Reference
 from vmmetrics.understanding.statistics import Difference
 
@@ -63,11 +61,7 @@ def difference_row(found: Difference) -> list[str]:
 
 def figures_csv(figures: Sequence[Figure]) -> str:
     """Every field of every figure (UTF-8)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([part.name for part in fields(Figure)])
-    writer.writerows(["" if cell is None else cell for cell in astuple(figure)] for figure in figures)
-    return text.getvalue()
+    return csv_text([[part.name for part in fields(Figure)], *map(astuple, figures)])
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 3) -> str:

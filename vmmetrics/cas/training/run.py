@@ -17,7 +17,7 @@ from vmmetrics.cas.training.data import Unreadable, try_clips
 from vmmetrics.cas.training.state import BEST
 from vmmetrics.cas.training.team import Team, join
 from vmmetrics.cas.training.trainer import Split, Trainer
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import cannot
 from vmmetrics.functional.commonsense_adherence import LEVELS
 from vmmetrics.perception.vmbench.checkpoints import architecture_of, as_meta, load_encoder, read_checkpoint
 from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE
@@ -93,7 +93,7 @@ def _make_directory(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SetupError(f"{out}: cannot be made: {error.strerror or error}") from error
+        raise cannot("write", out, error) from error
 
 
 def _split(

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from vmmetrics.cas.train_settings import Epoch
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.provenance import differences
 
 LAST, BEST = "last.pt", "best.pt"
@@ -56,7 +56,7 @@ def save(content: Mapping[str, Any], path: Path) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        raise SetupError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise cannot("write", path, error) from error
 
 
 def state_to_plain(state: State) -> dict[str, Any]:

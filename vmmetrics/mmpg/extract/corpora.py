@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 """Kinds of files that are read."""
@@ -164,7 +164,7 @@ def _open(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
 
 
 def _find(names: Sequence[str], column: str | None, path: Path) -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.mmpg.extract.captions import DROPPED, Cleaner
 from vmmetrics.mmpg.extract.corpora import Corpus, Source, find_sources, sample
 from vmmetrics.mmpg.extract.lexicon import Embed, Lexicon
@@ -162,7 +162,7 @@ def _prepare(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=out).close()  # hours of parsing must not end at a folder that cannot be written
     except OSError as error:
-        raise SetupError(f"Cannot write to {out}: {error.strerror or error}") from error
+        raise cannot("write", out, error) from error
     if (out / RECORD).is_file():
         return
     there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
@@ -171,15 +171,12 @@ def _prepare(out: Path) -> None:
 
 
 def _write(out: Path, metadata: Metadata, record: dict[str, Any]) -> None:
-    try:
-        # First, so that tables left by a run that was killed here are known to be no one's work by hand.
-        write_json(out / RECORD, _UNFINISHED)
-        for name in _TABLES:
-            (out / f"{name}.jsonl").unlink(missing_ok=True)
-        write_metadata(out, metadata)
-        write_json(out / RECORD, record)
-    except OSError as error:
-        raise SetupError(f"Cannot write to {out}: {error.strerror or error}") from error
+    # First, so that tables left by a run that was killed here are known to be no one's work by hand.
+    write_json(out / RECORD, _UNFINISHED)
+    for name in _TABLES:
+        (out / f"{name}.jsonl").unlink(missing_ok=True)
+    write_metadata(out, metadata)
+    write_json(out / RECORD, record)
 
 
 def _embedding(wanted: bool) -> tuple[Embed | None, dict[str, Any] | None]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.mmpg.extract.corpora import LARGEST_OBJECT
 
 _LINE = re.compile(
@@ -44,7 +44,7 @@ def is_place_list(path: Path) -> bool:
         with path.open(encoding="utf-8-sig", errors="replace") as stream:
             lines = [line.strip() for _, line in zip(range(_LOOKED_AT), stream, strict=False) if line.strip()]
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     return _are_categories(lines)
 
 
@@ -59,7 +59,7 @@ def read_place_list(path: Path) -> list[PlaceCategory]:
             raise SetupError(f"{path}: larger than {LARGEST_OBJECT // 2**20} MiB; a list of places is expected")
         lines = path.read_text("utf-8-sig", errors="replace").splitlines()
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     found = [place_category(line) for line in lines]
     return list(dict.fromkeys(item for item in found if item is not None))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.review.corrections import check_correction
 from vmmetrics.run.journal import Journal, Line
@@ -153,7 +153,7 @@ class DecisionFile(Locked):
             _refuse_other_files(path)
             self._locks = ByteLocks(path.with_name(f".{path.name}.lock"))
         except OSError as error:
-            raise SetupError(f"Cannot write decisions to {path}: {error.strerror or error}") from error
+            raise cannot("write", f"decisions to {path}", error) from error
         self._journal = Journal(path)
         self.refresh()
 
@@ -189,7 +189,7 @@ def read_decisions(paths: Iterable[Path]) -> list[Decision]:
             _refuse_other_files(path)
             found += _decisions(Journal(path).read_new(), path)
         except OSError as error:
-            raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+            raise cannot("read", path, error) from error
     return found
 
 

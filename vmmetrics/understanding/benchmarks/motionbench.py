@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.endpoint import Turn
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.benchmarks.motionbench_reading import (
     DATA,
@@ -162,7 +162,7 @@ def _pairs(path: Path) -> Iterator[tuple[str, str]]:
                 raise SetupError(f"{path}: expected letters or texts by uid, not objects or lists")
             yield from ((str(uid), said if isinstance(said, str) else "") for uid, said in value.items())
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.favor.wording import word_set
 
 FILE: Final = "action_extraction_dicts.pkl"
@@ -57,7 +57,7 @@ def read_dictionaries(path: Path) -> Dictionaries:
             raise SetupError(f"{path}: too large for word lists")
         data = path.read_bytes()
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     try:
         value = _Strings(io.BytesIO(_checked(data))).load()
     except Exception as error:  # a hostile pickle can raise anything

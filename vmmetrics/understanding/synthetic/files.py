@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import av
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.atomic import write_atomically
 from vmmetrics.understanding.synthetic.drawing import SIDE
 from vmmetrics.understanding.synthetic.scenes import Reading, Scene
@@ -50,7 +50,7 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
             yield item
         write_atomically(folder / QUESTIONS, ("\n".join(lines) + "\n").encode())
     except OSError as error:
-        raise SetupError(f"Cannot write to {folder}: {error.strerror or error}") from error
+        raise cannot("write", folder, error) from error
 
 
 def write_clip(path: Path, scene: Scene) -> None:
