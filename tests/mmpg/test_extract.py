@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_read(
         raise PermissionError(13, "Permission denied")  # root, who runs some tests, may write anywhere
 
     monkeypatch.setattr("vmmetrics.mmpg.extract.extraction.TemporaryFile", refused)
-    with pytest.raises(SetupError, match=r"Cannot write to .*Permission denied"):
+    with pytest.raises(SetupError, match=r"Cannot write .*Permission denied"):
         extract([tmp_path / "absent.txt"], tmp_path, lexicon=lexicon)
 
 
