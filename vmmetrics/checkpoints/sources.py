@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vmmetrics import web
 from vmmetrics.checkpoints.download import get
 from vmmetrics.checkpoints.folder import LOCK
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside
 from vmmetrics.errors import SetupError
+
+LARGEST_FILE = 10**13
+"""Bytes of a file that a listing may state: a hundred times the largest checkpoint."""
+_LARGEST_LISTING = 10_000_000  # bytes; a checkpoint has tens of files of a hundred bytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
         found = HfApi(endpoint=endpoint).model_info(repository, revision=entry.revision, files_metadata=True)
     except Exception as error:  # its own errors, its HTTP library's, and the system's
         raise SetupError(
-            f"{entry.source}: cannot be listed on {endpoint or 'the Hugging Face hub'}: {error}"
+            f"{entry.source}: cannot be listed on {endpoint or 'the Hugging Face hub'}: {web.reason(error)}"
         ) from error
     return [
         Remote(
@@ -106,14 +111,18 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
     if not any(file.pattern for file in entry.files):
         return [Remote(f.path, f"{base}/{f.path}", f.bytes) for f in entry.files if not f.optional]
     try:
-        files: dict[str, Any] = json.loads(get(f"{base}/{LOCK}"))["files"]
-        return [
-            Remote(name, f"{base}/{name}", int(f["bytes"]), str(f["sha256"]))
+        files: dict[str, Any] = json.loads(get(f"{base}/{LOCK}", _LARGEST_LISTING))["files"]
+        remotes = [
+            Remote(name, f"{base}/{name}", web.count(f["bytes"], LARGEST_FILE), str(f["sha256"]))
             for name, f in files.items()
             if is_inside(name)
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {error!r}") from error
+    except web.MALFORMED as error:
+        raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {web.reason(error)}") from error
+    for remote in remotes:
+        if remote.bytes is None:
+            raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {remote.path} has no size")
+    return remotes
 
 
 def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, Path]:
