@@ -25,6 +25,7 @@ LEAST_SECRET = 8
 SCANNED = 1 << 16
 """Bytes of a server's words among which a key is looked for; of these the first are then shown."""
 _PIECE = 1 << 14  # bytes sent under one timeout: a TLS record
+_GAP = r"[\s\x00-\x1f\x7f-\x9f]*"  # what may stand between the characters of a key: ends of lines, control characters
 _LONGEST_FORM = 12  # characters that one character of a key takes at most in any encoding below
 
 
@@ -182,17 +183,18 @@ def reason(error: BaseException, key: str | None = None) -> str:
 
 
 def mask(text: str, key: str | None) -> str:
-    """Replace a key by ``***``: as it is, percent-encoded, with JSON or HTML escapes, or within base64, in any case."""
+    """Replace a key by ``***``: as it is, percent-encoded, with JSON or HTML escapes, in base64; in any case."""
     return _forms(key).sub("***", text) if key else text
 
 
 @lru_cache(maxsize=4)
 def _forms(key: str) -> re.Pattern[str]:
-    plain = "".join(f"(?:{'|'.join(_forms_of(c))})" for c in key)
+    plain = _GAP.join(f"(?:{'|'.join(_forms_of(c))})" for c in key)
     data = key.encode()
     encoded = (base64.b64encode(bytes(n) + data).decode()[-(-n * 8 // 6) : (n + len(data)) * 8 // 6] for n in range(3))
     # what is encoded together with the key changes its first and last character alone
-    return re.compile("|".join([plain, *(re.escape(e) for e in encoded if len(e) >= LEAST_SECRET)]), re.IGNORECASE)
+    wrapped = (_GAP.join(map(re.escape, form)) for form in encoded if len(form) >= LEAST_SECRET)
+    return re.compile("|".join([plain, *wrapped]), re.IGNORECASE)
 
 
 def _forms_of(character: str) -> list[str]:
