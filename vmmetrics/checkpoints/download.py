@@ -1,7 +1,7 @@
 """One file over HTTP, gone on with where an earlier try ended.
 
 huggingface_hub throws away what has arrived when a download fails (``_download_to_tmp_and_move`` in its version 2.4),
-which is too much to lose of a file of 10 GB: it finds the files, this brings them.
+which is too much to lose of a file of 10 GB, and waits for a listing without a bound.
 """
 
 from __future__ import annotations
@@ -130,18 +130,19 @@ def discard(part: Path) -> None:
     _mark_of(part).unlink(missing_ok=True)
 
 
-def get(url: str, most: int) -> bytes:
+def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     """Bring something small.
 
     Args:
         url: Where it is.
         most: Bytes that it may have.
+        headers: As for :func:`download`.
 
     Raises:
         SetupError: The server refuses, cannot be reached, is too slow, or sends more.
     """
     try:
-        with _open(url, {}) as response:
+        with _open(url, headers or {}) as response:
             content = response.read(most + 1)
     except urllib.error.HTTPError as error:
         raise SetupError(f"{url}: {_refusal(error)}") from error
