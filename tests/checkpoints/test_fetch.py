@@ -31,6 +31,13 @@ def zipped(**members: bytes) -> bytes:
     return data.getvalue()
 
 
+def patched(archive: bytes, local: int, central: int, value: int) -> bytes:
+    """An archive with another byte in both headers of its first member."""
+    data = bytearray(archive)
+    data[local] = data[data.find(b"PK\x01\x02") + central] = value
+    return bytes(data)
+
+
 def leftovers(home: Path) -> list[str]:
     return sorted(p.name for p in home.rglob("*") if ".part" in p.name)
 
@@ -123,13 +130,19 @@ def test_one_file_out_of_an_archive(server: Server, home: Path, publish: Publish
         (b"PK\x03\x04 no archive", "no archive"),
         (zipped(a=BODY), "found 0"),
         (zipped(a__end2end=BODY, b__end2end=BODY), "found 2"),
+        (zipped(end2end=bytes(len(BODY) + 1)), "expected 102400 bytes of end2end.onnx at most but got 102401"),
+        (patched(zipped(end2end=BODY), 6, 8, 1), "encrypted"),
+        (patched(zipped(end2end=BODY), 8, 10, 97), "compression method is not supported"),
+        (patched(zipped(end2end=BODY), 8, 10, 8), "invalid"),
+        (patched(zipped(end2end=BODY), 8, 10, 14), "no archive that can be read"),
+        (zipped(end2end=BODY).replace(BODY[:9], BODY[1:10]), "Bad CRC-32"),
     ],
 )
 def test_archives_that_do_not_do(
     server: Server, home: Path, publish: Publish, heard: Heard, body: bytes, said: str
 ) -> None:
     server.put("/m.zip", body)
-    publish("one", file("m.onnx", url=f"{server.url}/m.zip", member="end2end.onnx"))
+    publish("one", file("m.onnx", bytes=len(BODY), url=f"{server.url}/m.zip", member="end2end.onnx"))
     with pytest.raises(SetupError, match=said):
         fetch(["one"], heard.listener)
     assert not (home / "one" / "m.onnx").exists()
@@ -261,6 +274,48 @@ def test_a_mirror_whose_files_are_not_those_it_lists(
     server.put(f"/many/{LOCK}", b"[]")
     with pytest.raises(SetupError, match="not a record"):
         fetch(["many"], heard.listener, mirror=server.url)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b"[" * 1_000_000,
+        b'{"files": {"a.bin": {"bytes": 1e999, "sha256": "0"}}}',
+        b'{"files": {"a.bin": {"bytes": -1, "sha256": "0"}}}',
+        b'{"files": {"a.bin": {"bytes": true, "sha256": "0"}}}',
+        b'{"files": {"a.bin": {"bytes": ' + b"9" * 5000 + b', "sha256": "0"}}}',
+        b'{"files": {"a.bin": {"bytes": ' + b"9" * 400 + b', "sha256": "0"}}}',
+        b'{"files": {"\\u001b]0;PWN.bin": {"bytes": 1, "sha256": "0"}}}',
+        b'{"files": 3}',
+        b"\xff",
+        b" " * 10_000_001,
+    ],
+    ids=lambda listing: f"{listing[:50]!r}",
+)
+def test_a_listing_that_is_none_is_a_message_on_one_line(
+    server: Server, home: Path, publish: Publish, heard: Heard, listing: bytes
+) -> None:
+    publish("many", file("*.bin"), hub="org/repo")
+    server.put(f"/many/{LOCK}", listing)
+    with pytest.raises(SetupError) as caught:
+        fetch(["many"], heard.listener, mirror=server.url)
+    assert str(caught.value).isprintable() and len(server.asked) == 1
+
+
+@pytest.mark.parametrize("known", ["published", "listed", "about", "nothing"])
+def test_no_more_is_fetched_than_a_file_can_have(
+    server: Server, home: Path, publish: Publish, heard: Heard, monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    monkeypatch.setattr(module, "_UNSTATED", 100)
+    monkeypatch.setattr(module, "_PAGE", 1000)
+    size = {"published": {"bytes": 10}, "about": {"about": 10}}.get(known, {})
+    publish("many", file("*.bin" if known == "listed" else "a.bin", **size), hub="org/repo")
+    server.put(f"/many/{LOCK}", b'{"files": {"a.bin": {"bytes": 10, "sha256": "0"}}}')
+    server.put("/many/a.bin", bytes(2000))
+    most = {"published": 1010, "listed": 1010, "about": 1120, "nothing": 1100}[known]
+    with pytest.raises(SetupError, match=f"more than the {most} bytes"):
+        fetch(["many"], heard.listener, mirror=server.url)
+    assert not leftovers(home)
 
 
 def test_the_hub_needs_its_package(home: Path, publish: Publish, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:

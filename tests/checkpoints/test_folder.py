@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from hashlib import sha256
 from pathlib import Path
 
@@ -176,6 +177,11 @@ def test_what_is_still_on_its_way_is_not_there(home: Path, publish: Publish) -> 
     assert inspect(entry).missing == ("*.bin*",)
 
 
+def header(text: bytes) -> bytes:
+    """A safetensors file that has only a header."""
+    return struct.pack("<Q", len(text)) + text
+
+
 @pytest.mark.parametrize(
     ("name", "body", "said"),
     [
@@ -187,6 +193,10 @@ def test_what_is_still_on_its_way_is_not_there(home: Path, publish: Publish) -> 
         ("a.safetensors", safetensors() + b"x", "altered"),
         ("a.safetensors", safetensors()[:20], "inside its header"),
         ("config.json", b'{"a": ', "no JSON"),
+        ("config.json", b"[" * 100_000, "no JSON"),
+        ("a.safetensors", header(b"[" * 100_000), "no safetensors"),
+        ("a.safetensors", header(b'{"w": {"data_offsets": [0, "x"]}}'), "no safetensors"),
+        ("a.safetensors", header(b'{"w": {"data_offsets": [0, 1e999]}}'), "no safetensors"),
     ],
 )
 def test_files_whose_form_is_wrong(home: Path, publish: Publish, name: str, body: bytes, said: str) -> None:
@@ -219,6 +229,29 @@ def test_a_record_that_was_tampered_with_leads_nowhere(home: Path, publish: Publ
     assert resolve("one").name == "a.bin"
     put(home, f"one/{LOCK}", b"\xff not json")
     assert resolve("one").name == "a.bin"
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        b"[" * 100_000,
+        b'{"files": {"a.bin": {"bytes": 1e999, "mtime_ns": 0, "sha256": "0"}}}',
+        b'{"files": {}, "listed": 3}',
+    ],
+)
+def test_a_record_that_is_none_is_made_anew(home: Path, publish: Publish, lock: bytes) -> None:
+    publish("one", file("a.bin", BODY))
+    put(home, "one/a.bin", BODY)
+    put(home, f"one/{LOCK}", lock)
+    assert resolve("one").read_bytes() == BODY
+
+
+@pytest.mark.parametrize("names", [b'{"x": 3}', b'{"x": ["a.bin"]}', b'{"x": "../a.bin"}', b"[" * 100_000])
+def test_an_index_that_names_no_files_adds_none(home: Path, publish: Publish, names: bytes) -> None:
+    entry = publish("one", file("*.bin"), file("*.index.json"))
+    put(home, "one/a.bin", BODY)
+    put(home, "one/a.index.json", b'{"weight_map": ' + names + b"}")
+    assert inspect(entry).missing == ()
 
 
 def test_a_folder_that_cannot_be_written_still_serves(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,27 @@ def test_a_token_goes_to_the_hub(hub: Server, heard: Heard, monkeypatch: pytest.
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     fetch(["many"], heard.listener)
     assert all(asked.headers.get("authorization") == "Bearer hf_secret" for asked in hub.asked)
+
+
+@pytest.mark.parametrize(
+    "listing", [b"[" * 1_000_000, b"{}", b'{"siblings": [3]}', b'{"siblings": [{"rfilename": 3}]}', b"\x1b]0;PWN\x07"]
+)
+def test_a_listing_of_the_hub_that_is_none(hub: Server, home: Path, heard: Heard, listing: bytes) -> None:
+    hub.put("/api/models/org/repo/revision/abc", listing)
+    with pytest.raises(SetupError, match=r"not a listing|has no file") as caught:
+        fetch(["many"], heard.listener)
+    assert str(caught.value).isprintable()
+
+
+def test_a_hub_that_drips_its_listing(hub: Server, home: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vmmetrics.checkpoints.download.TIMEOUT", 0.3)
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(100):
+            handler.wfile.write(b" ")
+            threading.Event().wait(0.05)
+
+    hub.put("/api/models/org/repo/revision/abc", b"", instead=drip)
+    with pytest.raises(SetupError, match=r"not complete after 0\.3 s"):
+        fetch(["many"], heard.listener)

@@ -56,6 +56,8 @@ def test_an_unknown_name_gets_the_nearest() -> None:
         select(["one-aling"])
 
 
-@pytest.mark.parametrize("path", ["../x", "a/../../x", "/x", "a\\..\\x", "c:x", "~/x", "", "a\0b"])
-def test_names_that_leave_the_folder(path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["../x", "a/../../x", "/x", "a\\..\\x", "c:x", "~/x", "", "a\0b", "\x1b]0;x", "a\ud800", 3, None]
+)
+def test_names_that_leave_the_folder(path: object) -> None:
     assert not is_inside(path)

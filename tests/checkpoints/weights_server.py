@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +23,7 @@ class Served:
         etag: What names its version, or None for a server that says nothing.
         status: Another answer than 200, for so many requests.
         moved: Where it is instead.
+        instead: Answers instead; writes to the handler itself.
     """
 
     body: bytes = b""
@@ -29,6 +32,7 @@ class Served:
     etag: str | None = '"1"'
     status: list[int] = field(default_factory=list)
     moved: str | None = None
+    instead: Callable[[BaseHTTPRequestHandler], object] | None = None
 
 
 @dataclass
@@ -85,6 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, b"no such file")
         elif served.status:
             self._answer(served.status.pop(0), b"not now")
+        elif served.instead is not None:
+            self.close_connection = True
+            with suppress(ConnectionError):  # the client had enough
+                served.instead(self)
         elif served.moved is not None:
             self._answer(302, b"", {"Location": served.moved})
         else:

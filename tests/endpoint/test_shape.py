@@ -37,7 +37,7 @@ def test_what_is_wrong_is_named(value, shape, said):
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
@@ -59,3 +59,9 @@ def test_a_cut_object_is_never_taken_for_the_whole(value, data):
 @pytest.mark.parametrize("text", ["{" * 100_000, '{"a":' * 20_000, "[" * 100_000, '{"a":{"b":' * 5000 + "1"])
 def test_text_that_only_nests_ends_soon(text):
     assert list(objects_in(text)) == []
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "1" + "0" * 400])
+def test_numbers_that_nothing_can_be_computed_with_are_none(number):
+    assert read_object(f'{{"score": {number}}}', {"type": "object"}) == (None, "no JSON object")
+    assert list(objects_in('{"score": 1e3, "count": 12}')) == [{"score": 1000.0, "count": 12}]

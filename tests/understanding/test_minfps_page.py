@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import select
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -91,7 +95,7 @@ def test_a_question_is_put_and_one_answer_taken(page: Page, tmp_path: Path, monk
         }  # fmt: skip
         assert browser.send("GET", "clip?version=1")[1] == b"a film"
         assert browser.send("GET", "clip?version=0")[0].status == 409
-        for version, answerable in ((0, True), (1, "yes"), (1, None), ([1], True)):
+        for version, answerable in ((0, True), (1, "yes"), (1, None), ([1], True), (True, True), (1.0, True)):
             assert browser.answer(version, answerable) == 409
         assert not said.done()
         assert browser.answer(1, False) == 200
@@ -153,6 +157,39 @@ def test_what_is_no_answer_is_refused(page: Page, what: str, body: bytes, header
     assert browser.send("POST", what, body, **headers)[0].status == status
     assert browser.send("GET", "other")[0].status == 404
     assert browser.send("DELETE", "answer")[0].status == 501
+
+
+@pytest.mark.parametrize(
+    "head", [b"GET /x HTTP/1.1\r\nX: ", b"POST /x HTTP/1.1\r\nContent-Length: 1000\r\n\r\n", b"", b"GET "]
+)
+def test_a_stranger_who_drips_is_cut_off_and_keeps_nothing_open(
+    page: Page, monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    monkeypatch.setattr("vmmetrics.understanding.minfps_page._Handler.timeout", 0.3)
+    with socket.create_connection((urlsplit(page.url).hostname, urlsplit(page.url).port)) as stranger:
+        stranger.sendall(head)
+        start = time.monotonic()
+        with suppress(ConnectionError):
+            while time.monotonic() < start + 8 and not select.select([stranger], [], [], 0.05)[0]:
+                stranger.sendall(b"a")
+        assert time.monotonic() < start + 5
+
+
+def test_closing_takes_two_seconds_whatever_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vmmetrics.understanding.minfps_page._Handler.timeout", 20)
+    page = Page([QUESTION])
+    address = (urlsplit(page.url).hostname, urlsplit(page.url).port)
+    strangers = [socket.create_connection(address) for _ in range(3)]
+    try:
+        strangers[0].sendall(b"GET /x HTTP/1.1\r\nX: ")
+        assert Browser(page.url).state()["status"] == "preparing"  # all were accepted before
+        start = time.monotonic()
+        page.close()
+        assert time.monotonic() < start + 5
+        assert all(stranger.recv(10) == b"" for stranger in strangers)
+    finally:
+        for stranger in strangers:
+            stranger.close()
 
 
 def test_killed_it_goes_on_at_the_terminal_with_what_was_said(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """One file over HTTP, gone on with where an earlier try ended.
 
 huggingface_hub throws away what has arrived when a download fails (``_download_to_tmp_and_move`` in its version 2.4),
-which is too much to lose of a file of 10 GB: it finds the files, this brings them.
+which is too much to lose of a file of 10 GB, and waits for a listing without a bound.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from vmmetrics import web
 from vmmetrics.checkpoints.folder import PARTIAL
 from vmmetrics.errors import SetupError
 
@@ -23,21 +24,35 @@ Progress = Callable[[int, int | None], None]
 """Told the bytes that are there and those there will be."""
 
 TRIES = 5
-"""Tries without a single byte before it is given up."""
+"""Tries that together bring less than :data:`FLOOR` before it is given up."""
 PAUSE = 1.0
 """Seconds before the second try; doubled for each further one."""
-_TIMEOUT = 30  # seconds without a byte
+TIMEOUT = 30.0
+"""Seconds for a whole small answer, the head of a large one, and each further :data:`FLOOR` bytes of that."""
+FLOOR = 1 << 17
+"""Bytes in :data:`TIMEOUT` below which a download has stalled and is tried again: 4 KB a second."""
 _BLOCK = 1 << 20
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # answers that may be others in a moment
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
+_LENGTH = re.compile("[0-9]{1,18}")
 
 
 class _CutOffError(OSError):
     """The server ended before the file did."""
 
 
+class _TooLargeError(Exception):
+    """The server sends more than the file has."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"the server sends more than the {most} bytes that were expected at most. Nothing was kept; take another "
+            "mirror, or copies with --from"
+        )
+
+
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows, but neither out of TLS nor with a token to another host."""
+    """Follows to http and https alone, not out of TLS, and with a token to no other host."""
 
     def redirect_request(
         self,
@@ -49,8 +64,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if new.scheme not in ("http", "https"):
+            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not on the web; not followed")
         if old.scheme == "https" and new.scheme != "https":
-            raise SetupError(f"{req.full_url} leads to {newurl}, which is not encrypted; not followed")
+            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not encrypted; not followed")
         following = super().redirect_request(req, fp, code, msg, headers, newurl)
         if following is not None and old.netloc != new.netloc:
             following.remove_header("Authorization")
@@ -58,7 +75,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def download(
-    url: str, target: Path, headers: Mapping[str, str] | None = None, progress: Progress | None = None
+    url: str,
+    target: Path,
+    headers: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    most: int | None = None,
 ) -> Path:
     """Bring a file to ``target`` + ``.part``, where it stays until the caller has looked at it.
 
@@ -67,28 +88,34 @@ def download(
         target: What it is to become.
         headers: Further headers, such as ``Authorization``; that one goes to no other host.
         progress: Told how far it is.
+        most: Bytes that it may have; None for no bound.
 
     Returns:
         The file, complete as far as the server says.
 
     Raises:
-        SetupError: The server refuses, cannot be reached, or ends too soon again and again. What has arrived is kept.
+        SetupError: The server refuses, cannot be reached, or ends too soon or stalls again and again; what has arrived
+            is kept. Or the file is larger than it may be; nothing is kept.
     """
     part = target.with_name(target.name + PARTIAL)
-    idle = 0
+    idle, before = 0, _size(part)
     while True:
-        before = _size(part)
         try:
-            _go_on(url, part, headers or {}, progress or _silent)
+            _go_on(url, part, headers or {}, progress or _silent, most)
+        except _TooLargeError as error:
+            discard(part)
+            raise SetupError(f"{url}: {error}") from error
         except urllib.error.HTTPError as error:
             if error.code not in _AGAIN:
                 raise SetupError(f"{url}: {_refusal(error)}") from error
             failure: Exception = error
-        except (OSError, http.client.HTTPException) as error:
+        except web.MALFORMED as error:
             failure = error
         else:
             return part
-        idle = 0 if _size(part) > before else idle + 1
+        idle += 1
+        if _size(part) >= before + FLOOR:
+            idle, before = 0, _size(part)
         if idle == TRIES:
             raise SetupError(
                 f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are kept in {part}, and "
@@ -103,23 +130,30 @@ def discard(part: Path) -> None:
     _mark_of(part).unlink(missing_ok=True)
 
 
-def get(url: str) -> bytes:
+def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     """Bring something small.
 
+    Args:
+        url: Where it is.
+        most: Bytes that it may have.
+        headers: As for :func:`download`.
+
     Raises:
-        SetupError: The server refuses or cannot be reached.
+        SetupError: The server refuses, cannot be reached, is too slow, or sends more.
     """
     try:
-        with _open(url, {}) as response:
-            content: bytes = response.read()
+        with _open(url, headers or {}) as response:
+            content = response.read(most + 1)
     except urllib.error.HTTPError as error:
         raise SetupError(f"{url}: {_refusal(error)}") from error
-    except (OSError, http.client.HTTPException) as error:
+    except web.MALFORMED as error:
         raise SetupError(f"{url}: {_reason(error)}") from error
+    if len(content) > most:
+        raise SetupError(f"{url}: {_TooLargeError(most)}")
     return content
 
 
-def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress) -> None:
+def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress, most: int | None) -> None:
     """One request for what is lacking of ``part``."""
     mark = _mark_of(part)
     have = _size(part) if mark.exists() else 0  # without a mark nobody knows whether the rest would be of the same file
@@ -137,6 +171,8 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress)
         raise
     with response:
         start, total = _extent(response, have)
+        if most is not None and total is not None and total > most:
+            raise _TooLargeError(most)
         if start == 0:
             validator = response.headers.get("ETag") or response.headers.get("Last-Modified")
             part.unlink(missing_ok=True)
@@ -145,17 +181,22 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress)
                 mark.write_text(validator, encoding="utf-8")
         with part.open("r+b" if start else "wb") as file:
             file.seek(start)
-            done = start
-            while block := response.read(_BLOCK):
+            done = renewed = start
+            while (total is None or done < total) and (block := response.read1(_BLOCK)):
+                if most is not None and done + len(block) > most:
+                    raise _TooLargeError(most)
                 file.write(block)
                 done += len(block)
                 progress(done, total)
+                if done >= renewed + FLOOR:
+                    response.deadline.renew(TIMEOUT)
+                    renewed = done
             file.truncate()
     if total is not None and done < total:
         raise _CutOffError(f"the connection ended after {done} of {total} bytes")
 
 
-def _extent(response: Any, have: int) -> tuple[int, int | None]:
+def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
     """Where in the file an answer starts, and how long the file is."""
     match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
     if response.status == http.client.PARTIAL_CONTENT:
@@ -163,15 +204,18 @@ def _extent(response: Any, have: int) -> tuple[int, int | None]:
             raise _CutOffError("the server sent another part than was asked for")
         return have, None if match[2] == "*" else int(match[2])
     length = response.headers.get("Content-Length")
+    if length is not None and _LENGTH.fullmatch(length) is None:
+        raise _CutOffError("the server states a length that is none")
     return 0, None if length is None else int(length)
 
 
-def _open(url: str, headers: Mapping[str, str]) -> Any:
+def _open(url: str, headers: Mapping[str, str]) -> web.Response:
     scheme = urllib.parse.urlsplit(url).scheme
     if scheme not in ("http", "https"):
         raise SetupError(f"Expected an address that starts with https:// or http:// but got {url}")
     request = urllib.request.Request(url, headers={"User-Agent": "vmmetrics", **headers})  # noqa: S310 - checked above
-    return urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT)
+    response: web.Response = web.opener(_Redirects()).open(request, timeout=TIMEOUT)
+    return response
 
 
 def _mark_of(part: Path) -> Path:
@@ -188,13 +232,14 @@ def _refusal(error: urllib.error.HTTPError) -> str:
         403: "; its conditions may have to be agreed to on its web page, or a proxy forbids it",
         404: "; it has moved, or the mirror lacks it",
     }.get(error.code, "")
-    return f"the server says {error.code} {error.reason}{hint}"
+    return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError):
-        return f"cannot be reached ({error.reason})"
-    return str(error) or type(error).__name__
+    if isinstance(error, urllib.error.HTTPError):
+        return _refusal(error)
+    said = web.reason(error)
+    return f"cannot be reached ({said})" if isinstance(error, urllib.error.URLError) else said
 
 
 def _silent(done: int, total: int | None) -> None:

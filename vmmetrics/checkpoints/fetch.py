@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 import shutil
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vmmetrics import web
 from vmmetrics.checkpoints.download import Progress, discard, download
 from vmmetrics.checkpoints.folder import (
     PARTIAL,
@@ -31,7 +35,13 @@ from vmmetrics.run.lock import ByteLocks
 SPARE = 1.02
 """Times what is fetched must be free: blocks, records, and sizes known only about."""
 _BLOCK = 1 << 20
+_UNSTATED = 1 << 26  # bytes that a file without a published size may have: configurations, vocabularies
+_PAGE = 1 << 20  # bytes beyond its size that are taken of a file, to see that it is a login page
 _GUARD = ".fetch.lock"
+_BAD_ARCHIVE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError, LookupError, ArithmeticError,
+    RuntimeError,  # encrypted, or compressed in a way that is not known
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +167,14 @@ def _bring(entry: Published, remote: Remote, home: Path, listener: Listener) -> 
     target = home / entry.name / remote.path
     target.parent.mkdir(parents=True, exist_ok=True)
     arrived = target if remote.member is None else target.with_name(remote.url.rpartition("/")[2])
-    part = download(remote.url, arrived, remote.headers, listener.progress(entry.name, remote.path))
+    described = entry.described(remote.path)
+    most = _most(described) if remote.member is None else 2 * _most(described)  # other members are small
+    if remote.bytes is not None and (described is None or described.bytes is None):
+        most = remote.bytes
+    progress = listener.progress(entry.name, remote.path)
+    part = download(remote.url, arrived, remote.headers, progress, most + _PAGE)
     try:
-        whole = part if remote.member is None else _extract(part, remote.member, target)
+        whole = part if remote.member is None else _extract(part, remote.member, target, _most(described))
         sha256 = _settle(entry, remote.path, whole, home, remote.sha256, f"{remote.url} gave a file that")
     except SetupError:
         discard(part)
@@ -192,18 +207,29 @@ def _settle(entry: Published, path: str, whole: Path, home: Path, expected: str 
     return sha256
 
 
-def _extract(archive: Path, member: str, target: Path) -> Path:
-    """Take one file out of an archive, whatever folder it lies in."""
+def _most(described: PublishedFile | None) -> int:
+    """Bytes that a file may have by what is published of it."""
+    if described is not None and described.bytes is not None:
+        return described.bytes
+    return _UNSTATED + 2 * ((described and described.about) or 0)
+
+
+def _extract(archive: Path, member: str, target: Path, most: int) -> Path:
+    """Take one file of at most ``most`` bytes out of an archive, whatever folder it lies in."""
     out = target.with_name(target.name + PARTIAL)
+    name = archive.name.removesuffix(PARTIAL)
     try:
         with zipfile.ZipFile(archive) as bundle:
-            names = [name for name in bundle.namelist() if name.rpartition("/")[2] == member]
-            if len(names) != 1:
-                raise SetupError(f"{archive.name}: expected one {member} in the archive, found {len(names)}")
-            with bundle.open(names[0]) as source, out.open("wb") as file:
+            members = [info for info in bundle.infolist() if info.filename.rpartition("/")[2] == member]
+            if len(members) != 1:
+                raise SetupError(f"{name}: expected one {member} in the archive, found {len(members)}")
+            if members[0].file_size > most:  # nor does more come out of it
+                raise SetupError(f"{name}: expected {most} bytes of {member} at most but got {members[0].file_size}")
+            with bundle.open(members[0]) as source, out.open("wb") as file:
                 shutil.copyfileobj(source, file, _BLOCK)
-    except zipfile.BadZipFile as error:
-        raise SetupError(f"{archive.name.removesuffix(PARTIAL)}: what arrived is no archive: {error}") from error
+    except _BAD_ARCHIVE as error:
+        out.unlink(missing_ok=True)
+        raise SetupError(f"{name}: what arrived is no archive that can be read: {web.reason(error)}") from error
     return out
 
 
@@ -226,7 +252,7 @@ def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Lis
 
 def _copy(path: Path, target: Path, archived: PublishedFile | None) -> Path:
     if archived is not None and archived.member is not None:
-        return _extract(path, archived.member, target)
+        return _extract(path, archived.member, target, _most(archived))
     return Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
 
 

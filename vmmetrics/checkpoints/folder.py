@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from vmmetrics import web
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside, published
 from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError
@@ -222,7 +223,7 @@ def _shards(folder: Path, index: str) -> set[str]:
     """The files among which an index says the weights are shared."""
     try:
         names = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return set()  # its own form is found at fault
     return {(Path(index).parent / name).as_posix() for name in names if is_inside(name)}
 
@@ -264,7 +265,7 @@ def _read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
             if is_inside(name)
         }
         return files, [name for name in lock.get("listed", ()) if is_inside(name)]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except web.MALFORMED:
         return {}, []
 
 

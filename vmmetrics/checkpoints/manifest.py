@@ -130,12 +130,14 @@ def select(names: Iterable[str] | None = None) -> list[Published]:
     return [entry for entry in known.values() if entry.name in wanted or wanted.intersection(entry.sets)]
 
 
-def is_inside(path: str) -> bool:
-    """Whether a name from elsewhere stays below the folder it is joined to.
+def is_inside(path: object) -> bool:
+    r"""Whether a name from elsewhere is a text that stays below the folder it is joined to, and can be printed.
 
-    >>> is_inside("a/b.bin"), is_inside("../b.bin"), is_inside("/b.bin")
-    (True, False, False)
+    >>> is_inside("a/b.bin"), is_inside("../b.bin"), is_inside("/b.bin"), is_inside("\x1b]0;b.bin"), is_inside(3)
+    (True, False, False, False, False)
     """
+    if not isinstance(path, str) or not path.isprintable():
+        return False
     parts = PurePosixPath(path)
     safe = not parts.is_absolute() and ".." not in parts.parts and bool(parts.parts)
     return safe and not any(c in path for c in "\\:\0") and not path.startswith("~")

@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from vmmetrics import web
 from vmmetrics.checkpoints.download import get
 from vmmetrics.checkpoints.folder import LOCK
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside
 from vmmetrics.errors import SetupError
+
+_LARGEST_FILE = 10**13  # bytes of a file that a listing may state: a hundred times the largest checkpoint
+_LARGEST_LISTING = 10_000_000  # bytes; a checkpoint has tens of files of a hundred bytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +72,45 @@ def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
 def addresses(entry: Published) -> list[str]:
     """Where a person gets the files with a browser."""
     if entry.hub is not None:
-        endpoint = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-        return [f"{endpoint.rstrip('/')}/{entry.hub}/tree/{entry.revision}"]
+        return [f"{_hub()}/{entry.hub}/tree/{entry.revision}"]
     return [file.url for file in entry.files if file.url]
 
 
+def _hub() -> str:
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+
+
 def _of_hub(entry: Published, repository: str) -> list[Remote]:
+    """Read the hub's listing; huggingface_hub, which knows the user's token, would wait for it without a bound."""
     try:
-        from huggingface_hub import HfApi, hf_hub_url
+        from huggingface_hub import hf_hub_url
         from huggingface_hub.utils import build_hf_headers
     except ImportError as error:
         raise SetupError(
             f"{entry.name} lies on the Hugging Face hub, which needs {error.name}: pip install 'vmmetrics[vmbench]'"
         ) from error
-    endpoint = os.environ.get("HF_ENDPOINT") or None
+    headers = build_hf_headers(library_name="vmmetrics")
+    address = f"{_hub()}/api/models/{repository}/revision/{quote(entry.revision, safe='')}"
     try:
-        found = HfApi(endpoint=endpoint).model_info(repository, revision=entry.revision, files_metadata=True)
-    except Exception as error:  # its own errors, its HTTP library's, and the system's
-        raise SetupError(
-            f"{entry.source}: cannot be listed on {endpoint or 'the Hugging Face hub'}: {error}"
-        ) from error
-    return [
-        Remote(
-            sibling.rfilename,
-            hf_hub_url(repository, sibling.rfilename, revision=found.sha or entry.revision, endpoint=endpoint),
-            sibling.size,
-            sibling.lfs.sha256 if sibling.lfs else None,
-            headers=build_hf_headers(library_name="vmmetrics"),
-        )
-        for sibling in found.siblings or ()
-        if is_inside(sibling.rfilename)
-    ]
+        listing = get(f"{address}?blobs=true", _LARGEST_LISTING, headers)
+    except SetupError as error:
+        raise SetupError(f"{entry.source}: cannot be listed on {_hub()}: {error}") from error
+    try:
+        found = json.loads(listing)
+        commit = str(found.get("sha") or entry.revision)
+        return [
+            Remote(
+                file["rfilename"],
+                hf_hub_url(repository, file["rfilename"], revision=commit, endpoint=_hub()),
+                web.count(file.get("size"), _LARGEST_FILE),
+                str(file["lfs"]["sha256"]) if file.get("lfs") else None,
+                headers=headers,
+            )
+            for file in found["siblings"]
+            if is_inside(file["rfilename"])
+        ]
+    except web.MALFORMED as error:
+        raise SetupError(f"{address}: not a listing of the Hugging Face hub: {web.reason(error)}") from error
 
 
 def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
@@ -106,14 +119,18 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
     if not any(file.pattern for file in entry.files):
         return [Remote(f.path, f"{base}/{f.path}", f.bytes) for f in entry.files if not f.optional]
     try:
-        files: dict[str, Any] = json.loads(get(f"{base}/{LOCK}"))["files"]
-        return [
-            Remote(name, f"{base}/{name}", int(f["bytes"]), str(f["sha256"]))
+        files: dict[str, Any] = json.loads(get(f"{base}/{LOCK}", _LARGEST_LISTING))["files"]
+        remotes = [
+            Remote(name, f"{base}/{name}", web.count(f["bytes"], _LARGEST_FILE), str(f["sha256"]))
             for name, f in files.items()
             if is_inside(name)
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {error!r}") from error
+    except web.MALFORMED as error:
+        raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {web.reason(error)}") from error
+    for remote in remotes:
+        if remote.bytes is None:
+            raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {remote.path} has no size")
+    return remotes
 
 
 def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, Path]:

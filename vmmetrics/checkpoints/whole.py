@@ -51,8 +51,8 @@ def _fault_of_safetensors(path: Path) -> str | None:
         return f"is cut off at {size} bytes, inside its header"
     try:
         header = json.loads(text)
-        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        ends = [int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__"]
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
         return "is no safetensors file"
     whole = _HEADER_LENGTH + length + max(ends, default=0)
     return None if size == whole else f"has {size} bytes where its header speaks of {whole}: it is cut off or altered"
@@ -61,6 +61,6 @@ def _fault_of_safetensors(path: Path) -> str | None:
 def _fault_of_json(path: Path) -> str | None:
     try:
         json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"is no JSON: {error}"
     return None

@@ -26,7 +26,7 @@ def generate_clips(
     command: Annotated[
         str | None,
         typer.Option(
-            help="Any program instead: 'python gen.py --prompt {prompt} --seed {seed} --out {out}'. Run without a "
+            help="Any program instead: 'python gen.py --prompt={prompt} --seed {seed} --out {out}'. Run without a "
             "shell. Also {index}, {sample}, {subject}, {action}, {place}, {pattern}."
         ),
     ] = None,

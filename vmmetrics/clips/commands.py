@@ -45,7 +45,7 @@ class CommandMaker:
         if unknown:
             raise SetupError(f"The command has {{{unknown[0]}}}; fields are {', '.join(FIELDS)}")
         if not {"prompt", "out"} <= names:
-            raise SetupError("The command needs {prompt} and {out}: 'python gen.py --prompt {prompt} --out {out}'")
+            raise SetupError("The command needs {prompt} and {out}: 'python gen.py --prompt={prompt} --out {out}'")
         self._timeout = timeout
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.checkpoints import weights_home
-from vmmetrics.endpoint.messages import Reply, Turn
+from vmmetrics.endpoint.messages import Reply, Turn, tokens
 from vmmetrics.errors import SetupError
 from vmmetrics.run.atomic import write_json
 
@@ -52,7 +52,7 @@ class ReplyCache:
         try:
             kept = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
             return _reply(kept)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def put(self, key: str, reply: Reply) -> None:
@@ -70,5 +70,5 @@ class ReplyCache:
 
 
 def _reply(kept: Mapping[str, Any]) -> Reply:
-    tokens = {name: kept.get(name) for name in ("input_tokens", "output_tokens")}
-    return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **tokens)
+    counts = {name: tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
+    return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vmmetrics.errors import SetupError, VMMetricsError
+from vmmetrics.web import count
+
+_MOST_TOKENS = 10**9  # of one request; no model takes a thousandth of it
 
 
 class NoAnswerError(VMMetricsError):
@@ -68,3 +71,8 @@ class Reply:
     cut: bool = False
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+
+def tokens(stated: object) -> int | None:
+    """Return a number of tokens of one request as an endpoint or a kept file states it; None where it is none."""
+    return count(stated, _MOST_TOKENS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,20 +19,39 @@ _MOST_STARTS = 1000
 """Braces that are tried as the beginning of an object; text that only nests them deeper and deeper ends somewhere."""
 
 
+def _finite(digits: str) -> float:
+    """Read a number; NaN, infinities and what a float cannot hold are none in JSON, and break who computes with them.
+
+    Raises:
+        ValueError: It is one of these.
+    """
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"Expected a finite number but got {digits[:20]}")
+    return number
+
+
+def _integer(digits: str) -> int:
+    _finite(digits)
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_finite)
+
+
 def objects_in(text: str) -> Iterator[dict[str, Any]]:
     r"""The JSON objects in a text, in order; what stands between them is passed over.
 
     >>> list(objects_in('Sure!\n```json\n{"a": {"b": 1}}\n``` {not this} {"c": 2}'))
     [{'a': {'b': 1}}, {'c': 2}]
     """
-    decoder = json.JSONDecoder()
     place = 0
     for _ in range(_MOST_STARTS):
         place = text.find("{", place)
         if place < 0:
             return
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, place = _DECODER.raw_decode(text, place)
         except (ValueError, RecursionError):
             place += 1
             continue

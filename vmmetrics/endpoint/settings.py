@@ -24,7 +24,7 @@ class EndpointSettings:
         temperature: Sampling temperature, 0 or more; None leaves it to the endpoint.
         seed: Seed of the sampling where the endpoint has one; None sends none.
         per_minute: Most requests a minute of one client (all its threads together); None leaves it to the endpoint.
-        timeout: Seconds without a byte until a request counts as lost.
+        timeout: Seconds until a request that is not answered in full counts as lost.
         input_price: Price of a million tokens that are sent, in any currency; None where it is not known.
         output_price: Price of a million tokens that are answered.
         key_variable: Environment variable that holds the key; the key itself is never part of anything kept.

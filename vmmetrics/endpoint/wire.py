@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 import time
 import urllib.error
@@ -13,7 +12,8 @@ from email.utils import parsedate_to_datetime
 from threading import Event
 from typing import Any
 
-from vmmetrics.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn
+from vmmetrics import web
+from vmmetrics.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn, tokens
 from vmmetrics.endpoint.pace import Pace, rest
 from vmmetrics.endpoint.settings import EndpointSettings
 from vmmetrics.errors import SetupError
@@ -38,7 +38,6 @@ REJECTING = frozenset({400, 413, 422})
 """Statuses that are about this one request: too long, a picture too many, an option that is not known."""
 FILTERED = ("content_filter", "content_policy", "content management policy")
 """Words of hosted endpoints that refuse a request by status 400, before any model sees it."""
-_QUOTED = 2000  # bytes that are looked at of a reply that is none
 LARGEST = 4_000_000
 """Bytes of a reply that are read; an answer has hundreds or thousands."""
 
@@ -77,7 +76,7 @@ class Endpoint:
         self._pace = Pace(settings.per_minute)
         self._first_pause = first_pause
         self._unknown: frozenset[str] = frozenset()
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = web.opener(_NoRedirects())
 
     def reply(
         self,
@@ -131,13 +130,13 @@ class Endpoint:
             with self._opener.open(request, timeout=self.settings.timeout) as response:
                 data = response.read(LARGEST)
         except urllib.error.HTTPError as error:
-            return self._failed(error, sent)
-        except (OSError, http.client.HTTPException) as error:  # no connection, cut off, too slow
-            raise _PassingError(f"{type(error).__name__}: {error}") from error
+            return self._failed(error, sent, key)
+        except web.MALFORMED as error:  # no connection, cut off, too slow, no HTTP
+            raise _PassingError(f"{type(error).__name__}: {web.reason(error, key)}") from error
         try:
-            return _reply(data)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-            why = f"no completion came back ({type(error).__name__}) but: {self._quoted(data[:_QUOTED])}"
+            return _reply(data, key)
+        except web.MALFORMED as error:
+            why = f"no completion came back ({type(error).__name__}) but: {web.quoted(data, key)}"
             raise _PassingError(why) from error
 
     def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -161,12 +160,12 @@ class Endpoint:
             known["max_completion_tokens"] = body["max_tokens"]
         return known
 
-    def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any]) -> Reply:
+    def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:
         """Raise what an error status means; a filter's is a refusal."""
         with error:
             try:
-                said = self._quoted(error.read(_QUOTED))
-            except (OSError, http.client.HTTPException):
+                said = web.quoted(error.read(web.SCANNED + 1), key)
+            except web.MALFORMED:
                 said = ""
         if error.code in PASSING:
             raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
@@ -180,13 +179,6 @@ class Endpoint:
         hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
         kind = RejectedError if error.code in REJECTING else SetupError
         raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
-
-    def _quoted(self, data: bytes) -> str:
-        """What the endpoint said, in one line, without the key and without what would drive a terminal."""
-        key = self.settings.key()
-        said = data.decode("utf-8", "replace")
-        said = said.replace(key, "***") if key else said
-        return " ".join("".join(c if c.isprintable() else " " for c in said).split())[:300]
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -203,7 +195,7 @@ def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
     return {"type": f"{name}_url", f"{name}_url": {"url": url}}
 
 
-def _reply(data: bytes) -> Reply:
+def _reply(data: bytes, key: str | None) -> Reply:
     """Read a completion; whatever error that raises, it is none, or not whole."""
     body = json.loads(data)
     choice = body["choices"][0]
@@ -211,20 +203,18 @@ def _reply(data: bytes) -> Reply:
     content, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
     if isinstance(content, list):  # some endpoints answer in parts
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    text = content if isinstance(content, str) else ""
+    text = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""  # no half of a pair
+    if key is not None and len(key) >= web.LEAST_SECRET:
+        text = web.mask(text, key)  # replies are kept
     usage = body.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
     return Reply(
         text,
         refused=bool(refusal) or reason == "content_filter",
         cut=reason == "length",
-        input_tokens=_tokens(usage, "prompt_tokens"),
-        output_tokens=_tokens(usage, "completion_tokens"),
+        input_tokens=tokens(usage.get("prompt_tokens")),
+        output_tokens=tokens(usage.get("completion_tokens")),
     )
-
-
-def _tokens(usage: Any, name: str) -> int | None:
-    number = usage.get(name) if isinstance(usage, Mapping) else None
-    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
 
 
 def _seconds(header: str | None) -> float | None:
@@ -236,6 +226,6 @@ def _seconds(header: str | None) -> float | None:
     except ValueError:
         try:
             wanted = parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
+        except web.MALFORMED:  # a year 1, for one, overflows
             return None
     return min(max(wanted, 0.0), LONGEST_PAUSE)

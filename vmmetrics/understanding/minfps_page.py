@@ -6,12 +6,15 @@ server hand the question out and the answer in. Nothing is kept here: the journa
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import secrets
+import socket
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +23,7 @@ from urllib.parse import parse_qs
 
 from vmmetrics.understanding.minfps import in_words
 from vmmetrics.understanding.questions import Question
+from vmmetrics.web import Deadline, TimedReader
 
 _HTML: Final = Path(__file__).with_suffix(".html")
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -27,6 +31,7 @@ _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _LONGEST: Final = 20.0  # seconds that a browser waits for news before it asks again
 _LARGEST: Final = 200  # bytes of an answer
 _READ: Final = 1 << 16  # bytes of anything else that are read
+_LAST: Final = 1.5  # seconds that replies on their way have when the page is closed
 
 
 class Page:
@@ -72,7 +77,8 @@ class Page:
     def answer(self, version: Any, answerable: Any) -> bool:
         """Take what somebody said; whether it is about what is asked now, and nobody said anything before."""
         with self._news:
-            about = version == self._state["version"] and self._state["status"] == "asking"
+            current = type(version) is int and version == self._state["version"]  # True is 1, and no version
+            about = current and self._state["status"] == "asking"
             if not about or self._said is not None or not isinstance(answerable, bool):
                 return False
             self._said = answerable
@@ -91,11 +97,12 @@ class Page:
             return self._clip if version == self._state["version"] else b""
 
     def close(self, status: str = "done") -> None:
-        """Tell the browser how it ended ("done" or "stopped"), and serve no more."""
+        """Tell the browser how it ended ("done" or "stopped"), and serve no more; takes two seconds at most."""
         with self._news:
             self._tell(status)
         self._server.shutdown()
         self._server.server_close()
+        self._server.finish(_LAST)
         self._thread.join()
 
     def __enter__(self) -> Self:
@@ -116,11 +123,34 @@ class Page:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # replies on their way are waited for, the last one says that it is over
+    daemon_threads = True  # of no use to anybody once the page is closed
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        self._open: set[socket.socket] = set()
+        self._fewer = threading.Condition()
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, and keep the connection in mind."""
+        with self._fewer:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection that was answered."""
+        super().shutdown_request(request)
+        with self._fewer:
+            self._open.discard(request)
+            self._fewer.notify_all()
+
+    def finish(self, seconds: float) -> None:
+        """Let replies on their way arrive (the last one says that it is over), and end what is still open then."""
+        with self._fewer:
+            self._fewer.wait_for(lambda: not self._open, seconds)
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that went away; let all else be seen."""
@@ -131,6 +161,11 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 2  # seconds for a request to come whole: browsers open connections that they do not use
+
+    def setup(self) -> None:
+        """Have the whole request read before one deadline."""
+        super().setup()
+        self.rfile = io.BufferedReader(TimedReader(self.connection, self.rfile.detach(), Deadline(self.timeout)))
 
     def do_GET(self) -> None:
         path = self._path()
@@ -190,6 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _reply(self, body: bytes, kind: str, nonce: str = "", status: HTTPStatus = HTTPStatus.OK) -> None:
         own = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; " if nonce else ""
         rest = "connect-src 'self'; media-src blob:; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+        self.connection.settimeout(self.timeout)  # reading left it what remained of its own time
         self.send_response(status)
         for name, value in (
             ("Content-Type", kind),

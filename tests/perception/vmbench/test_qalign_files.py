@@ -101,6 +101,16 @@ def test_an_index_that_lies_is_told(safe: bool, tmp_path: Path):
         load_network(folder, CPU, torch.float32)
 
 
+@pytest.mark.parametrize("name", ["../outside.bin", "/etc/passwd", "\x1b]0;x.bin", 3, ["a"]])
+def test_an_index_names_files_of_its_folder_alone(name: object, tmp_path: Path):
+    (tmp_path / "outside.bin").write_bytes(b"")
+    folder = write_model(tmp_path / "model", files=2)
+    (index,) = folder.glob("*.index.json")
+    index.write_text(json.dumps({"weight_map": dict.fromkeys(json.loads(index.read_text())["weight_map"], name)}))
+    with pytest.raises(SetupError, match=r"expected weight_map to name files in its folder; fetch it again"):
+        load_network(folder, CPU, torch.float32)
+
+
 @pytest.mark.parametrize("safe", [False, True], ids=["bin", "safetensors"])
 @pytest.mark.parametrize("kept", [0, 40, 5000, 200_000])
 def test_truncated_files_are_refused(safe: bool, kept: int, tmp_path: Path):

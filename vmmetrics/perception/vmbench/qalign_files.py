@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vmmetrics.checkpoints.manifest import is_inside
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.qalign_frames import DEVIATION, MEAN
 from vmmetrics.perception.vmbench.qalign_language import LanguageSize
@@ -206,6 +207,8 @@ def _files(folder: Path) -> tuple[Path, list[Path], set[str] | None]:
         if not listing.is_file():
             continue
         places = _read_json(listing).get("weight_map") or {}
+        if not isinstance(places, dict) or not all(map(is_inside, places.values())):
+            raise SetupError(f"{listing}: expected weight_map to name files in its folder; {MEND}")
         files = [folder / name for name in sorted(set(places.values()))]
         absent = [path.name for path in files if not path.is_file()]
         if absent or not files:
@@ -271,7 +274,7 @@ def _check_shapes(path: Path, places: Mapping[str, Tensor], found: Mapping[str, 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}; {MEND}") from error
     if not isinstance(content, dict):
         raise SetupError(f"{path}: expected an object but got {type(content).__name__}; {MEND}")
