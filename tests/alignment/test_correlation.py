@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -31,7 +31,6 @@ def clustered(prompts: int, clips: int, share: float, seed: int, slope: float = 
     return x, y + slope * x, codes.astype(str)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_points_are_scipys(rows: list[tuple[int, int]]) -> None:
     x, y = np.array(rows, float).T
