@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -97,6 +96,7 @@ def test_p_is_scipys_where_no_prompt_repeats_and_clustered_where_one_does() -> N
 @pytest.mark.parametrize("seed", range(4))
 def test_clustered_p_is_about_that_of_a_clustered_regression(seed: int) -> None:
     """Statsmodels' slope of rank on rank with errors clustered by prompt tests the same, by another formula."""
+    sm = pytest.importorskip("statsmodels.api")
     x, y, prompts = clustered(60, 4, 0.5, seed, 0.3)
     ranks = stats.rankdata(x), stats.rankdata(y)
     model = sm.OLS(ranks[1], sm.add_constant(ranks[0]))
