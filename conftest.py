@@ -1,9 +1,11 @@
-"""Doctests of modules that need torch are collected only where it is installed; one thread for small matrices."""
+"""Doctests of modules that need torch are collected only where it is installed; no test fails because it is slow."""
 
 from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+
+from hypothesis import HealthCheck, settings
 
 _TORCH = [
     "vmmetrics/perception/vmbench/*",
@@ -16,3 +18,7 @@ collect_ignore_glob = [] if find_spec("torch") else _TORCH
 # Before numpy is imported, here and in the processes of tests: on matrices as small as theirs, threads of OpenBLAS only
 # wait for one another, and take for it the core of a second process of tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("untimed", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")

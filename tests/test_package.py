@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import vmmetrics
 
@@ -25,3 +26,8 @@ def test_every_public_name_resolves() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
         _ = vmmetrics.scores
+
+
+def test_no_property_fails_because_the_machine_is_busy() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check

@@ -116,7 +116,7 @@ def test_kappas_are_those_of_statsmodels(missing: float) -> None:
         assert fleiss_statistic(ratings)(once(ratings))[0, 0] == pytest.approx(inter_rater.fleiss_kappa(counts))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.floats(0, 0.6))
 def test_weights_are_repeats(seed: int, missing: float) -> None:
     ratings = noisy_ratings(15, 3, seed, missing)
@@ -127,7 +127,7 @@ def test_weights_are_repeats(seed: int, missing: float) -> None:
         assert weighted == pytest.approx(statistic(repeated)(once(repeated)), nan_ok=True, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.floats(0.1, 10), st.floats(-50, 50))
 def test_agreement_knows_no_unit(seed: int, scale: float, shift: float) -> None:
     ratings = noisy_ratings(15, 3, seed, 0.2)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.alignment.bootstrap import (
@@ -21,7 +21,6 @@ from vmmetrics.alignment.bootstrap import (
 PROMPTS = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=30)
 
 
-@settings(deadline=None)
 @given(PROMPTS)
 def test_a_prompt_brings_all_its_clips_and_as_many_prompts_are_drawn_as_there_are(prompts: list[str]) -> None:
     for drawn in draws(prompts, 5, 1):
@@ -30,7 +29,6 @@ def test_a_prompt_brings_all_its_clips_and_as_many_prompts_are_drawn_as_there_ar
         assert sum(times.pop() for times in by_prompt.values()) == len(set(prompts))
 
 
-@settings(deadline=None)
 @given(PROMPTS, st.randoms(use_true_random=False))
 def test_the_order_of_the_clips_does_not_matter(prompts: list[str], random: object) -> None:
     order = list(range(len(prompts)))
@@ -74,7 +72,6 @@ def test_no_interval_where_under_half_of_the_samples_define_the_statistic(define
     assert estimate.note is not None and "under half" in estimate.note
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**31), st.floats(-4, 4))
 def test_p_is_below_five_percent_where_the_interval_leaves_out_zero(seed: int, centre: float) -> None:
     values = np.random.default_rng(seed).normal(centre, size=RESAMPLES)

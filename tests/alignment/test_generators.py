@@ -50,7 +50,7 @@ def test_equal_means_are_equal_whatever_the_order_of_the_sum() -> None:
     assert "judgements are all the same" in str(model_level(sample, 10, 0)[0].note)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=5))
 def test_every_order_is_counted(rows: list[tuple[int, int]]) -> None:
     x, y = np.array(rows, float).T

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,7 +26,6 @@ def taus(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.array([total / np.sqrt(differ), m / (m - 1) * total / weights.sum() ** 2])
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_counts_of_clips_below(rows: list[tuple[int, int]]) -> None:
     x, y = np.array(rows).T
@@ -34,7 +33,6 @@ def test_counts_of_clips_below(rows: list[tuple[int, int]]) -> None:
     assert (below(x, y) == expected).all()
 
 
-@settings(deadline=None)
 @given(PAIRS.filter(lambda rows: all(len(set(side)) > 1 for side in zip(*rows, strict=True))))
 def test_influence_is_the_derivative(rows: list[tuple[int, int]]) -> None:
     x, y = np.array(rows).T
@@ -47,7 +45,6 @@ def test_influence_is_the_derivative(rows: list[tuple[int, int]]) -> None:
         assert found[:, clip] == pytest.approx(slope, abs=1e-7)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_values_are_scipys(rows: list[tuple[int, int]]) -> None:
     x, y = np.array(rows, float).T

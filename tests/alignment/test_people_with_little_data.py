@@ -66,7 +66,7 @@ def little_studies(draw: st.DrawFn) -> Study:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(little_studies())
 def test_nothing_breaks(study: Study) -> None:
     metrics = list(study.scores)

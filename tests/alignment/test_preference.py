@@ -85,7 +85,7 @@ def test_pairs_across_prompts_are_weighed_by_both() -> None:
     assert statistic(np.array([[1.0, 1.0], [2.0, 1.0], [2.0, 0.0]]))[:, 0] == pytest.approx([1 / 3, 2 / 5, 1.0])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000))
 def test_turning_pairs_or_the_scale_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_turning_pairs_or_the_scale_changes_nothing(seed: int) -> None:
     assert np.nanmean(half_credits(margins, outcome)) == pytest.approx(1 - np.nanmean(half_credits(-margins, outcome)))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(-4, 4), st.integers(-1, 1)), min_size=1, max_size=12))
 def test_best_threshold_is_the_best_of_all(rows: list[tuple[int, int]]) -> None:
     margins, outcome = np.array(rows, float)[:, 0], np.array(rows)[:, 1]

@@ -25,14 +25,13 @@ def one(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     return float(weighted_spearman([code(x)], code(y), weights[None])[0, 0, 0])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(VALUES)
 def test_weights_are_repetition(rows: list[tuple[int, int, int]]) -> None:
     x, y, weights = np.array(rows).T
     assert one(x, y, weights) == pytest.approx(written_out(x, y, weights), abs=1e-12, nan_ok=True)
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_order_counts_and_nothing_else(rows: list[tuple[int, int, int]]) -> None:
     x, y, weights = np.array(rows).T

@@ -23,7 +23,7 @@ def plain(first: FloatArray, second: FloatArray) -> float:
     return spearmanr(first[both], second[both]).statistic if varied else np.nan
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000))
 @example(5401)  # a model of which two clips are drawn
 def test_weights_are_repeats_for_scipy(seed: int) -> None:

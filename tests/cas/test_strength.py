@@ -170,7 +170,7 @@ def fit_some(rows: list[tuple[int, int, Outcome]], model: str, name: str = "0123
     return fit_strengths([Comparison(name[a], name[b], o) for a, b, o in rows], sorted(name), ties=model, prior_sd=1.0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SOME_ROWS, st.permutations("012345"), st.sampled_from(MODELS), st.randoms())
 def test_names_and_order_do_not_matter(
     rows: list[tuple[int, int, Outcome]], names: list[str], model: str, random: object
@@ -187,7 +187,7 @@ def test_names_and_order_do_not_matter(
     np.testing.assert_allclose(other.error[order], fit.error, atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SOME_ROWS, st.sampled_from(MODELS))
 def test_turning_every_result_round_turns_the_strengths_round(rows: list[tuple[int, int, Outcome]], model: str) -> None:
     fit = fit_some(rows, model)
@@ -223,7 +223,7 @@ def has_direction_of_escape(rows: list[tuple[int, int, Outcome]], clips: int = 4
     return any(linprog(-g, A_ub=np.array(limits), b_ub=np.zeros(len(limits)), bounds=bounds).fun < -1e-7 for g in goals)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from(OUTCOMES)).filter(lambda r: r[0] != r[1]),

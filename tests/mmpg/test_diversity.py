@@ -66,7 +66,7 @@ def test_self_bleu_needs_two() -> None:
 
 
 @given(texts)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_self_bleu_is_the_slow_one(prompts: list[str]) -> None:
     if len(prompts) > 1:
         expected = [slow_bleu(p, prompts[:i] + prompts[i + 1 :]) for i, p in enumerate(prompts)]
@@ -85,7 +85,7 @@ def test_self_bleu_is_nltks() -> None:
 
 
 @given(texts, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_part_measures_as_if_alone(prompts: list[str], data: st.DataObject) -> None:
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(prompts), max_size=len(prompts))))
     part = [prompt for prompt, chosen in zip(prompts, kept, strict=True) if chosen]
@@ -98,7 +98,7 @@ def test_a_part_measures_as_if_alone(prompts: list[str], data: st.DataObject) ->
 
 
 @given(texts, st.integers(1, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_counts_are_those_of_counters(prompts: list[str], size: int) -> None:
     grams = count_grams(number_words(prompts), size)
     expected = [slow_grams(prompt, size) for prompt in prompts]

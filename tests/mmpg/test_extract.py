@@ -265,7 +265,7 @@ def test_general_words_have_classes_that_are_shipped() -> None:
     assert {name for pair in BODIES.values() for name in pair} <= set(shipped)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 30), max_size=400), st.integers(5, 40))
 def test_counts_are_right_up_to_what_is_said(stream: list[int], most: int) -> None:
     tally = Tally(2, most)

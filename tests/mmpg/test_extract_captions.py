@@ -82,7 +82,7 @@ NOISE = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(NOISE | st.text(max_size=12), max_size=25).map(" ".join))
 def test_any_text_is_dropped_or_comes_out_clean(raw: str) -> None:
     found = clean_caption(raw)

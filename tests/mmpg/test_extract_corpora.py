@@ -87,7 +87,7 @@ def test_json_of_the_usual_shapes(tmp_path: Path, value: object, found: list[str
         assert texts(write(tmp_path / "a.jsonl", lines + "\n\n")) == found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     rows=st.lists(
         st.text(max_size=40) | st.integers() | st.dictionaries(st.just("text"), st.text(max_size=40)), max_size=8

@@ -162,7 +162,7 @@ def test_embedding_is_asked_once_about_what_is_left() -> None:
     assert found[3].reasons[0].figure == pytest.approx(np.cos(np.radians(10)), abs=1e-4)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.permutations(range(9)))
 def test_order_only_chooses_among_near_duplicates(order: list[int]) -> None:
     texts = [*GOOD, "Too short.", GOOD[0].replace("grey", "white"), GOOD[1] + " It is stunning.", GOOD[2].upper()]

@@ -131,7 +131,7 @@ def test_skipped_entries_come_again_at_the_end_the_longest_put_off_first(tmp_pat
         assert review.entry is None and review.progress().done == 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(["keep", "drop", "edit", "skip", "set", "undo", "jump"]), max_size=30), st.integers(0, 99)
 )

@@ -71,7 +71,7 @@ def test_the_same_edit_agrees_and_another_text_differs() -> None:
     assert found.three.percent.value == 1 and [s["ben"].index for s in found.differing] == ["0002"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.text("ked-", min_size=3, max_size=3), min_size=4, max_size=25))
 def test_alpha_and_kappa_against_other_packages(rows: list[str]) -> None:
     krippendorff = pytest.importorskip("krippendorff")

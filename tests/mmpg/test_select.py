@@ -102,7 +102,7 @@ def test_exchange_leaves_nothing_that_one_swap_would_better(seed: int) -> None:
 
 
 @given(st.integers(0, 1000), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_objective_is_monotone_and_submodular(seed: int, data: st.DataObject) -> None:
     objective = objective_for(some(8, seed), 3, vectors=units(8, seed))
     order = data.draw(st.permutations(range(8)))

@@ -87,7 +87,7 @@ def test_a_shot_twice_the_size_moves_twice_as_far(drawn, moving_views, scene_of)
     np.testing.assert_allclose(large.homographies[:, :2, 2], [[3.0, 0.8]] * 2, atol=0.3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_fits_recover_exact_models(seed):
     rng = np.random.default_rng(seed)

@@ -82,7 +82,7 @@ def test_region_spans_twice_the_alignment_radius_and_turns_with_the_body() -> No
     assert top_of_crop[1] == pytest.approx(100)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.floats(20, 900), st.floats(-3.1, 3.1))
 def test_crop_shows_what_lies_in_the_region(side: float, rotation: float) -> None:
     y, x = np.mgrid[:400, :400]

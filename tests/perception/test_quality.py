@@ -260,7 +260,7 @@ def test_block_borders_stand_out_at_any_size():
         assert (combs(cv2.resize(small, (320, 240), interpolation=cv2.INTER_NEAREST)) > combs(plain) + 0.5).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 12), st.integers(1, 5), st.floats(0, 1), st.integers(0, 99))
 def test_neighbour_quantile_leaves_the_frame_out(length, reach, quantile, seed):
     values = np.random.default_rng(seed).normal(size=(length, 2))

@@ -141,7 +141,7 @@ def test_a_clear_order_is_sure_and_a_draw_is_not(tmp_path: Path) -> None:
     assert board.steps[0].high - board.steps[0].low < width / 2  # pairing takes the prompts' ease out
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.permutations(range(36)), st.booleans())
 def test_the_order_of_clips_and_runs_does_not_matter(tmp_path: Path, order: list[int], swapped: bool) -> None:
     whole = random_run(tmp_path / "whole", models=3, prompts=12)

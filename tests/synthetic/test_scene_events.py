@@ -90,7 +90,7 @@ def test_rendering_is_deterministic_and_seeds_differ() -> None:
     assert np.array_equal(first.frames, again.frames) and not np.array_equal(first.frames, other.frames)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 30_000), st.sampled_from(sorted(SUITES)))
 def test_every_seed_describes_a_scene(seed: int, name: str) -> None:
     spec = SUITES[name](seed)
@@ -101,7 +101,7 @@ def test_every_seed_describes_a_scene(seed: int, name: str) -> None:
     assert all(p.frame > 0 and p.frame + p.length < spec.num_frames for o in spec.objects for p in o.presence)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 60), st.floats(0, 0.07))
 def test_unwobble_undoes_wobble(x: float, y: float, time: float, deform: float) -> None:
     rng = np.random.default_rng(0)

@@ -29,7 +29,7 @@ def unit(rows: list[list[float]]) -> np.ndarray:
     return array / np.linalg.norm(array, axis=1, keepdims=True)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_blocks_choose_as_one_pair_at_a_time(data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 10**6))

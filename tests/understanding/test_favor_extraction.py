@@ -98,7 +98,7 @@ def test_nothing_said_of_motion_is_nothing() -> None:
     assert extract("The room is bright. It has white walls.") == Structure()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @example("man camera his")
 @given(
     st.text(alphabet="ab ,.-'’\n()[]:0é", max_size=60) | st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join)

@@ -141,7 +141,7 @@ def test_scores_do_not_depend_on_what_was_scored_before() -> None:
     assert [score(together, *pair).composite for pair in pairs[::-1]][::-1] == alone
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=6))
 def test_match_is_bounded_and_finds_the_best(rows: list[list[float]]) -> None:
     values = np.array(rows)

@@ -36,7 +36,8 @@ def align(
     ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Only this score; repeatable.")] = None,
     dimension: Annotated[
-        list[str] | None, typer.Option(help="Only this dimension, be it about motion or not; repeatable.")
+        list[str] | None,
+        typer.Option(help="Only this dimension, about motion or not, or bookkeeping by its name; repeatable."),
     ] = None,
     lower: Annotated[list[str] | None, typer.Option(help="Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[

@@ -125,6 +125,42 @@ def test_rows_about_models() -> None:
     assert found.models == found.clips == ("m", "n")
 
 
+BOOKKEEPING = (
+    "annotation_id", "id", "lead_time", "created_at", "updated_at", "annotation_time", "duration", "duration_s",
+    "batch", "rank", "confidence", "index", "Timestamp", "WorkTimeInSeconds", "AssignmentId", "HITId", "seed",
+    "Duration (in seconds)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOOKKEEPING)
+def test_bookkeeping_is_no_rating_unless_asked_for(name: str) -> None:
+    for columns in ({"q": [4, 2]}, {"rater": ["x", "x"], "q": [4, 2]}, {"q_1": [4, 2], "q_2": [4, 2]}):
+        table = {"clip": ["a", "b"], name: [7, 9], **columns}
+        found = read(table)
+        assert found.dimensions == ("q",)
+        assert f"ratings: bookkeeping by the name and not read: {name} (--dimension NAME reads one)" in found.notes
+        assert set(read(table, dimensions=[name]).dimensions) == {"q", name}
+    with pytest.raises(SetupError, match=r"no column holds ratings; it has .*bookkeeping by the name and not read: "):
+        read({"clip": ["a", "b"], name: [7, 9]})
+
+
+def test_bookkeeping_by_each_rater_is_no_rating() -> None:
+    table = {"clip": ["a", "b"], "q_1": [1, 2], "q_2": [3, 4], "lead_time_1": [7, 8], "lead_time_2": [8, 9]}
+    assert read(table).dimensions == ("q",)
+    assert set(read(table, dimensions=["lead_time"]).dimensions) == {"q", "lead_time"}
+
+
+def test_a_worker_is_a_rater() -> None:
+    found = read({"clip": ["a", "a"], "WorkerId": ["x", "y"], "AssignmentId": [1, 2], "q": [1, 2]})
+    assert found.raters["q"] == ("x", "y")
+
+
+def test_bookkeeping_is_no_preference() -> None:
+    pairs = {"left": ["p", "q"], "right": ["q", "r"], "smoother": ["left", "right"], "order": ["left", "left"]}
+    assert read(pairs).dimensions == ("smoother",)
+    assert read(pairs, dimensions=["order"]).dimensions == ("smoother", "order")
+
+
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [

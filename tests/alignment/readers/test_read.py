@@ -85,6 +85,13 @@ def test_dimensions_and_metrics_that_are_asked_for() -> None:
         read_study(scores, ratings, dimensions=["beauty"])
 
 
+def test_bookkeeping_that_is_asked_for_is_read() -> None:
+    ratings = {**RATINGS, "lead_time": [5, 4, 3, 2, 1]}
+    assert set(read_study(SCORES, ratings).ratings) == {"smoothness"}
+    assert set(read_study(SCORES, ratings, dimensions=["lead_time"]).ratings) == {"lead_time"}
+    assert read_study(SCORES, ratings, facing={"mss": "lead_time"}).facing == {"mss": ("lead_time",)}
+
+
 def test_ratings_of_clips_against_scores_of_models() -> None:
     ratings = {"clip": ["1", "2", "3"], "model": ["m", "m", "n"], "q_1": [1, 2, 5], "q_2": [3, np.nan, 4]}
     study = read_study({"model": ["M", "N"], "mss": [0.1, 0.2]}, ratings)

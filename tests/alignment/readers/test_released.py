@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from vmmetrics.alignment.readers import read_study
@@ -109,19 +109,31 @@ def test_video_bench_with_named_raters_and_gaps(tmp_path: Path) -> None:
     np.testing.assert_array_equal(study.ratings["motion_effects"], [[3, np.nan], [1, 2]])
 
 
+def as_parquet(path: Path, rows: list[dict[str, Any]]) -> list[Path]:
+    """The rows as Parquet, where pyarrow is installed."""
+    if find_spec("pyarrow") is None:
+        return []
+    import pyarrow
+    import pyarrow.parquet
+
+    path.parent.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return [path]
+
+
 def test_video_feedback(tmp_path: Path) -> None:
-    frame = pd.DataFrame(
+    rows = [
         {
-            "id": ["1001", "1002"], "images": [["a", "b"], ["c"]], "text prompt": ["a cat", "a dog"],
-            "video link": ["https://h/x/1001.mp4?d=1", "https://h/x/1002.mp4"], "visual quality": [3, 4],
-            "temporal consistency": [1, 2], "dynamic degree": [3, 1], "text-to-video alignment": [2, 2],
-            "factual consistency": [4, 1],
+            "id": f"100{n}", "text prompt": prompt, "video link": f"https://h/x/100{n}.mp4?d=1",
+            "visual quality": 2 + n, "temporal consistency": n, "dynamic degree": 5 - 2 * n,
+            "text-to-video alignment": 2, "factual consistency": 7 - 3 * n,
         }
-    )  # fmt: skip
-    (tmp_path / "annotated").mkdir()
-    frame.to_parquet(tmp_path / "annotated" / "train-0000.parquet")
-    (tmp_path / "data.json").write_text(frame.drop(columns="images").to_json(orient="records"))
-    for source in (tmp_path / "annotated", tmp_path / "annotated" / "train-0000.parquet", tmp_path / "data.json"):
+        for n, prompt in ((1, "a cat"), (2, "a dog"))
+    ]  # fmt: skip
+    (tmp_path / "data.json").write_text(json.dumps(rows))
+    with_pictures = [{**row, "images": ["a", "b"]} for row in rows]
+    files = as_parquet(tmp_path / "annotated" / "train-0000.parquet", with_pictures)
+    for source in (tmp_path / "data.json", *files, *(file.parent for file in files)):
         for format_name in (None, "videofeedback"):
             study = read_study({"clip": ["v/1001.mp4", "v/1002.mp4"], "tcs": [1, 2]}, source, format=format_name)
             assert study.prompts == ("a cat", "a dog")
@@ -148,8 +160,7 @@ def test_video_feedback_2(tmp_path: Path, names: tuple[str, str, str]) -> None:
         for n in (1, 2)
     ]  # fmt: skip
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    pd.DataFrame(rows).to_parquet(tmp_path / "t.parquet")
-    for source in (tmp_path / "t.json", tmp_path / "t.parquet"):
+    for source in (tmp_path / "t.json", *as_parquet(tmp_path / "t.parquet", rows)):
         for format_name in (None, "videofeedback2"):
             study = read_study({"clip": ["1_h.mp4", "2_h.mp4"], "cas": [1, 2]}, source, format=format_name)
             assert study.ratings["physical_consistency"].tolist() == [[3], [4]]
@@ -169,8 +180,7 @@ def test_visionreward(tmp_path: Path) -> None:
         for n in (1, 2)
     ]  # fmt: skip
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    pd.DataFrame(rows).to_parquet(tmp_path / "t.parquet")
-    for source in (tmp_path / "t.jsonl", tmp_path / "t.parquet"):
+    for source in (tmp_path / "t.jsonl", *as_parquet(tmp_path / "t.parquet", rows)):
         for format_name in (None, "visionreward"):
             study = read_study({"clip": ["1.mp4", "2.mp4"], "mss": [1, 2], "cas": [1, 2]}, source, format=format_name)
             assert study.ratings["movement_smoothness"].tolist() == [[1], [2]]
@@ -180,14 +190,16 @@ def test_visionreward(tmp_path: Path) -> None:
 
 
 def test_visionreward_pairs(tmp_path: Path) -> None:
-    pd.DataFrame(
-        {"internal_id": ["x"], "prompt": ["p"], "standard_answer": ["video1"], "video1_path": ["v/1.mp4"],
-         "video2_path": ["v/2.mp4"]}
-    ).to_parquet(tmp_path / "test.parquet")  # fmt: skip
-    for format_name in (None, "visionreward"):
-        study = read_study({"clip": ["1.mp4", "2.mp4"], "mss": [1, 2]}, tmp_path / "test.parquet", format=format_name)
-        pairs = study.preferences["preference"]
-        assert (pairs.left.tolist(), pairs.right.tolist(), pairs.outcome.tolist()) == ([0], [1], [1])
+    row = {
+        "internal_id": "x", "prompt": "p", "standard_answer": "video1", "video1_path": "v/1.mp4",
+        "video2_path": "v/2.mp4",
+    }  # fmt: skip
+    (tmp_path / "test.json").write_text(json.dumps([row]))
+    for source in (tmp_path / "test.json", *as_parquet(tmp_path / "test.parquet", [row])):
+        for format_name in (None, "visionreward"):
+            study = read_study({"clip": ["1.mp4", "2.mp4"], "mss": [1, 2]}, source, format=format_name)
+            pairs = study.preferences["preference"]
+            assert (pairs.left.tolist(), pairs.right.tolist(), pairs.outcome.tolist()) == ([0], [1], [1])
 
 
 MARKDOWN = """

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from vmmetrics.alignment.readers.scores import read_scores
@@ -78,7 +77,7 @@ def test_clips_of_one_name_from_two_roots_go_by_their_paths(tmp_path: Path) -> N
 
 
 def test_sources_side_by_side() -> None:
-    one = pd.DataFrame({"clip": ["x/a.mp4", "x/b.mp4"], "mss": [1, 2], "tcs": [3, 4]})
+    one = {"clip": ["x/a.mp4", "x/b.mp4"], "mss": [1, 2], "tcs": [3, 4]}
     two = {"video": ["b", "c", "a"], "mss": [20, 30, 10], "ssim": [0.2, 0.3, 0.1]}
     three = {"file": ["a", "b"], "mss": [100, 200]}
     scores = read_scores([one, two, three])

@@ -137,14 +137,14 @@ boxes = st.tuples(*(st.floats(0, 50) for _ in range(4))).map(lambda b: np.array(
 
 
 @given(boxes, boxes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_overlap_is_symmetric_and_a_share(one: np.ndarray, other: np.ndarray):
     assert overlap(one, other) == pytest.approx(overlap(other, one), abs=1e-12)
     assert 0 <= overlap(one, other) <= 1 + 1e-12
 
 
 @given(st.lists(st.lists(st.tuples(st.floats(5, 90), st.floats(5, 60)), max_size=3), min_size=3, max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_sighting_belongs_to_one_person_at_most(places: list[list[tuple[float, float]]]):
     frames = [[sighting(x, y) for x, y in of_frame] for of_frame in places]
     fakes = Fakes(frames)

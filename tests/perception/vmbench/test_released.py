@@ -33,7 +33,7 @@ def scene_of(clip: Clip, fakes: FakeModels) -> Scene:
 seeds = st.integers(0, 2**31)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=seeds, frames=st.integers(2, 40), fps=st.sampled_from([2.0, 3.0, 4.0, 6.0, 8.0, 8.9, 24.0]))
 def test_tcs_equals_the_script(seed: int, frames: int, fps: float):
     clip = noise_clip(frames, fps, seed=seed % 97)
@@ -70,7 +70,7 @@ def test_tcs_asks_what_the_script_asks():
         assert len(grids[0]) == len(set(grids[0]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=seeds, boxes=st.integers(0, 3), size=st.sampled_from([(64, 48), (48, 64), (64, 36), (40, 40), (90, 30)]))
 def test_pas_equals_the_script(seed: int, boxes: int, size: tuple[int, int]):
     clip = noise_clip(7, 8.0, size, seed=seed % 97)
@@ -89,7 +89,7 @@ def test_pas_asks_what_the_script_asks():
         assert sorted(map(str, ours.asked)) == sorted(map(str, theirs.asked))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds, frames=st.integers(6, 40))
 def test_ois_equals_the_script(seed: int, frames: int):
     clip = noise_clip(frames, 8.0, seed=seed % 97)

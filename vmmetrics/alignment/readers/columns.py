@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
 # The first that a table has counts. Compared without case, with "_" for whatever is no letter or digit.
@@ -12,7 +12,7 @@ CLIP = (
     "filepath", "file_path", "name", "video_file", "video_id", "clip_id", "id",
 )  # fmt: skip
 RATER = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "participant",
-         "participant_id", "judge", "subject_id", "human")  # fmt: skip
+         "participant_id", "judge", "subject_id", "human", "annotator_email", "completed_by")  # fmt: skip
 DIMENSION = ("dimension", "aspect", "criterion", "attribute", "question")
 RATING = ("rating", "score", "value", "mos", "answer", "vote")
 PROMPT = ("prompt", "caption", "text_prompt", "prompt_en", "text", "prompt_id", "prompt_index", "sent_id")
@@ -27,15 +27,24 @@ RIGHT_MODEL = ("right_model", "model_right", "model_b", "b_model", "model2", "mo
 OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
            "answer", "vote", "judgement", "judgment")  # fmt: skip
 
-# Numbers that describe a clip or a row and judge nothing; "average" and "amplitude" are made from the five metrics.
-DESCRIPTION = frozenset(
-    {
-        "", "index", "unnamed_0", "level_0", "row", "id", "clip_id", "video_id", "internal_id", "prompt_id",
-        "prompt_index", "sent_id", "frames", "num_frames", "frame_count", "n_frames", "fps", "width", "height",
-        "resolution", "seconds", "duration", "length", "time", "timestamp", "seed", "split", "fold", "group",
-        "category", "average", "amplitude", "missing", "error", "preset", "protocol", "notes", "subject", "sha256",
-        "weight", "trial", "session", "order", "grid_view", "age", "time_spent", "response_time", "reaction_time",
-    }
+# Columns that describe a clip, a row or how it was annotated, and judge nothing; "average" and "amplitude" are made
+# from the five metrics. A rank is better the lower it is, so it is read only where it is asked for.
+_BOOKKEEPING = (
+    "", "index", "unnamed_0", "level_0", "row", "number", "no", "id", "clip_id", "video_id", "internal_id",
+    "prompt_id", "prompt_index", "sent_id", "sample_id", "item_id", "question_id", "task_id", "inner_id",
+    "annotation_id", "project_id", "response_id", "session_id", "batch_id", "hit_id", "hit_type_id", "assignment_id",
+    "worker_id", "rater_id", "annotator_id", "user_id", "participant_id", "job_id", "run_id",
+    "frames", "num_frames", "frame_count", "n_frames", "fps", "frame_rate", "width", "height", "resolution", "bytes",
+    "file_size", "seconds", "length", "duration", "duration_s", "duration_ms", "duration_sec", "duration_seconds",
+    "duration_in_seconds", "time", "timestamp", "timestamp_ms", "unix_time", "date", "created", "created_at",
+    "updated_at", "submitted_at", "completed_at", "started_at", "start_time", "end_time", "accept_time",
+    "submit_time", "lead_time", "annotation_time", "rating_time", "task_time", "work_time", "work_time_in_seconds",
+    "elapsed", "elapsed_time", "time_taken", "time_spent", "response_time", "reaction_time", "watch_time", "rt",
+    "seed", "random_seed", "split", "fold", "group", "batch", "category", "trial", "trial_index", "session", "order",
+    "position", "page", "rank", "ranking", "confidence", "agreement", "weight", "age", "grid_view",
+    "max_assignments", "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
+    "number_of_similar_hits", "average", "amplitude", "missing", "error", "preset", "protocol", "notes", "subject",
+    "sha256",
 )  # fmt: skip
 
 
@@ -48,12 +57,29 @@ def normalised(name: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", str(name).casefold()).strip("_")
 
 
+def is_bookkeeping(name: str) -> bool:
+    """Return whether a column by its name holds neither scores nor ratings.
+
+    >>> is_bookkeeping("lead_time"), is_bookkeeping("AssignmentId"), is_bookkeeping("smoothness")
+    (True, True, False)
+    """
+    return _joined(name) in _JOINED_BOOKKEEPING
+
+
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
     """The column that bears the first of ``names`` that any bears, or None."""
     known: dict[str, str] = {}
     for column in columns:
-        known.setdefault(normalised(column), column)
-    return next((known[name] for name in names if name in known), None)
+        known.setdefault(_joined(column), column)
+    return next((known[_joined(name)] for name in names if _joined(name) in known), None)
+
+
+def _joined(name: str) -> str:
+    """The letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
+    return normalised(name).replace("_", "")
+
+
+_JOINED_BOOKKEEPING = frozenset(map(_joined, _BOOKKEEPING))
 
 
 def is_text(cells: Iterable[Any]) -> bool:
@@ -65,17 +91,3 @@ def is_text(cells: Iterable[Any]) -> bool:
             except ValueError:
                 return True
     return False
-
-
-def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose nested scores or ratings stand as columns beside the others; other nested values are left out."""
-    plain: dict[str, Any] = {}
-    for name, value in row.items():
-        if not isinstance(value, Mapping):
-            plain[str(name)] = value
-        elif normalised(name) in _NESTED:
-            plain.update({str(inner): cell for inner, cell in value.items() if str(inner) not in row})
-    return plain
-
-
-_NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})

@@ -113,10 +113,16 @@ def _letters(name: str) -> str:
     return re.sub(r"[^0-9a-z]", "", name.casefold())
 
 
+def _stored(name: str) -> str:
+    """The name under which web applications such as Label Studio store a file."""
+    return re.sub(r"[^\w.-]", "", stem(name).casefold().strip().replace(" ", "_"))
+
+
 _WAYS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("", str),
     (" without suffix", stem),
     (" without suffix, whatever the case", lambda name: stem(name).casefold()),
+    (" as an upload is stored, blanks as _ and signs left out", lambda name: _stored(name) or name),
 )
 _OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = ((", letters and digits alone", _letters),)
 

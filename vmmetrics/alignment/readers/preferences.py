@@ -41,8 +41,12 @@ def looks_like_pairs(table: Table, clip_column: str | None) -> bool:
     return texts_there or "loser" in {normalised(name) for name in table.columns}
 
 
-def read_pairs(table: Table) -> Judgements:
+def read_pairs(table: Table, asked: Sequence[str] = ()) -> Judgements:
     """Read preferences.
+
+    Args:
+        table: The table.
+        asked: Columns to read although their names are those of bookkeeping.
 
     Raises:
         SetupError: There are not two clips in a row, or an outcome is none.
@@ -53,7 +57,7 @@ def read_pairs(table: Table) -> Judgements:
             f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
         )
     left, right = texts(table, sides[0]), texts(table, sides[1])
-    outcomes = _outcomes(table, sides, left, right)
+    outcomes = _outcomes(table, sides, left, right, asked)
     dimension = first_column(table.columns, called.DIMENSION)
     dimensions, raters = texts(table, dimension), texts(table, first_column(table.columns, called.RATER))
     prompts = texts(table, first_column(table.columns, called.PROMPT))
@@ -102,7 +106,11 @@ def _is_result(sides: tuple[str, str]) -> bool:
 
 
 def _outcomes(
-    table: Table, sides: tuple[str, str], left: Sequence[str | None], right: Sequence[str | None]
+    table: Table,
+    sides: tuple[str, str],
+    left: Sequence[str | None],
+    right: Sequence[str | None],
+    asked: Sequence[str],
 ) -> dict[str, Outcomes]:
     """Column of outcomes (or dimension, where several hold some) to the outcome of each row, None where it is blank."""
     if _is_result(sides):
@@ -110,9 +118,9 @@ def _outcomes(
     column = first_column([name for name in table.columns if name not in sides], called.OUTCOME)
     if column is not None:
         return {DIMENSION: _parse(table, column, left, right, strict=True) or [None] * len(table)}
-    found = {}
+    found, wanted = {}, {normalised(name) for name in asked}
     for name in table.columns:
-        if name not in sides:
+        if name not in sides and (normalised(name) in wanted or not called.is_bookkeeping(name)):
             parsed = _parse(table, name, left, right, strict=False)
             if parsed is not None:
                 found[name] = parsed

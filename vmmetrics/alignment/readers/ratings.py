@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +28,12 @@ from vmmetrics.alignment.readers.preferences import looks_like_pairs, read_pairs
 from vmmetrics.alignment.readers.tables import Table, numbers, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
+from vmmetrics.video.discover import CLIP_SUFFIXES
 
 FORMS = ("long", "cells", "wide", "averaged", "pairs")
 _ONE_DIMENSION = "rating"
 """What the dimension is called where columns name raters alone."""
-_PERSON = r"(?:rater|annotator|human|user|worker|judge|score|rating|r)"
+_PERSON = r"(?:rater|annotator|human|user|worker|judge|subject|participant|score|rating|r)"
 _GAP = r"[\s_.:-]"
 _DIMENSION_AND_RATER = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -52,6 +55,7 @@ def read_ratings(
     form: str | None = None,
     clip_column: str | None = None,
     scale: tuple[float, float] | None = None,
+    dimensions: Sequence[str] = (),
 ) -> Judgements:
     """Read a table of ratings.
 
@@ -60,12 +64,13 @@ def read_ratings(
         form: One of :data:`FORMS`; told from the columns where it is None.
         clip_column: Which column names the clip.
         scale: Lowest and highest rating there can be.
+        dimensions: Columns to read although their names are those of bookkeeping.
 
     Raises:
         SetupError: No column names clips or holds ratings, or a rating is no number or not on the scale.
     """
     if form == "pairs" or (form is None and looks_like_pairs(table, clip_column)):
-        return read_pairs(table)
+        return read_pairs(table, dimensions)
     clip, of_models = clip_and_kind(table, clip_column)
     rater = first_column(table.columns, called.RATER) if form != "averaged" else None
     dimension = first_column(table.columns, called.DIMENSION)
@@ -75,7 +80,7 @@ def read_ratings(
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
         return _of_cells(table, clip, rater, dimension, rating, scale)
-    rated = _rated_columns(table, used)
+    rated, unread = _rated_columns(table, used, dimensions)
     grid = _grid(rated, named=form == "wide") if form == "wide" or (form is None and rater is None) else {}
     if form == "long" and rater is None:
         raise SetupError(f"{table.source}: expected a column rater but got {table.heading}")
@@ -84,8 +89,8 @@ def read_ratings(
             f"{table.source}: expected a column per rater (smoothness_1, smoothness_2) but got {table.heading}"
         )
     if all(np.isnan(values).all() for values in rated.values()):
-        raise SetupError(f"{table.source}: no column holds ratings; it has {table.heading}")
-    return _of_columns(table, clip, rater, rated, grid, scale, of_models)
+        raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
+    return _of_columns(table, clip, rater, rated, grid, scale, of_models, unread)
 
 
 def clip_and_kind(table: Table, asked: str | None) -> tuple[str, bool]:
@@ -95,8 +100,11 @@ def clip_and_kind(table: Table, asked: str | None) -> tuple[str, bool]:
             raise SetupError(f"{table.source}: no column {asked!r}; it has {table.heading}")
         return asked, normalised(asked) in called.MODEL
     named = [column for column in table.columns if normalised(column) in called.CLIP]
+    if "annotation_id" in map(normalised, table.columns):  # then "id" is the number of a task
+        named = [column for column in named if normalised(column) != "id"]
+    files = [column for column, cells in table.columns.items() if _are_clips(cells)]
     found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
-    found = found or first_column(named, called.CLIP)
+    found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
     if found is not None:
         return found, False
     model = first_column(table.columns, (*called.MODEL, "models"))
@@ -105,6 +113,14 @@ def clip_and_kind(table: Table, asked: str | None) -> tuple[str, bool]:
     raise SetupError(
         f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}; "
         "name it with clip_column"
+    )
+
+
+def _are_clips(cells: Sequence[Any]) -> bool:
+    """Return whether every cell is the path or the address of a clip, by its suffix."""
+    return all(
+        isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
+        for cell in cells
     )
 
 
@@ -127,24 +143,55 @@ def clip_names(table: Table, clip: str) -> tuple[list[str | None], list[str | No
     return joined, models, (f"Several models have clips of one name: clips are taken to be called {columns[0]}/{clip}",)
 
 
-def _rated_columns(table: Table, used: set[str | None]) -> dict[str, FloatArray]:
-    """Columns that may hold ratings; empty ones too, since a rater may have left a sheet blank."""
-    found = {}
+def _rated_columns(
+    table: Table, used: set[str | None], asked: Sequence[str]
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Columns that may hold ratings, and which others are not read, in words.
+
+    Empty columns are among them, since a rater may have left a sheet blank.
+    """
+    found: dict[str, FloatArray] = {}
+    left: list[str] = []
+    words: list[str] = []
     for name, cells in table.columns.items():
-        if name not in used and normalised(name) not in called.DESCRIPTION:
-            values = numbers(table, name)
-            if values is not None:
-                found[name] = values
-            elif all(to_number(cell) is not None for cell in cells):
-                found[name] = np.full(len(table), np.nan)
-    return found
+        if name in used:
+            continue
+        if _is_bookkeeping(name, asked):
+            left += [name] if any(_is_number(cell) for cell in cells) else []
+            continue
+        values = numbers(table, name)
+        if values is not None:
+            found[name] = values
+        elif all(to_number(cell) is not None for cell in cells):
+            found[name] = np.full(len(table), np.nan)
+        else:
+            words.append(name)
+    unread = [f"bookkeeping by the name and not read: {', '.join(left)} (--dimension NAME reads one)"] if left else []
+    return found, unread + ([f"no numbers and not read: {', '.join(words)}"] if words else [])
+
+
+def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
+    """Return whether a column, or the dimension in its name, is bookkeeping and not asked for."""
+    match = _dimension_and_rater(column)
+    names = {column, match["dimension"].strip(" _.:-") or column} if match else {column}
+    wanted = {normalised(name) for name in asked}
+    return any(map(called.is_bookkeeping, names)) and not wanted & {normalised(name) for name in names}
+
+
+def _is_number(cell: Any) -> bool:
+    value = to_number(cell)
+    return value is not None and not np.isnan(value)
+
+
+def _dimension_and_rater(column: str) -> re.Match[str] | None:
+    return next(filter(None, (pattern.match(column) for pattern in _DIMENSION_AND_RATER)), None)
 
 
 def _grid(rated: Mapping[str, FloatArray], *, named: bool) -> dict[str, dict[str, str]]:
     """Dimension → rater → column, of columns that name both; raters are numbered, or named if that is asked for."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for column in rated:
-        match = next(filter(None, (pattern.match(column) for pattern in _DIMENSION_AND_RATER)), None)
+        match = _dimension_and_rater(column)
         if match:
             found[match["dimension"].strip(" _.:-") or _ONE_DIMENSION][match["rater"]] = column
     grid = {dimension: dict(raters) for dimension, raters in found.items() if len(raters) > 1}
@@ -164,6 +211,7 @@ def _of_columns(
     grid: Grid,
     scale: tuple[float, float] | None,
     of_models: bool,
+    unread: Sequence[str],
 ) -> Judgements:
     names, models, notes = clip_names(table, clip)
     prompts = _prompts(table, clip)
@@ -186,6 +234,7 @@ def _of_columns(
                 gatherer.rate(index, dimension, rated[column][row], person)
     told = [*table.notes, _form_note(clip, rater, single, grid, anonymous), *notes]
     told += [f"Left out: {', '.join(summaries)} (taken from the ratings themselves)"] if summaries else []
+    told += [f"{table.source}: {reason}" for reason in unread]
     told += _nameless(len(names) - len(rows), clip)
     return gatherer.finish(told, scale=scale, of_models=of_models)
 

@@ -71,7 +71,8 @@ def read_study(
     if format is not None and format not in FORMATS:
         raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {format!r}")
     found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column)
-    judged = _read_judgements(ratings, format, clip_column, scale)
+    faced = [name for names in (facing or {}).values() for name in ([names] if isinstance(names, str) else names)]
+    judged = _read_judgements(ratings, format, clip_column, scale, [*dimensions, *faced])
     if dimensions:
         judged = judgements_of_dimensions(judged, dimensions)
     if not judged.dimensions:
@@ -83,7 +84,11 @@ def read_study(
 
 
 def _read_judgements(
-    ratings: Any, form: str | None, clip_column: str | None, scale: tuple[float, float] | None
+    ratings: Any,
+    form: str | None,
+    clip_column: str | None,
+    scale: tuple[float, float] | None,
+    dimensions: Sequence[str],
 ) -> Judgements:
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
@@ -104,7 +109,7 @@ def _read_judgements(
     table = read_table(ratings, "ratings")
     if column is not None and column not in table.columns:
         column = None
-    return read_ratings(table, form=form, clip_column=column, scale=scale)
+    return read_ratings(table, form=form, clip_column=column, scale=scale, dimensions=dimensions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import flat
+from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -62,7 +63,8 @@ def read_table(source: Any, name: str) -> Table:
     table = _of_file(Path(source)) if isinstance(source, str | Path) else _of_python(source, name)
     if not len(table):
         raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
-    return table
+    columns, notes = plain_columns(table.columns)
+    return Table(table.source, columns, (*table.notes, *notes))
 
 
 def read_json(path: Path) -> tuple[Any, tuple[str, ...]]:
@@ -161,7 +163,7 @@ def _of_file(path: Path) -> Table:
         return _of_parquet(path)
     if suffix in {".json", ".jsonl", ".ndjson"}:
         content, notes = read_json(path)
-        return Table(str(path), _columns_of(content, str(path)), notes)
+        return _of_content(content, str(path), notes)
     text, notes = _text(path)
     if suffix == ".md":
         return Table(str(path), _of_markdown(text, path), notes)
@@ -250,19 +252,27 @@ def _of_parquet(path: Path) -> Table:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
     simple = {field.name for field in read.schema if not pa.types.is_list(field.type)}
     rows = read.select([name for name in read.column_names if name in simple]).to_pylist()
-    return Table(str(path), _columns_of(rows, str(path)))
+    return _of_content(rows, str(path))
 
 
 def _of_python(source: Any, name: str) -> Table:
     if hasattr(source, "to_dicts"):  # polars
-        return Table(name, _columns_of(source.to_dicts(), name))
+        return _of_content(source.to_dicts(), name)
     if hasattr(source, "to_dict") and hasattr(source, "reset_index"):  # pandas
         counted = source.index.name is None and getattr(source.index.dtype, "kind", "") in "iu"
         frame = source if counted else source.reset_index(names=source.index.name or "clip")
-        return Table(name, _columns_of(frame.to_dict("list"), name))
+        return _of_content(frame.to_dict("list"), name)
     if isinstance(source, Mapping | Sequence) and not isinstance(source, str | bytes):
-        return Table(name, _columns_of(source, name))
+        return _of_content(source, name)
     raise SetupError(f"{name}: expected a file, a mapping, rows or a data frame but got {type(source).__name__}")
+
+
+def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> Table:
+    """A table from rows, from columns, from clip → values, or from the tasks of a Label Studio export."""
+    if is_tasks(content):
+        content, note = rows_of_tasks(content, name)
+        notes = (*notes, note)
+    return Table(name, _columns_of(content, name), notes)
 
 
 def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
@@ -279,7 +289,7 @@ def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
             content = [{"clip": key, "score": value} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
         raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
-    return _transposed([flat(row) for row in content])
+    return _transposed([_flat(row) for row in content])
 
 
 def _is_column(value: Any) -> bool:
@@ -290,3 +300,17 @@ def _transposed(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     rows = list(rows)
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose nested scores or ratings stand as columns beside the others; other nested values are left out."""
+    plain: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping) and normalised(name) in _NESTED:
+            plain.update({str(inner): cell for inner, cell in value.items() if inner not in row or inner == name})
+        elif not isinstance(cell := answer(value), Mapping):
+            plain[str(name)] = cell
+    return plain
+
+
+_NESTED = frozenset({"scores", "metrics", "ratings", "rating", "results", "annotation", "annotations"})
