@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,7 +27,22 @@ EXIT_INTERRUPTED = 130
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
 
+
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def _timeout(value: float | None) -> float | None:
+    if value is not None and not TIMEOUTS[0] <= value <= TIMEOUTS[1]:  # NaN as well
+        raise typer.BadParameter(f"expected seconds from {TIMEOUTS[0]:g} to {TIMEOUTS[1]:g} but got {value}")
+    return value
+
+
+TIMEOUTS = 0.1, 1e9
+"""Seconds that --timeout takes."""
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(callback=_timeout, help="Seconds a clip may take, then it fails; the others go on. Default: 3600."),
+]
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -93,6 +108,7 @@ def work_through(
     directory: Path,
     messages: Console,
     shown: Sequence[str],
+    timeout: float | None = None,
 ) -> Table:
     """Score tasks into a directory, with progress; Ctrl-C and SIGTERM stop it, and what was scored is kept.
 
@@ -103,13 +119,14 @@ def work_through(
         directory: Run directory.
         messages: For progress.
         shown: Scores that are shown of each clip where there is no bar.
+        timeout: Seconds that a clip may take; None for the default.
     """
     from vmmetrics.cli.progress import LiveProgress
     from vmmetrics.run.local import run
 
     with stoppable(), LiveProgress(messages, shown, jobs or DEFAULT_JOBS) as progress:
         try:
-            return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress)
+            return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
         except KeyboardInterrupt:
             progress.stop()
             messages.print(f"stopped; what was scored is in {directory}, the same command goes on", markup=False)
