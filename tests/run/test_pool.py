@@ -114,6 +114,17 @@ def test_closing_ends_hanging_and_stopped_workers() -> None:
     assert not any(map(lives, pids))
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
+def test_workers_are_born_deaf_to_ctrl_c() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with workers() as pool:
+        pool.submit(("ok", 0))
+        status = Path(f"/proc/{pool._workers[0].process.pid}/status").read_text()
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    (blocked,) = (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk"))
+    assert blocked & 1 << (signal.SIGINT - 1)
+
+
 ABANDONED = """
 import time
 from handlers import Obedient

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, TimeoutOption, parse_names, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES, TimeoutOption, parse_names
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console

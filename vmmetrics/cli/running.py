@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 EXIT_FAILURES = 3
 """Some clips failed; missing scores are no failures."""
-EXIT_INTERRUPTED = 130
-"""Stopped by Ctrl-C or SIGTERM; what was scored is kept."""
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
 
@@ -110,7 +107,7 @@ def work_through(
     shown: Sequence[str],
     timeout: float | None = None,
 ) -> Table:
-    """Score tasks into a directory, with progress; Ctrl-C and SIGTERM stop it, and what was scored is kept.
+    """Score tasks into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
     Args:
         setup: With what.
@@ -131,17 +128,3 @@ def work_through(
             progress.stop()
             messages.print(f"stopped; what was scored is in {directory}, the same command goes on", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM, which schedulers send before they kill, end the run as Ctrl-C does."""
-
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
