@@ -116,6 +116,7 @@ class Session:
                     self._listener.wait(*self._engine.slowest)
             elif pending:
                 time.sleep(_POLL_SECONDS)
+        self._store.refresh()  # raises where what was kept has been removed
         return [self._store.records[task.key] for task in self._tasks]
 
     def _hand_out(self, pending: deque[Task]) -> None:
