@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.loading import loading
 
 
 class Obedient:
@@ -35,6 +36,9 @@ class Obedient:
                 time.sleep(3600)
             case "die":
                 os._exit(7)
+            case "load on first use":
+                with loading():
+                    time.sleep(item[1])
             case "pid":
                 return os.getpid()
             case "nothing is set up":

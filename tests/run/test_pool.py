@@ -76,9 +76,10 @@ def test_children_of_a_late_worker_are_killed_too() -> None:
             time.sleep(0.02)
 
 
-def test_loading_does_not_count_against_an_item() -> None:
+@pytest.mark.parametrize("when", ["load slowly", "load on first use"])
+def test_loading_does_not_count_against_an_item(when: str) -> None:
     with workers() as pool:
-        assert [result.answer for result in work(pool, ("load slowly", 1.5), ("ok", 2))] == [1.5, 2]
+        assert [result.answer for result in work(pool, (when, 1.5), ("ok", 2))] == [1.5, 2]
 
 
 def test_loading_has_a_bound_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

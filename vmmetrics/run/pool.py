@@ -12,12 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from vmmetrics.errors import SetupError
+from vmmetrics.loading import on_loading
 from vmmetrics.run.work import explain
 
 DEFAULT_TIMEOUT = 3600.0
@@ -39,7 +41,7 @@ class Handler(Protocol[ItemIn, AnswerOut]):
     """Works on items, inside a worker."""
 
     def load(self, item: ItemIn) -> None:
-        """Load the models that an item needs; the clock of the item starts afterwards."""
+        """Load what an item needs; its clock starts afterwards, and stands in :func:`vmmetrics.loading.loading`."""
         ...
 
     def handle(self, item: ItemIn, note: Note) -> AnswerOut:
@@ -74,8 +76,10 @@ class _Worker(Generic[Item]):
     connection: Connection
     item: Item | None = None
     note: Any = None
-    seconds: float = 0.0  # on this item, or on loading what it needs
+    seconds: float = 0.0  # on this item, without loading
     loading: bool = True
+    loading_seconds: float = 0.0  # of this load
+    ready: bool = False  # has what the item needs: even its start counts against the item
     loaded: set[Hashable] = field(default_factory=set)
     late: bool = False
 
@@ -125,13 +129,17 @@ class Pool(Generic[Item, Answer]):
         """The item longest at work, its seconds, and whether models are still being loaded for it."""
         busy = [w for w in self._workers if w.item is not None]
         worker = max(busy, key=lambda w: w.seconds, default=None)
-        return None if worker is None or worker.item is None else (worker.item, worker.seconds, worker.loading)
+        if worker is None or worker.item is None:
+            return None
+        return worker.item, worker.loading_seconds if worker.loading else worker.seconds, worker.loading
 
     def submit(self, item: Item) -> None:
         """Hand an item to a free worker; call only while :attr:`free` is positive."""
         worker = self._idle()
         with self._lock:
-            worker.item, worker.note, worker.seconds, worker.loading = item, None, 0.0, True
+            worker.item, worker.note, worker.seconds = item, None, 0.0
+            worker.loading, worker.loading_seconds = True, 0.0
+            worker.ready = self._needs(item) in worker.loaded
         with contextlib.suppress(OSError):  # it died this moment: collect() will find the pipe closed
             worker.connection.send(item)
 
@@ -175,10 +183,11 @@ class Pool(Generic[Item, Answer]):
             kind, value = worker.connection.recv()
         except (EOFError, OSError):
             return self._bury(worker, item)
-        if kind == "loaded":
+        if kind == "loading":
             with self._lock:
-                worker.loaded.add(self._needs(item))
-                worker.seconds, worker.loading = 0.0, False
+                worker.loading, worker.loading_seconds, worker.ready = value, 0.0, False
+        elif kind == "loaded":
+            worker.loaded.add(self._needs(item))
         elif kind == "note":
             worker.note = value
         elif kind == "setup":
@@ -194,7 +203,7 @@ class Pool(Generic[Item, Answer]):
         failure = _cause_of_death(code, self._log)
         if worker.late:
             failure = f"It took longer than {self._timeout:g} s; raise --timeout if it may take that long"
-            if self._bound(worker, item) != self._timeout:
+            if worker.loading and not worker.ready:
                 raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
 
@@ -204,11 +213,6 @@ class Pool(Generic[Item, Answer]):
             self._workers.remove(worker)
         worker.connection.close()
         return _end(worker.process)
-
-    def _bound(self, worker: _Worker[Item], item: Item) -> float:
-        """Seconds until a worker is late."""
-        ready = not worker.loading or self._needs(item) in worker.loaded
-        return self._timeout if ready else LOADING_TIMEOUT
 
     def _watch_clocks(self) -> None:
         """Kill late workers: in a thread, since a pipe to a stopped process can block whoever uses it."""
@@ -220,8 +224,11 @@ class Pool(Generic[Item, Answer]):
                 for worker in self._workers:
                     if worker.item is None or worker.late:
                         continue
-                    worker.seconds += passed
-                    if worker.seconds > self._bound(worker, worker.item):
+                    if worker.loading and not worker.ready:
+                        worker.loading_seconds += passed
+                    else:
+                        worker.seconds += passed
+                    if worker.seconds > self._timeout or worker.loading_seconds > LOADING_TIMEOUT:
                         worker.late = True
                         _kill(worker.process)
 
@@ -308,23 +315,31 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
     if log is not None:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(descriptor, sys.stderr.fileno() if sys.stderr else 2)
+    sending = threading.Lock()  # models may be loaded in any thread
+
+    def send(kind: str, value: Any = None) -> None:
+        with sending:
+            connection.send((kind, value))
+
+    on_loading(partial(send, "loading"))
     handler = start()
     with contextlib.suppress(EOFError, OSError):
         while True:
             item = connection.recv()
-            connection.send(_reply(handler, item, connection))
+            send(*_reply(handler, item, send))
 
 
-def _reply(handler: Handler[Any, Any], item: Any, connection: Connection) -> tuple[str, Any]:
+def _reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> tuple[str, Any]:
     try:
         handler.load(item)
     except SetupError as error:
         return "setup", error
     except Exception as error:  # a broken installation, not the clip's fault
         return "setup", SetupError(f"The models cannot be loaded: {explain(error)}")
-    connection.send(("loaded", None))
+    send("loaded")
+    send("loading", False)
     try:
-        return "answer", handler.handle(item, lambda value: connection.send(("note", value)))
+        return "answer", handler.handle(item, partial(send, "note"))
     except SetupError as error:
         return "setup", error
 
