@@ -91,6 +91,21 @@ def test_options_reach_the_run(vmmetrics: Any, make_clips: Any, tmp_path: Path, 
     assert run["configuration"]["reading"] == {"assume_fps": 12, "max_memory": 1572864}
 
 
+def test_a_clip_that_takes_too_long_fails_alone(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    clips = make_clips("a", "hang")
+    assert vmmetrics("score", clips, "--out", "run", "--timeout", 1, "--metrics", "pas") == 3
+    assert "failed: hang.npy: It took longer than 1 s; raise --timeout" in capsys.readouterr().err
+    lines = [json.loads(line) for line in Path("run/scores.jsonl").read_text().splitlines()]
+    assert [bool(line["scores"]) for line in lines] == [True, False]
+
+
+@pytest.mark.parametrize("timeout", ["0", "nan", "inf", "-1"])
+@pytest.mark.parametrize("command", ["score", "baselines", "probe"])
+def test_a_timeout_must_be_one(command: str, timeout: str, vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    assert vmmetrics(command, make_clips("a"), "--timeout", timeout) == 2
+    assert "timeout" in capsys.readouterr().err
+
+
 def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
     clips = make_clips(*"abcdef")
     for part in (1, 2):

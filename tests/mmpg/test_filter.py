@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from vmmetrics.cli.main import app
+from vmmetrics.cli.app import app
 from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.files import read_entries
 from vmmetrics.mmpg.filter.filtering import FilterSettings, decision_line, filter_entries

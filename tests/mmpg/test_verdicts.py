@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from vmmetrics.cli.main import app
+from vmmetrics.cli.app import app
 from vmmetrics.endpoint import Client, EndpointSettings, wire
 from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.entry import PromptEntry

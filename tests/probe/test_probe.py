@@ -118,7 +118,7 @@ def test_without_the_models_that_see_things_the_rest_is_probed(clips, monkeypatc
 
 def test_jobs_change_nothing(clips):
     plan = Plan(defects=("boil", "blur"), strengths=(0.5,), **QUICK)
-    one, two = (probe(clips[:2], "toy_metrics:sharpness", plan=plan, jobs=jobs) for jobs in (1, 2))
+    one, two = (probe(clips[:2], "toy_metrics:sharpness", plan=plan, jobs=jobs) for jobs in (0, 2))
     assert one.curves == two.curves
     assert one.invariances == two.invariances
 
@@ -130,6 +130,17 @@ def test_a_case_that_kills_its_worker_is_named_and_the_rest_is_done(clips):
     assert case == "blur 1"
     assert "worker process died" in why
     assert found.curve("dies", "noise").points[1].change.clips == 1
+
+
+def test_a_case_that_hangs_is_named_and_the_rest_is_done(clips):
+    plan = Plan(defects=("blur", "noise"), strengths=(1.0,), **QUICK)
+    report = probe(clips[:1], "toy_metrics:hangs", plan=plan, jobs=1, timeout=3)
+    ((_, case, _, why),) = report.failures
+    assert case == "blur 1"
+    assert "took longer than 3 s; raise --timeout" in why
+    assert report.curve("hangs", "noise").points[0].change.clips == 1
+    with pytest.raises(ValueError, match="set jobs to 1 or more"):
+        probe(clips[:1], "toy_metrics:hangs", plan=plan, timeout=5)
 
 
 def test_going_on_does_only_what_is_new(clips, tmp_path):

@@ -47,6 +47,12 @@ def dies(clip: Clip) -> float:
     return 1.0
 
 
+def hangs(clip: Clip) -> float:
+    if any(note == "blur at 1" for note in clip.notes):
+        time.sleep(3600)
+    return 1.0
+
+
 def stalls(clip: Clip) -> float:
     """Sharpness, until the journal that is named has four cases: then nothing, until somebody ends the process."""
     journal = Path(os.environ.get("STALLS_AT_FOUR", "nowhere"))

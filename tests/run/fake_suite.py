@@ -1,8 +1,8 @@
 """A suite of the real one's shape that scores a clip from its pixels in no time, and misbehaves on request.
 
-What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``meet`` waits for a second process to have
-a clip in hand, ``kill`` dies as if killed for memory, ``raise`` raises, ``badmss`` fails in one metric, ``noone`` has
-no person.
+What it does to a clip is asked for by the clip's name: ``slow`` sleeps, ``hang`` for an hour, ``meet`` waits for a
+second process to have a clip in hand, ``kill`` dies as if killed for memory, ``raise`` raises, ``badmss`` fails in one
+metric, ``noone`` has no person.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ class FakeSuite:
             time.sleep(0.15)
         if "meet" in name:
             meet(Path(os.environ["FAKE_SUITE_MEETING"]))
+        if "hang" in name:
+            time.sleep(3600)
         if "kill" in name:
             os.kill(os.getpid(), signal.SIGKILL)
         if "raise" in name:

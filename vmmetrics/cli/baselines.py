@@ -11,6 +11,7 @@ import typer
 
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
+    TimeoutOption,
     find_tasks,
     parse_bytes,
     parse_names,
@@ -63,6 +64,7 @@ def baselines(
         Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes. Values do not depend on it.")] = None,
+    timeout: TimeoutOption = None,
     shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: Annotated[
         float | None, typer.Option(min=0.01, help="Frames per second where a clip states none. Default: 8.")
@@ -95,7 +97,7 @@ def baselines(
     setup = prepare_run(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)
-    table = work_through(setup, tasks, jobs, directory, messages, ())
+    table = work_through(setup, tasks, jobs, directory, messages, (), timeout)
     _print(table, directory, output, messages)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.running import EXIT_INTERRUPTED
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +99,7 @@ def _train(
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
     origin = SIZES[start.value] if isinstance(start, Size) else start
-    with TrainingProgress(messages) as progress:
+    with stoppable(), TrainingProgress(messages) as progress:
         try:
             trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
         except KeyboardInterrupt:

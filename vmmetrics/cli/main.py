@@ -1,78 +1,26 @@
-"""The ``vmmetrics`` command: one module per subcommand, each importing what it needs when it runs."""
+"""The ``vmmetrics`` command: runs the command line and ends what it cannot do in one line."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
 
-import typer
-
-from vmmetrics.cli import (
-    align,
-    baselines,
-    cas,
-    doctor,
-    generate_clips,
-    leaderboard,
-    merge,
-    plan,
-    probe,
-    prompts,
-    score,
-    show,
-    understand,
-    weights,
-)
+from vmmetrics.cli.stopping import leaving
 from vmmetrics.errors import VMMetricsError, os_reason
-
-app = typer.Typer(
-    name="vmmetrics",
-    help="Motion scores for generated video: how good the motion is, and what cost points.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("score")(score.score)
-app.command("generate-clips")(generate_clips.generate_clips)
-app.command("show")(show.show)
-app.command("merge")(merge.merge)
-app.command("leaderboard")(leaderboard.leaderboard)
-app.command("align")(align.align)
-app.command("plan")(plan.plan)
-app.command("baselines")(baselines.baselines)
-app.command("probe")(probe.probe)
-app.command("doctor")(doctor.doctor)
-app.add_typer(cas.app, name="cas")
-app.add_typer(prompts.app, name="prompts")
-app.add_typer(understand.app, name="understand")
-app.add_typer(weights.app, name="weights")
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from vmmetrics import __version__
-
-        typer.echo(f"vmmetrics {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Hold the options that come before a subcommand."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what the user must mend ends on stderr with exit code 2."""
-    try:
-        app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
-    except (VMMetricsError, OSError) as error:
-        typer.echo(f"vmmetrics: {_sentence(error)}", err=True)
-        sys.exit(2)
+    with leaving():
+        import typer
+
+        from vmmetrics.cli.app import app
+
+        try:
+            app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
+        except (VMMetricsError, OSError) as error:
+            typer.echo(f"vmmetrics: {_sentence(error)}", err=True)
+            sys.exit(2)
 
 
 def _sentence(error: VMMetricsError | OSError) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, parse_names, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES, TimeoutOption, parse_names
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,7 @@ def probe(
     subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
     seed: Annotated[int, typer.Option(help="Everything random.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes. Scores do not depend on it.")] = 1,
+    timeout: TimeoutOption = None,
     out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
 ) -> None:
@@ -78,7 +80,7 @@ def probe(
         try:
             report = run_probe(
                 list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
-                prompts=prompts, subject=subject, listener=progress,
+                timeout=timeout, prompts=prompts, subject=subject, listener=progress,
             )  # fmt: skip
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error

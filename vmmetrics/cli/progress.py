@@ -15,6 +15,9 @@ from vmmetrics.report.markup import clean
 from vmmetrics.run.record import Record
 from vmmetrics.run.table import cell
 
+SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
+"""Seconds from which on the slowest clip is shown, on the bar and in a line of its own."""
+
 __all__ = ["Bar", "CaseProgress", "LiveProgress", "count", "open_consoles", "reasons"]
 
 
@@ -32,6 +35,8 @@ class LiveProgress(Bar):
         self._metrics = metrics
         self._jobs = jobs
         self._total = self._done = self._failed = self._scored = 0
+        self._slow = ""  # what has been at work for long
+        self._slow_seconds = 0.0
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Say what was found damaged."""
@@ -54,6 +59,7 @@ class LiveProgress(Bar):
         self._done += 1
         self._scored += 1
         self._failed += record.failed
+        self._slow = ""  # what is slowest now shows within a second
         if record.failed:
             text = f"failed: {clean(record.clip)}: {clean(reasons(record))}"
             self._console.print(Text(text, "red"), soft_wrap=True)
@@ -64,12 +70,25 @@ class LiveProgress(Bar):
             line = f"[{self._done}/{self._total}] {clean(record.clip)}  {scores}  {self._status()}"
             self._console.print(Text(line), soft_wrap=True)
 
+    def wait(self, name: str, seconds: float) -> None:
+        """Show for how long the slowest clip has been at work: on the bar, or elsewhere in one line."""
+        before = self._slow
+        long = seconds >= (SLOW_ON_BAR if self._bar else SLOW_IN_LINES)
+        self._slow, self._slow_seconds = clean(name) if long else "", seconds
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, status=self._status())
+        elif self._slow not in ("", before):
+            self._console.print(Text(f"{self._slow}: at work for {_clock(seconds)} so far"), soft_wrap=True)
+
     def _status(self) -> str:
         left = self._total - self._done
-        pace = (time.monotonic() - self._start) / self._scored
-        parts = [f"{_clock(pace * left)} left" if left else "done"]
+        parts = [] if left else ["done"]
+        if left and self._scored:
+            parts = [f"{_clock((time.monotonic() - self._start) / self._scored * left)} left"]
         if self._failed:
             parts.append(f"{self._failed} failed")
+        if self._bar is not None and self._slow:
+            parts.append(f"{self._slow} for {_clock(self._slow_seconds)}")
         return ", ".join(parts)
 
 

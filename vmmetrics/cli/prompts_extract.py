@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.running import EXIT_INTERRUPTED
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ def extract(
         keep_repeats=keep_repeats, infer=infer,
     )  # fmt: skip
     output, messages = open_consoles()
-    with _Reading(messages) as reading:
+    with stoppable(), _Reading(messages) as reading:
         try:
             found = extraction.extract(corpus, out, settings, lexicon, reading.advance, jobs)
         except KeyboardInterrupt:

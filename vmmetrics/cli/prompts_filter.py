@@ -24,7 +24,8 @@ from vmmetrics.cli.endpoint_options import (
     open_client,
 )
 from vmmetrics.cli.prompts_outputs import check_outputs
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     import numpy as np

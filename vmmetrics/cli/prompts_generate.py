@@ -21,7 +21,8 @@ from vmmetrics.cli.endpoint_options import (
     Yes,
     open_client,
 )
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console

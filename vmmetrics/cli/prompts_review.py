@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.running import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.mmpg.review.apply import Rule
 
 if TYPE_CHECKING:

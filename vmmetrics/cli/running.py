@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,12 +21,25 @@ if TYPE_CHECKING:
 
 EXIT_FAILURES = 3
 """Some clips failed; missing scores are no failures."""
-EXIT_INTERRUPTED = 130
-"""Stopped by Ctrl-C or SIGTERM; what was scored is kept."""
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
 
+
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def _timeout(value: float | None) -> float | None:
+    if value is not None and not TIMEOUTS[0] <= value <= TIMEOUTS[1]:  # NaN as well
+        raise typer.BadParameter(f"expected seconds from {TIMEOUTS[0]:g} to {TIMEOUTS[1]:g} but got {value}")
+    return value
+
+
+TIMEOUTS = 0.1, 1e9
+"""Seconds that --timeout takes."""
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(callback=_timeout, help="Seconds a clip may take, then it fails; the others go on. Default: 3600."),
+]
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -93,8 +105,9 @@ def work_through(
     directory: Path,
     messages: Console,
     shown: Sequence[str],
+    timeout: float | None = None,
 ) -> Table:
-    """Score tasks into a directory, with progress; Ctrl-C and SIGTERM stop it, and what was scored is kept.
+    """Score tasks into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
     Args:
         setup: With what.
@@ -103,28 +116,15 @@ def work_through(
         directory: Run directory.
         messages: For progress.
         shown: Scores that are shown of each clip where there is no bar.
+        timeout: Seconds that a clip may take; None for the default.
     """
     from vmmetrics.cli.progress import LiveProgress
     from vmmetrics.run.local import run
 
     with stoppable(), LiveProgress(messages, shown, jobs or DEFAULT_JOBS) as progress:
         try:
-            return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress)
+            return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
         except KeyboardInterrupt:
             progress.stop()
             messages.print(f"stopped; what was scored is in {directory}, the same command goes on", markup=False)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM, which schedulers send before they kill, end the run as Ctrl-C does."""
-
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -9,6 +9,7 @@ import typer
 
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
+    TimeoutOption,
     find_tasks,
     parse_bytes,
     parse_names,
@@ -45,6 +46,7 @@ def score(
         typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes. Scores do not depend on it.")] = None,
+    timeout: TimeoutOption = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: Annotated[
         float | None, typer.Option(min=0.01, help="Frames per second where a clip states none. Default: 8.")
@@ -79,7 +81,7 @@ def score(
     setup = prepare_run(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)
-    table = work_through(setup, tasks, jobs, directory, messages, setup.settings.metrics)
+    table = work_through(setup, tasks, jobs, directory, messages, setup.settings.metrics, timeout)
     print_results(table, output, messages)
     if table.failed and not allow_failures:
         raise typer.Exit(EXIT_FAILURES)

@@ -10,7 +10,8 @@ import typer
 
 from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, PerMinute, Prices, Url, Yes
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,8 @@ import typer
 
 from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, PerMinute, Prices, Tokens, Yes
-from vmmetrics.cli.running import EXIT_FAILURES, EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.running import EXIT_FAILURES
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.understand_output import AnswerProgress, print_result, scoring
 
 if TYPE_CHECKING:

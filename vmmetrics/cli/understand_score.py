@@ -9,7 +9,7 @@ import typer
 
 from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, Prices, Yes
-from vmmetrics.cli.running import EXIT_INTERRUPTED
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED
 from vmmetrics.cli.understand_output import judge_of, print_result, reopen, scoring
 
 

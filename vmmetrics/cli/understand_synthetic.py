@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.running import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 
 def synthetic(

@@ -13,6 +13,7 @@ from vmmetrics.probe.plan import Plan
 from vmmetrics.probe.results import ProbeReport, Tolerance
 from vmmetrics.probe.session import Listener, Session
 from vmmetrics.probe.sources import named_sources
+from vmmetrics.run.pool import checked_timeout
 from vmmetrics.run.tasks import tasks_of_arrays, tasks_of_paths
 
 
@@ -24,7 +25,8 @@ def probe(
     preset: str = "embedded",
     tolerance: Tolerance | None = None,
     out: str | os.PathLike[str] | None = None,
-    jobs: int = 1,
+    jobs: int = 0,
+    timeout: float | None = None,
     fps: float | None = None,
     layout: str | None = None,
     prompts: str | os.PathLike[str] | None = None,
@@ -41,8 +43,10 @@ def probe(
         preset: Models of our metrics.
         tolerance: What harmless changes and lower frame rates are held against; None takes the defaults.
         out: Directory to keep the cases in and to resume from; None keeps nothing.
-        jobs: Worker processes; 1 works in this process. Workers are spawned, so a script that asks for them needs
+        jobs: Worker processes; 0 works in this process. Workers are spawned, so a script that asks for them needs
             ``if __name__ == "__main__":``, and functions must be importable.
+        timeout: Seconds that a worker may spend on a case (a clip with one change); None is 3,600. Needs ``jobs`` of 1
+            or more: this process cannot end itself.
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.
@@ -50,7 +54,7 @@ def probe(
         listener: Is told of every case.
 
     Raises:
-        ValueError: An unknown metric or preset.
+        ValueError: An unknown metric or preset, or a timeout without workers, not above 0 or not finite.
         SetupError: A path or function does not exist, a metric cannot run here, or ``out`` holds another probe.
         ClipError: An array is no clip.
 
@@ -63,6 +67,7 @@ def probe(
         >>> found.curve("contrast", "blur").points[-1].change.mean < 0
         True
     """
+    checked_timeout(timeout, jobs)
     plan = plan or Plan()
     sources = sources_of(metric, preset)
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
@@ -70,7 +75,7 @@ def probe(
         tasks = tasks_of_paths(items, (), prompts, subject).tasks
     else:
         tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
-    session = Session(tasks, sources, plan, jobs)
+    session = Session(tasks, sources, plan, jobs, timeout)
     lines = session.run(None if out is None else Path(out), listener)
     return analyse(lines, tolerance or Tolerance(), session.configuration())
 

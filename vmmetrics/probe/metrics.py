@@ -85,6 +85,18 @@ def describe(source: Source) -> dict[str, Any]:
     return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
 
 
+def load(source: Source) -> None:
+    """Load the models of a source, or its function.
+
+    Raises:
+        SetupError: Something it needs is missing here.
+    """
+    if isinstance(source, FunctionSource):
+        source.load()
+    else:
+        _suite(source)
+
+
 def score(sources: Iterable[Source], clip: Clip) -> Scored:
     """Return the scores of every source; what one of them does wrong is its error and nobody else's."""
     found = Scored()

@@ -2,105 +2,63 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from itertools import islice
-from multiprocessing import connection
 from typing import Any
 
-from vmmetrics.probe.metrics import Source
+from vmmetrics.probe.metrics import Source, load
 from vmmetrics.probe.plan import Plan
-from vmmetrics.probe.work import Work, answer, head, key_of
+from vmmetrics.probe.work import Work, answer, head
+from vmmetrics.run.pool import Note, Pool, checked_timeout
 
 Line = dict[str, Any]
 
 
-def answers(todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int) -> Iterator[Line]:
+def answers(
+    todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int, timeout: float | None = None
+) -> Iterator[Line]:
     """Yield the line of every case, in the order they are done.
 
     Args:
         todo: The cases, those of a clip one after another.
-        sources: The metrics; functions must be importable by workers where ``jobs`` is more than one.
+        sources: The metrics; functions must be importable by workers.
         plan: How.
-        jobs: Worker processes; 1 works in this process.
+        jobs: Worker processes; 0 works in this process.
+        timeout: Seconds that a worker may spend on a case; None is :data:`~vmmetrics.run.pool.DEFAULT_TIMEOUT`.
 
     Raises:
+        ValueError: A timeout without workers, not above 0 or not finite.
         SetupError: A metric cannot run here.
     """
-    if jobs <= 1:
+    bound = checked_timeout(timeout, jobs)
+    if bound is None:
         yield from (answer(work, sources, plan) for work in todo)
         return
-    rest = {work.key: work for work in todo}
-    while rest:
-        suspects: list[Work] = []
-        for item in _in_pool(list(rest.values()), sources, plan, jobs):
-            if isinstance(item, Work):
-                suspects.append(item)
-            else:
-                del rest[key_of(item)]
-                yield item
-        for work in suspects:  # in hand when a process died: each alone, to see which it was
-            del rest[work.key]
-            yield next((line for line in _in_pool([work], sources, plan, 1) if isinstance(line, dict)), _died(work))
+    # Workers get the cases once, and then numbers: a clip of arrays would go through the pipe with each of its cases.
+    pool: Pool[int, Line] = Pool(partial(_CaseHandler, todo, sources, plan), jobs, bound)
+    numbers = iter(range(len(todo)))
+    try:
+        while True:
+            for number in islice(numbers, pool.free):
+                pool.submit(number)
+            if not pool.busy:
+                return
+            for result in pool.collect():
+                yield result.answer or {**head(todo[result.item]), "error": result.failure, "seconds": result.seconds}
+    finally:
+        pool.close()
 
 
-def _died(work: Work) -> Line:
-    return {**head(work), "error": "the worker process died on this case, most likely for using too much memory"}
+class _CaseHandler:
+    """Does cases in a worker."""
 
+    def __init__(self, todo: Sequence[Work], sources: Sequence[Source], plan: Plan) -> None:
+        self._todo, self._sources, self._plan = todo, sources, plan
 
-_todo: Sequence[Work] = ()
-_sources: Sequence[Source] = ()
-_plan = Plan()
+    def load(self, number: int) -> None:  # noqa: ARG002  (all cases need the same)
+        for source in self._sources:
+            load(source)
 
-
-def _begin(todo: Sequence[Work], sources: Sequence[Source], plan: Plan) -> None:
-    """Take over, in a worker, all there is to do.
-
-    Only numbers go through the executor's pipe afterwards: a clip of arrays fills it, and where a worker dies meanwhile
-    the executor of Python 3.11.2 waits for ever (cpython issue 94777).
-    """
-    global _todo, _sources, _plan
-    _todo, _sources, _plan = todo, sources, plan
-    _leave_with_parent()
-
-
-def _answer(number: int) -> Line:
-    return answer(_todo[number], _sources, _plan)
-
-
-def _leave_with_parent() -> None:
-    """Have this worker end when its parent is killed; it would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101  (this runs in a worker)
-
-    def watch() -> None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _in_pool(todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int) -> Iterator[Line | Work]:
-    """Yield lines; where a process dies, the cases that were in hand, and end."""
-    context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
-    coming = iter(enumerate(todo))
-    with ProcessPoolExecutor(jobs, context, _begin, (todo, sources, plan)) as pool:
-        running: dict[Future[Line], Work] = {}
-        try:
-            while True:
-                for number, work in islice(coming, 2 * jobs - len(running)):
-                    running[pool.submit(_answer, number)] = work
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    line = future.result()
-                    del running[future]
-                    yield line
-        except BrokenProcessPool:
-            yield from running.values()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    def handle(self, number: int, note: Note) -> Line:  # noqa: ARG002
+        return answer(self._todo[number], self._sources, self._plan)

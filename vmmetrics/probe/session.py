@@ -41,13 +41,15 @@ class Session:
         tasks: The clips.
         sources: The metrics.
         plan: What is done to the clips.
-        jobs: Worker processes; 1 works in this process.
+        jobs: Worker processes; 0 works in this process.
+        timeout: Seconds that a worker may spend on a case; None is an hour.
     """
 
     tasks: Sequence[Task]
     sources: Sequence[Source]
     plan: Plan
-    jobs: int = 1
+    jobs: int = 0
+    timeout: float | None = None
 
     def run(self, out: Path | None, listener: Listener | None = None) -> list[Line]:
         """Do every case that is not done yet, and return the lines of all.
@@ -93,7 +95,7 @@ class Session:
         todo = [work for work in wanted if work.key not in settled]
         if listener is not None:
             listener.begin(len(wanted), len(before))
-        for line in answers(todo, self.sources, self.plan, self.jobs):
+        for line in answers(todo, self.sources, self.plan, self.jobs, self.timeout):
             lines.append(line)
             if journal is not None:
                 journal.append([line])

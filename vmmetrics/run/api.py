@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.run.local import prepare, run
+from vmmetrics.run.pool import checked_timeout
 from vmmetrics.run.session import Listener
 from vmmetrics.run.settings import Settings, reading_options
 from vmmetrics.run.table import Table
@@ -28,6 +29,7 @@ def score(
     subject: str | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 0,
+    timeout: float | None = None,
     shard: tuple[int, int] = (1, 1),
     fps: float | None = None,
     layout: str | None = None,
@@ -51,6 +53,8 @@ def score(
         out: Run directory to keep everything in and to resume from; None keeps nothing.
         jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
             script that asks for them needs ``if __name__ == "__main__":``.
+        timeout: Seconds that a worker may spend on a clip once its models are loaded; the clip then fails, and the
+            others are scored. Needs ``jobs`` of 1 or more, where None is 3,600; this process cannot end itself.
         shard: (i, n) takes the i-th of n parts, i from 1.
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
@@ -62,15 +66,18 @@ def score(
         A record per clip, with means and exports.
 
     Raises:
-        ValueError: Unknown protocol, preset or metric, or a shard that does not exist.
+        ValueError: Unknown protocol, preset or metric, a shard that does not exist, or a timeout without workers, not
+            above 0 or not finite.
         SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
         ClipError: An array is no clip.
     """
+    checked_timeout(timeout, jobs)
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas)
     tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout)
-    return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)
+    directory = None if out is None else Path(out)
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout)
 
 
 def tasks_of(

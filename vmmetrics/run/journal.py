@@ -33,10 +33,15 @@ class Journal:
         self.damaged: list[int] = []
         self._offset = 0
         self._lines = 0
+        self._exists = False
 
     def read_new(self) -> list[Line]:
-        """Return the complete lines that were not returned before. A last line without its end is left alone."""
-        if not self.path.exists():
+        """Return the complete lines that were not returned before. A last line without its end is left alone.
+
+        Raises:
+            SetupError: The file was removed or cut short since it was read or written.
+        """
+        if not self._check_file():
             return []
         with self.path.open("rb") as file:
             file.seek(self._offset)
@@ -70,20 +75,33 @@ class Journal:
 
         Raises:
             ValueError: A value is NaN or infinite; nothing was written.
-            SetupError: The disk is full or failing; what was written of the lines is cut off by the next append.
+            SetupError: The disk is full or failing; what was written of the lines is cut off by the next append. Or the
+                file was removed or cut short since it was read or written.
         """
         data = b"".join(encode(line) for line in lines)
         try:
             self.cut_torn_tail()  # another process may have been killed in the middle of a line since we looked
-            new = not self.path.exists()
+            new = not self._check_file()
             with self.path.open("ab") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            self._exists = True
             if new:
                 sync_folder(self.path.parent)
         except OSError as error:
             raise SetupError(f"{cannot('write', self.path, error)}; what was scored before is kept") from error
+
+    def _check_file(self) -> bool:
+        """Whether the file is there; raise where it no longer holds what was read or written before."""
+        size = self.path.stat().st_size if self.path.exists() else -1
+        if self._exists and size < self._offset:
+            raise SetupError(
+                f"{self.path} was removed or cut short while this process used it; put it back, or start again "
+                "without it"
+            )
+        self._exists = size >= 0
+        return self._exists
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.errors import SetupError
 from vmmetrics.run import provenance
 from vmmetrics.run.directory import RunDirectory
 from vmmetrics.run.engine import Engine, InProcess, Workers
 from vmmetrics.run.export import export
+from vmmetrics.run.pool import checked_timeout
 from vmmetrics.run.session import Listener, MemoryStore, Session
 from vmmetrics.run.settings import Settings
 from vmmetrics.run.table import Table
@@ -58,7 +60,12 @@ def prepare(settings: Settings) -> Setup:
 
 
 def run(
-    setup: Setup, tasks: Sequence[Task], jobs: int = 0, out: Path | None = None, listener: Listener | None = None
+    setup: Setup,
+    tasks: Sequence[Task],
+    jobs: int = 0,
+    out: Path | None = None,
+    listener: Listener | None = None,
+    timeout: float | None = None,
 ) -> Table:
     """Score tasks.
 
@@ -68,24 +75,30 @@ def run(
         jobs: Worker processes; 0 scores in this process.
         out: Run directory; None keeps nothing.
         listener: Is told how it goes.
+        timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.run.pool.DEFAULT_TIMEOUT`.
 
     Returns:
         The records of the tasks, in their order.
 
     Raises:
+        ValueError: A timeout without workers, not above 0 or not finite.
         SetupError: ``out`` holds another run or cannot be written, or a worker cannot load its models.
     """
+    bound = checked_timeout(timeout, jobs)
     if out is None:
-        with _engine(setup, jobs, None) as engine:
+        with _engine(setup, jobs, None, bound) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    with RunDirectory.open(out, setup.configuration, _session(setup.settings, jobs), setup.parts) as directory:
+    with RunDirectory.open(out, setup.configuration, _session(setup.settings, jobs, bound), setup.parts) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)
-            with _engine(setup, jobs, out / "workers.log") as engine:
+            with _engine(setup, jobs, out / "workers.log", bound) as engine:
                 records = Session(tasks, engine, directory, listener).run()
-        finally:  # after Ctrl-C as well: the tables show what there is
-            export(out)
+        except BaseException:  # Ctrl-C as well: the tables show what there is
+            with contextlib.suppress(OSError, SetupError):  # why the run ended is what the user must hear
+                export(out)
+            raise
+        export(out)
     return Table(records, setup.label, out)
 
 
@@ -98,10 +111,10 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, jobs: int, log: Path | None) -> Iterator[Engine]:
+def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
     ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
     settings = _shared(setup.settings, jobs)
-    engine: Engine = InProcess(setup.scorer, ahead) if jobs == 0 else Workers(settings, jobs, log, ahead)
+    engine: Engine = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
     try:
         yield engine
     finally:
@@ -116,10 +129,11 @@ def _shared(settings: Settings, jobs: int) -> Settings:
     return replace(settings, threads=max(1, here // jobs))
 
 
-def _session(settings: Settings, jobs: int) -> dict[str, Any]:
+def _session(settings: Settings, jobs: int, timeout: float | None) -> dict[str, Any]:
     return {
         "metrics": list(settings.metrics),
         "jobs": jobs,
+        "timeout": timeout,
         "command": sys.argv,
         "folder": str(Path.cwd()),
         "versions": provenance.recorded_versions(),

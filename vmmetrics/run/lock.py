@@ -44,7 +44,7 @@ class ByteLocks:
         """Take the lock on ``byte`` if nobody else holds it.
 
         Raises:
-            SetupError: The file system has no locks.
+            SetupError: The file system has no locks, or the lock file was removed or replaced since it was opened.
         """
         if byte in self._held:
             return False
@@ -58,7 +58,20 @@ class ByteLocks:
                 "put the run directory on a local disk"
             ) from error
         self._held.add(byte)
+        self._check_file()
         return True
+
+    def _check_file(self) -> None:
+        """Raise where other processes would lock another file: two could then do the same work."""
+        try:
+            same = os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))  # noqa: PTH116
+        except OSError:
+            same = False
+        if not same:
+            raise SetupError(
+                f"{self._path} was removed or replaced while this process used it; what was done before is kept, "
+                "start again"
+            )
 
     def release(self, byte: int) -> None:
         """Give the lock on ``byte`` back."""

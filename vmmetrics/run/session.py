@@ -12,6 +12,7 @@ from vmmetrics.run.record import Record
 from vmmetrics.run.work import Outcome, Task, identify
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
+_TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest
 
 
 class Listener(Protocol):
@@ -27,6 +28,10 @@ class Listener(Protocol):
 
     def advance(self, record: Record) -> None:
         """A clip was scored or failed."""
+        ...
+
+    def wait(self, name: str, seconds: float) -> None:
+        """Called about every second: the slowest clip, or loading its models, has been at work for ``seconds``."""
         ...
 
 
@@ -104,10 +109,14 @@ class Session:
             self._hand_out(pending)
             if self._engine.busy:
                 # Clips that others have in hand are looked at again whenever something of ours is done.
-                for outcome in self._engine.collect(_POLL_SECONDS if self._engine.free and pending else None):
+                others = self._engine.free and pending
+                for outcome in self._engine.collect(_POLL_SECONDS if others else _TICK_SECONDS):
                     self._keep(outcome)
+                if self._listener and self._engine.slowest:
+                    self._listener.wait(*self._engine.slowest)
             elif pending:
                 time.sleep(_POLL_SECONDS)
+        self._store.refresh()  # raises where what was kept has been removed
         return [self._store.records[task.key] for task in self._tasks]
 
     def _hand_out(self, pending: deque[Task]) -> None:
@@ -133,10 +142,12 @@ class Session:
         if record is None:
             return task.metrics
         tried_now = record is not self._earlier.get(task.key)
+        if record.error is not None and not tried_now:
+            return task.metrics  # not even looked at: reading the clip may be what took too long
         if not _describes(record, task):
             return task.metrics
         if record.error is not None:
-            return () if tried_now else task.metrics
+            return ()
         settled = record.settled() | (set(record.errors) if tried_now else set())
         return tuple(metric for metric in task.metrics if metric not in settled)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -120,12 +120,15 @@ class Scorer:
         """
         return self._suite(metrics)
 
-    def score(self, task: Task, following: Task | None = None) -> Outcome:
+    def score(
+        self, task: Task, following: Task | None = None, identified: Callable[[str], None] | None = None
+    ) -> Outcome:
         """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception.
 
         Args:
             task: The clip.
             following: One to read meanwhile, most likely the next; None reads nothing ahead.
+            identified: Is called with the SHA-256 of the clip as soon as that is known.
         """
         start = time.perf_counter()
         sha256: str | None = None
@@ -137,6 +140,8 @@ class Scorer:
             try:
                 before = None if task.path is None else state(task.path)
                 sha256 = identify(task)
+                if identified is not None:
+                    identified(sha256)
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             clip = self._taken(task, before) or self._read(task)

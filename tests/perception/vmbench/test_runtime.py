@@ -23,6 +23,15 @@ def test_a_model_loads_when_asked_and_once(shelf: Shelf):
     assert held.get() == 2
 
 
+def test_loading_is_announced(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+    announced: list[bool] = []
+    monkeypatch.setattr("vmmetrics.loading._listeners", [announced.append])
+    held = Held("net", object, 1, shelf)
+    held.get()
+    held.get()
+    assert announced == [True, False]
+
+
 def test_others_are_put_away(shelf: Shelf):
     first, second, third = (Held(str(i), object, 1, shelf) for i in range(3))
     kept, gone = second.get(), first.get()

@@ -13,6 +13,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import torch
 
+from vmmetrics.loading import loading
+
 Net = TypeVar("Net")
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -102,7 +104,7 @@ class Held(Generic[Net]):
         with self._lock:
             if self._net is None:
                 self.shelf.make_room(self._size)
-                with torch.inference_mode(False):  # weights made in that mode could never explain an answer
+                with loading(), torch.inference_mode(False):  # weights made in that mode could never explain an answer
                     self._net = self._load()
             self.shelf.used(self)
             return self._net

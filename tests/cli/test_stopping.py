@@ -1,0 +1,129 @@
+"""Ctrl-C, SIGTERM and SIGHUP end a command with 130 and a line, whenever they come."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vmmetrics.cli.main import main
+from vmmetrics.cli.stopping import leaving, stoppable
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP] if os.name == "posix" else []
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Any:
+    """As in a terminal, whatever the tests were started from; the same afterwards."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    ours = [signal.getsignal(number) for number in SIGNALS]
+    yield
+    assert [signal.getsignal(number) for number in SIGNALS] == ours
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def stop(number: int) -> Any:
+    def run(*_: Any, **__: Any) -> None:
+        signal.raise_signal(number)
+
+    return run
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_before_the_run_begins(number: int, vmmetrics: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
+    monkeypatch.setattr("vmmetrics.cli.score.find_tasks", stop(number))
+    assert vmmetrics("score", "clips") == 130
+    assert capfd.readouterr().err == "vmmetrics: stopped\n"
+
+
+def test_a_command_without_a_run(vmmetrics: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
+    monkeypatch.setattr("vmmetrics.run.merge.merge", stop(signal.SIGTERM))
+    assert vmmetrics("merge", "a", "b", "--out", "c") == 130
+    assert capfd.readouterr().err == "vmmetrics: stopped\n"
+
+
+def test_an_import_that_is_cut_off(vmmetrics: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
+    def cut_off(*_: Any) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:  # as extension modules do
+            raise ImportError("numpy failed to import") from None
+
+    monkeypatch.setattr("vmmetrics.cli.score.find_tasks", cut_off)
+    assert vmmetrics("score", "clips") == 130
+    assert capfd.readouterr().err == "vmmetrics: stopped\n"
+
+
+@pytest.mark.parametrize("module", ["typer", "vmmetrics.cli.leaderboard"])
+def test_while_the_command_is_imported(module: str) -> None:
+    code = f"""
+import signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+from vmmetrics.cli.main import main
+main(["--version"])
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "vmmetrics: stopped\n")
+
+
+@pytest.mark.parametrize("terminal", ["open", "closed"])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_in_the_middle_of_a_run(
+    number: int, terminal: str, vmmetrics: Any, make_clips: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured
+) -> None:
+    from vmmetrics.cli.progress import LiveProgress
+
+    def advance(self: Any, record: Any) -> None:
+        if terminal == "closed":
+            monkeypatch.setattr(self._console, "print", broken)
+        signal.raise_signal(number)
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(LiveProgress, "advance", advance)
+    assert vmmetrics("score", make_clips("a", "hang"), "--out", "run", "--metrics", "pas") == 130
+    assert Path("run/scores.csv").read_text().count("\n") == 2
+    errors = capfd.readouterr().err
+    assert ("the same command goes on" in errors) == (terminal == "open")
+    assert "Traceback" not in errors
+
+
+def test_an_interrupt_that_nobody_catches() -> None:
+    with pytest.raises(SystemExit) as left, stoppable():
+        signal.raise_signal(signal.SIGTERM)
+    assert left.value.code == 130
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nohup
+    with leaving(), stoppable():
+        signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def test_errors_that_follow_from_nothing_stay_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("vmmetrics.cli.score.find_tasks", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        main(["score", "clips"])

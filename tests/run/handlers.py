@@ -1,0 +1,46 @@
+"""What workers do in the tests of the pool."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.loading import loading
+
+
+class Obedient:
+    """Does what an item says; its number is the answer."""
+
+    def load(self, item: tuple[str, Any]) -> None:
+        if item[0] == "load slowly":
+            time.sleep(item[1])
+        if item[0] == "load never":
+            raise SetupError("no models")
+
+    def handle(self, item: tuple[str, Any], note: Callable[[Any], None]) -> Any:
+        match item[0]:
+            case "hang":
+                note(item[1])
+                time.sleep(3600)
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "leave a child":
+                child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+                note(child.pid)
+                time.sleep(3600)
+            case "die":
+                os._exit(7)
+            case "load on first use":
+                with loading():
+                    time.sleep(item[1])
+            case "pid":
+                return os.getpid()
+            case "nothing is set up":
+                raise SetupError("a key is missing")
+        return item[1]

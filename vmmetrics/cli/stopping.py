@@ -1,0 +1,65 @@
+"""How commands end on Ctrl-C, on SIGTERM, which schedulers send, and on SIGHUP, which a closed terminal sends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+EXIT_INTERRUPTED = 130
+"""Stopped by Ctrl-C, SIGTERM or SIGHUP; what was finished is kept."""
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _leave() -> None:
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        os.write(2, b"vmmetrics: stopped\n")  # not through sys.stderr: it may be in the middle of a line
+    sys.exit(EXIT_INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _on_signals(act: Callable[[], None]) -> Iterator[None]:
+    """Call ``act``, which raises, when a signal arrives; one that is ignored (nohup, background jobs) stays ignored."""
+    stopped = False
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal stopped
+        stopped = True
+        act()
+
+    here = threading.current_thread() is threading.main_thread()  # handlers cannot be set elsewhere
+    before = {number: signal.getsignal(number) for number in _SIGNALS if here}
+    taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    try:
+        for number in taken:
+            signal.signal(number, handle)
+        yield
+    except KeyboardInterrupt:  # outside of what catches it
+        if stopped:
+            _leave()
+        raise
+    except Exception as error:
+        if stopped:  # an import that was cut off, a terminal that takes no more text: follows from the signal
+            raise SystemExit(getattr(error, "exit_code", EXIT_INTERRUPTED)) from None
+        raise
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
+def stoppable() -> contextlib.AbstractContextManager[None]:
+    """Raise KeyboardInterrupt on the signals, for a block that catches it and says what is kept."""
+    return _on_signals(_interrupt)
+
+
+def leaving() -> contextlib.AbstractContextManager[None]:
+    """Print a line and exit with :data:`EXIT_INTERRUPTED` on the signals, wherever the program is."""
+    return _on_signals(_leave)

@@ -1,0 +1,364 @@
+"""Worker processes that may die, hang or be stopped: each costs the item it has in hand, and is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from vmmetrics.errors import SetupError
+from vmmetrics.loading import on_loading
+from vmmetrics.run.work import explain
+
+DEFAULT_TIMEOUT = 3600.0
+"""Seconds that a worker may spend on one clip once its models are loaded."""
+LOADING_TIMEOUT = 3600.0
+"""Seconds that a worker may take to start and to load its models."""
+_GRACE_SECONDS = 2.0  # for a worker to leave by itself before it is killed
+_TICK_SECONDS = 0.2  # between two looks at the clocks
+_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+ItemIn = TypeVar("ItemIn", contravariant=True)
+AnswerOut = TypeVar("AnswerOut", covariant=True)
+Note = Callable[[Any], None]
+
+
+class Handler(Protocol[ItemIn, AnswerOut]):
+    """Works on items, inside a worker."""
+
+    def load(self, item: ItemIn) -> None:
+        """Load what an item needs; its clock starts afterwards, and stands in :func:`vmmetrics.loading.loading`."""
+        ...
+
+    def handle(self, item: ItemIn, note: Note) -> AnswerOut:
+        """Work on an item; ``note`` sends something ahead that stays known if the worker dies."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[Item, Answer]):
+    """Outcome of one item.
+
+    Attributes:
+        item: The item.
+        answer: What the handler returned; None where its worker died or was killed.
+        failure: Why there is no answer.
+        note: What the handler noted, or None.
+        seconds: How long the worker was at it.
+        late: Whether the worker was killed for taking too long.
+    """
+
+    item: Item
+    answer: Answer | None
+    failure: str = ""
+    note: Any = None
+    seconds: float = 0.0
+    late: bool = False
+
+
+@dataclass(eq=False)
+class _Worker(Generic[Item]):
+    process: SpawnProcess
+    connection: Connection
+    item: Item | None = None
+    note: Any = None
+    seconds: float = 0.0  # on this item, without loading
+    loading: bool = True
+    loading_seconds: float = 0.0  # of this load
+    ready: bool = False  # has what the item needs: even its start counts against the item
+    loaded: set[Hashable] = field(default_factory=set)
+    late: bool = False
+
+
+class Pool(Generic[Item, Answer]):
+    """A fixed number of worker processes.
+
+    Args:
+        start: Makes the handler of a worker; must be importable there.
+        jobs: How many workers, at least 1; started when there is work for them.
+        timeout: Seconds that an item may take; its worker is killed then.
+        log: File that takes what the libraries in the workers print; None leaves it on stderr.
+        needs: What an item needs loaded; a worker that has it must answer within ``timeout``.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Handler[Item, Answer]],
+        jobs: int,
+        timeout: float = DEFAULT_TIMEOUT,
+        log: Path | None = None,
+        needs: Callable[[Item], Hashable] = lambda _: None,
+    ) -> None:
+        self._start_handler = start
+        self._jobs = jobs
+        self._timeout = timeout
+        self._log = log
+        self._needs = needs
+        self._context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
+        self._workers: list[_Worker[Item]] = []
+        self._lock = threading.Lock()  # around the clocks, and whose they are
+        self._closing = threading.Event()
+        self._watch: threading.Thread | None = None
+
+    @property
+    def free(self) -> int:
+        """Workers without an item, those not started yet included."""
+        return self._jobs - self.busy
+
+    @property
+    def busy(self) -> int:
+        """Workers with an item."""
+        return sum(worker.item is not None for worker in self._workers)
+
+    @property
+    def slowest(self) -> tuple[Item, float, bool] | None:
+        """The item longest at work, its seconds, and whether models are still being loaded for it."""
+        busy = [w for w in self._workers if w.item is not None]
+        worker = max(busy, key=lambda w: w.seconds, default=None)
+        if worker is None or worker.item is None:
+            return None
+        return worker.item, worker.loading_seconds if worker.loading else worker.seconds, worker.loading
+
+    def submit(self, item: Item) -> None:
+        """Hand an item to a free worker; call only while :attr:`free` is positive."""
+        worker = self._idle()
+        with self._lock:
+            worker.item, worker.note, worker.seconds = item, None, 0.0
+            worker.loading, worker.loading_seconds = True, 0.0
+            worker.ready = self._needs(item) in worker.loaded
+        with contextlib.suppress(OSError):  # it died this moment: collect() will find the pipe closed
+            worker.connection.send(item)
+
+    def _idle(self) -> _Worker[Item]:
+        for worker in self._workers:
+            if worker.item is None:
+                if worker.process.is_alive() and not worker.late:
+                    return worker
+                self._drop(worker)  # died between two items: neither is to blame
+                break
+        return self._start()
+
+    def _start(self) -> _Worker[Item]:
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._watch_clocks, name="worker clocks", daemon=True)
+            self._watch.start()
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(theirs, self._start_handler, self._log), daemon=True)
+        worker: _Worker[Item] = _Worker(process, ours)
+        with _interrupts_held_back():
+            process.start()
+            with self._lock:
+                self._workers.append(worker)
+        theirs.close()  # so that reading ends when the worker dies
+        return worker
+
+    def collect(self, timeout: float | None = None) -> Sequence[Result[Item, Answer]]:
+        """Wait until something is done; empty where ``timeout`` seconds passed first, or nothing is whole yet.
+
+        Raises:
+            SetupError: A worker cannot load its models.
+        """
+        working = {worker.connection: worker for worker in self._workers if worker.item is not None}
+        received = [self._receive(working[c]) for c in wait(list(working), timeout) if isinstance(c, Connection)]
+        return [result for result in received if result is not None]
+
+    def _receive(self, worker: _Worker[Item]) -> Result[Item, Answer] | None:
+        item = worker.item
+        assert item is not None  # noqa: S101  (only busy workers are waited for)
+        try:
+            kind, value = worker.connection.recv()
+        except (EOFError, OSError):
+            return self._bury(worker, item)
+        if kind == "loading":
+            with self._lock:
+                worker.loading, worker.loading_seconds, worker.ready = value, 0.0, False
+        elif kind == "loaded":
+            worker.loaded.add(self._needs(item))
+        elif kind == "note":
+            worker.note = value
+        elif kind == "setup":
+            raise value
+        else:
+            with self._lock:
+                worker.item = None
+            return Result(item, value, seconds=worker.seconds)
+        return None
+
+    def _bury(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
+        code = self._drop(worker)
+        failure = _cause_of_death(code, self._log)
+        if worker.late:
+            failure = f"It took longer than {self._timeout:g} s; raise --timeout if it may take that long"
+            if worker.loading and not worker.ready:
+                raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
+        return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
+
+    def _drop(self, worker: _Worker[Item]) -> int | None:
+        """End a worker; return its exit code."""
+        with self._lock:
+            self._workers.remove(worker)
+        worker.connection.close()
+        return _end(worker.process)
+
+    def _watch_clocks(self) -> None:
+        """Kill late workers: in a thread, since a pipe to a stopped process can block whoever uses it."""
+        last = time.monotonic()
+        while not self._closing.wait(_TICK_SECONDS):
+            now = time.monotonic()
+            passed, last = min(now - last, 5 * _TICK_SECONDS), now  # time in which this process was stopped is nobody's
+            with self._lock:
+                for worker in self._workers:
+                    if worker.item is None or worker.late:
+                        continue
+                    if worker.loading and not worker.ready:
+                        worker.loading_seconds += passed
+                    else:
+                        worker.seconds += passed
+                    if worker.seconds > self._timeout or worker.loading_seconds > LOADING_TIMEOUT:
+                        worker.late = True
+                        _kill(worker.process)
+
+    def close(self) -> None:
+        """Stop the workers, the ones at work as well."""
+        self._closing.set()
+        if self._watch is not None:
+            self._watch.join()
+        for worker in self._workers:
+            worker.connection.close()
+            if worker.item is not None:
+                _kill(worker.process)
+        for worker in self._workers:
+            _end(worker.process)
+
+
+def checked_timeout(timeout: float | None, jobs: int) -> float | None:
+    """Seconds that a clip may take with so many workers; without any there is no bound.
+
+    Raises:
+        ValueError: A timeout without workers, not above 0 or not finite.
+    """
+    if timeout is None:
+        return DEFAULT_TIMEOUT if jobs else None
+    if not jobs:
+        raise ValueError("A timeout needs a worker that can be ended: set jobs to 1 or more")
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"Expected a timeout above 0 and finite, in seconds, but got {timeout}")
+    return timeout
+
+
+def _kill(process: SpawnProcess) -> None:
+    """Kill a worker, stopped or not, and the processes it started."""
+    if process.pid is None:
+        return
+    if sys.platform != "win32":
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it leads no group yet, or none any more
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _end(process: SpawnProcess) -> int | None:
+    """Wait for a worker to leave, kill what is left of it, and return its exit code."""
+    process.join(_GRACE_SECONDS)
+    _kill(process)
+    process.join()
+    return process.exitcode
+
+
+def _cause_of_death(code: int | None, log: Path | None) -> str:
+    if code is not None and code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = str(-code)
+        cause = f"killed by signal {name}"
+        if -code == getattr(signal, "SIGKILL", None):
+            cause += ", most likely for using too much memory: lower --max-memory or --jobs"
+    else:
+        cause = f"exit code {code}"
+    return f"The worker process died on this clip ({cause})" + (f"; its last words are in {log}" if log else "")
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let a process that is started here be born deaf to Ctrl-C, which reaches the whole group; the parent decides."""
+    if sys.platform == "win32":
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # its start would let them through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: Path | None) -> None:
+    """Body of a worker: handle what comes through the pipe until it closes, which the parent's death does as well."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _live_with_parent()
+    if log is not None:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        os.dup2(descriptor, sys.stderr.fileno() if sys.stderr else 2)
+    sending = threading.Lock()  # models may be loaded in any thread
+
+    def send(kind: str, value: Any = None) -> None:
+        with sending:
+            connection.send((kind, value))
+
+    on_loading(partial(send, "loading"))
+    handler = start()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            item = connection.recv()
+            send(*_reply(handler, item, send))
+
+
+def _reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> tuple[str, Any]:
+    try:
+        handler.load(item)
+    except SetupError as error:
+        return "setup", error
+    except Exception as error:  # a broken installation, not the clip's fault
+        return "setup", SetupError(f"The models cannot be loaded: {explain(error)}")
+    send("loaded")
+    send("loading", False)
+    try:
+        return "answer", handler.handle(item, partial(send, "note"))
+    except SetupError as error:
+        return "setup", error
+
+
+def _live_with_parent() -> None:
+    """Lead a process group, to be killed as one, and end with the parent, also in the middle of an item."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101  (this runs in a worker)
+    if sys.platform != "win32":
+        os.setpgid(0, 0)
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # ends a process that is stopped, too
+
+    def leave() -> None:
+        wait([parent.sentinel])
+        if sys.platform != "win32":
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=leave, daemon=True).start()
