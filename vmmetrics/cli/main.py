@@ -1,4 +1,4 @@
-"""The ``vmmetrics`` command: runs the command line and ends what it cannot do in one line."""
+"""Entry point of the ``vmmetrics`` command: imports little, so that Ctrl-C is heeded while the rest is imported."""
 
 from __future__ import annotations
 
