@@ -35,6 +35,30 @@ def test_sixteen_bits_keep_their_levels(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_clip(tmp_path).frames, np.repeat(FRAMES[..., :1], 3, -1))
 
 
+def test_floats_are_taken_as_those_of_arrays(tmp_path: Path) -> None:
+    for number, frame in enumerate(FRAMES):
+        Image.fromarray(frame[..., 0].astype(np.float32) / 255).save(tmp_path / f"{number}.tiff")
+    clip = read_clip(tmp_path)
+    np.testing.assert_array_equal(clip.frames, np.repeat(FRAMES[..., :1], 3, -1))
+    assert "floats taken as 0..1" in clip.notes
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.5, 255.0, 70_000, -1])
+def test_grey_out_of_range_is_refused(tmp_path: Path, value: float) -> None:
+    picture = np.zeros((8, 8), np.int32 if isinstance(value, int) else np.float32)
+    picture[3, 4] = value
+    Image.fromarray(picture).save(tmp_path / "0.tiff")
+    with pytest.raises(ClipError, match=r"Expected (floats in 0\.\.1|grey in 0\.\.65535) but got"):
+        read_clip(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".tiff", ".pgm"])
+def test_integers_of_sixteen_bits_keep_their_levels(tmp_path: Path, suffix: str) -> None:
+    for number, frame in enumerate(FRAMES):
+        Image.fromarray(frame[..., 0].astype(np.uint16) * 257).save(tmp_path / f"{number}{suffix}")
+    np.testing.assert_array_equal(read_clip(tmp_path).frames, np.repeat(FRAMES[..., :1], 3, -1))
+
+
 def test_palette_and_its_transparency(tmp_path: Path) -> None:
     picture = Image.new("P", (8, 8))
     picture.putpalette([10, 20, 30, 200, 100, 50])
