@@ -20,6 +20,7 @@ from tests.bad_inputs import moving_frames
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.video import read_batch, read_clip
 from vmmetrics.video.arrays import guess_layout, load_npy
+from vmmetrics.video.budget import clip_bytes
 
 FRAMES = moving_frames(10, (24, 16))
 
@@ -171,7 +172,7 @@ def test_what_is_no_clip(wrong: object) -> None:
 
 
 def test_memory_bound_holds_for_arrays() -> None:
-    clip = read_clip(moving_frames(4, (400, 200)), max_memory=4 * 200 * 100 * 73)
+    clip = read_clip(moving_frames(4, (400, 200)), max_memory=clip_bytes(4, 200, 100))
     assert clip.frames.shape == (4, 100, 200, 3)
     assert clip.size == (400, 200)
 

@@ -11,6 +11,7 @@ from PIL import Image
 from tests.bad_inputs import moving_frames, write_pictures
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
+from vmmetrics.video.budget import clip_bytes
 
 FRAMES = moving_frames(12, (40, 32))
 
@@ -98,5 +99,7 @@ def test_frame_that_leads_out(tmp_path: Path) -> None:
 
 
 def test_memory_bound(tmp_path: Path) -> None:
-    clip = read_clip(write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=4 * 200 * 100 * 73)
+    clip = read_clip(
+        write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=clip_bytes(4, 200, 100)
+    )
     assert clip.frames.shape == (4, 100, 200, 3)
