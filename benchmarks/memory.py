@@ -24,7 +24,7 @@ from benchmarks.speed import DEFAULT_CLIP, FALLBACK_CLIP, METRICS, REPOSITORY
 from vmmetrics.clip import Clip
 from vmmetrics.video.budget import WORKING_SHORT_SIDE, clip_bytes
 
-SIZES = ((60, 854, 480), (180, 854, 480), (180, 320, 180))
+SIZES = ((60, 854, 480), (180, 854, 480), (180, 320, 180), (1600, 128, 96), (1600, 132, 132), (1600, 64, 64))
 MIB = 2**20
 
 

@@ -3,11 +3,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import vmmetrics
+from vmmetrics.tensors import LEAST_TORCH
+
+PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 
 def test_import_pulls_in_nothing_heavy() -> None:
@@ -31,3 +36,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_no_property_fails_because_the_machine_is_busy() -> None:
     assert settings().deadline is None
     assert HealthCheck.too_slow in settings().suppress_health_check
+
+
+def test_every_bound_on_torch_is_that_of_the_run_time_check() -> None:
+    extras = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    bounds = {line for lines in extras.values() for line in lines if line.startswith("torch>")}
+    assert bounds == {"torch>=" + ".".join(map(str, LEAST_TORCH))}

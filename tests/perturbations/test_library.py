@@ -11,7 +11,9 @@ import pytest
 from vmmetrics.cas.ladder import DEFECTS as LADDER
 from vmmetrics.clip import Clip
 from vmmetrics.perturbations import DEFECTS, INVARIANCES, PERTURBATIONS, NotApplicableError, Things, perturbation
+from vmmetrics.perturbations.glitches import burst_frames
 from vmmetrics.perturbations.timing import TIMINGS
+from vmmetrics.perturbations.warps import smooth_walk
 from vmmetrics.types import METRICS
 
 OF_PICTURES = [n for n in DEFECTS if n not in TIMINGS]
@@ -184,3 +186,8 @@ def test_a_snapped_limb_is_where_it_was_turned_to(clip, things):
     assert found.clip.frames[t, y - 1 : y + 2, x - 1 : x + 2].max() > 180
     assert lit[t, y - 1 : y + 2, x - 1 : x + 2].max() < 100
     assert len(found.done.frames) == round(0.5 * clip.fps)
+
+
+def test_what_is_drawn_by_time_goes_by_the_frames_at_low_rates():
+    assert len(burst_frames(8, 1e-9, np.random.default_rng(0))) <= 2 * 8
+    assert smooth_walk(np.random.default_rng(0), 8, 0.3e-9).shape == (8,)

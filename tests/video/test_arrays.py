@@ -20,6 +20,7 @@ from tests.bad_inputs import moving_frames
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.video import read_batch, read_clip
 from vmmetrics.video.arrays import guess_layout, load_npy
+from vmmetrics.video.budget import clip_bytes
 
 FRAMES = moving_frames(10, (24, 16))
 
@@ -67,6 +68,8 @@ def test_guessed_layouts(shape: tuple[int, ...], layout: str) -> None:
         ((3, 3, 64, 64), "TCHW or CTHW"),
         ((16, 64, 64, 5), "no axis of 1, 3 or 4 channels"),
         ((16, 16, 64, 64), "no axis of 1, 3 or 4 channels"),
+        ((8, 7, 7, 3), r"a side under 8 pixels.*layout="),
+        ((8, 3, 64, 7), r"a side under 8 pixels.*layout="),
         ((64, 64), "3, 4 or 5 axes"),
         ((1, 1, 16, 3, 64, 64), "3, 4 or 5 axes"),
     ],
@@ -169,7 +172,7 @@ def test_what_is_no_clip(wrong: object) -> None:
 
 
 def test_memory_bound_holds_for_arrays() -> None:
-    clip = read_clip(moving_frames(4, (400, 200)), max_memory=4 * 200 * 100 * 73)
+    clip = read_clip(moving_frames(4, (400, 200)), max_memory=clip_bytes(4, 200, 100))
     assert clip.frames.shape == (4, 100, 200, 3)
     assert clip.size == (400, 200)
 
@@ -238,10 +241,52 @@ def test_pt_is_loaded_without_running_code(tmp_path: Path, monkeypatch: pytest.M
 
     fake = types.ModuleType("torch")
     fake.load, fake.Tensor, fake.bfloat16 = load, DeviceTensor, "bfloat16"  # type: ignore[attr-defined]
+    fake.__version__ = "2.6.0+cpu"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", fake)
     (tmp_path / "a.pt").write_bytes(b"anything")
     np.testing.assert_array_equal(read_clip(tmp_path / "a.pt").frames, FRAMES)
     assert asked == {"map_location": "cpu", "weights_only": True}
+
+
+@pytest.mark.parametrize("version", ["2.5.1+cu121", "1.13", "unknown"])
+def test_pt_is_refused_where_torch_would_run_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    fake = types.ModuleType("torch")
+    fake.__version__ = version  # type: ignore[attr-defined]
+    fake.load = lambda *_, **__: pytest.fail("the file was opened")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    (tmp_path / "a.pt").write_bytes(b"anything")
+    with pytest.raises(SetupError, match=r"install torch 2\.6 or newer"):
+        read_clip(tmp_path / "a.pt")
+
+
+HEADERS = [
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (True, 8, 8, 3), }",
+    "{'descr': '|u1', 'fortran_order': False, 'shape': [8, 8, 8, 3], }",
+    "if 1:\n  {'descr': '|u1',\n 'fortran_order': False}",
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (8, 8,",
+    "{'descr': '''",
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (8L, 8L, 8L, 3L), ",
+    "{'descr': 5, 'fortran_order': False, 'shape': (8, 8, 8, 3), }",
+    "{'descr': '|O', 'fortran_order': False, 'shape': (8, 8, 8, 3), }",
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (-8, 8, 8, 3), }",
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (9223372036854775807, 8, 8, 3), }",
+    "(" * 3000,
+    "\x00",
+    "",
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("version", [1, 2, 3, 9])
+def test_npy_with_a_damaged_header(tmp_path: Path, header: str, version: int) -> None:
+    body = header.encode("latin-1")
+    length = len(body).to_bytes(2 if version == 1 else 4, "little")
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY" + bytes([version, 0]) + length + body + bytes(1536))
+    with pytest.raises(ClipError, match=r"^The \.npy file cannot be read: .*; save the frames again") as caught:
+        load_npy(tmp_path / "a.npy")
+    assert str(caught.value).isprintable()  # one line, none of it numpy's
 
 
 def test_torch(tmp_path: Path) -> None:
@@ -259,8 +304,9 @@ def test_torch(tmp_path: Path) -> None:
         with pytest.raises(ClipError, match=r"\.pt file holds"):
             read_clip(tmp_path / "a.pt")
     torch.save(print, tmp_path / "a.pt")
-    with pytest.raises(ClipError, match="plain tensors"):
+    with pytest.raises(ClipError, match="plain tensors") as caught:
         read_clip(tmp_path / "a.pt")
+    assert "weights_only" not in str(caught.value)  # torch's advice is to set it to False
 
 
 def test_headers_are_parsed_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,48 @@
 from __future__ import annotations
 
+import tracemalloc
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
+from vmmetrics.perception.embedded.camera import GlobalMotion
+from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.embedded.quality import TemporalQuality
+from vmmetrics.perception.embedded.segmenter import MotionSegmenter
+from vmmetrics.perception.embedded.tracker import GridTracker
+from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.video.budget import clip_bytes, make_plan
 
 
 def test_bytes_by_hand() -> None:
-    # 10 frames of 512 x 1024: RGB 3 bytes a pixel; working pictures of half that size, 70 bytes a pixel
-    assert clip_bytes(10, 1024, 512) == 10 * (1024 * 512 * 3 + 512 * 256 * 70)
+    # 10 frames of 512 x 1024: RGB 3 bytes a pixel; working pictures of half that size, 65 bytes a pixel; maps of a
+    # quarter, 16 bytes a pixel; 64 KiB a frame
+    assert clip_bytes(10, 1024, 512) == 10 * (1024 * 512 * 3 + 512 * 256 * 65 + 256 * 128 * 16 + 65536)
+
+
+@pytest.mark.parametrize("size", [(256, 256), (480, 480), (854, 480), (1280, 720), (1920, 1080)])
+def test_no_clip_of_usual_size_is_made_smaller_than_before(size: tuple[int, int]) -> None:
+    shrink = 256 / min(size)
+    assert clip_bytes(1, *size) <= size[0] * size[1] * (3 + 70 * shrink**2) + 1
+
+
+def test_the_largest_part_of_perception_stays_within_the_estimate() -> None:
+    frames = np.random.default_rng(0).integers(60, 150, (1, 96, 96, 3), np.uint8).repeat(16, axis=0)
+    for t, frame in enumerate(frames):
+        frame[20:50, 2 * t : 2 * t + 30] = 240
+    models = Models(DISFlow(), GlobalMotion(), MotionSegmenter(), GridTracker(), None, TemporalQuality())  # type: ignore[arg-type]
+    scene = Scene(Clip(frames, np.arange(16) / 8, 8.0), models)
+    tracemalloc.start()
+    try:
+        assert scene.objects.objects
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 0.8 * (clip_bytes(16, 96, 96) - frames.nbytes)  # the rest is for what runs beside it
 
 
 @given(

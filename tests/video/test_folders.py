@@ -11,6 +11,7 @@ from PIL import Image
 from tests.bad_inputs import moving_frames, write_pictures
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
+from vmmetrics.video.budget import clip_bytes
 
 FRAMES = moving_frames(12, (40, 32))
 
@@ -32,6 +33,30 @@ def test_natural_order(tmp_path: Path) -> None:
 def test_sixteen_bits_keep_their_levels(tmp_path: Path) -> None:
     for number, frame in enumerate(FRAMES):
         Image.fromarray(frame[..., 0].astype(np.uint16) * 257).save(tmp_path / f"{number}.png")  # 255 x 257 = 65535
+    np.testing.assert_array_equal(read_clip(tmp_path).frames, np.repeat(FRAMES[..., :1], 3, -1))
+
+
+def test_floats_are_taken_as_those_of_arrays(tmp_path: Path) -> None:
+    for number, frame in enumerate(FRAMES):
+        Image.fromarray(frame[..., 0].astype(np.float32) / 255).save(tmp_path / f"{number}.tiff")
+    clip = read_clip(tmp_path)
+    np.testing.assert_array_equal(clip.frames, np.repeat(FRAMES[..., :1], 3, -1))
+    assert "floats taken as 0..1" in clip.notes
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.5, 255.0, 70_000, -1])
+def test_grey_out_of_range_is_refused(tmp_path: Path, value: float) -> None:
+    picture = np.zeros((8, 8), np.int32 if isinstance(value, int) else np.float32)
+    picture[3, 4] = value
+    Image.fromarray(picture).save(tmp_path / "0.tiff")
+    with pytest.raises(ClipError, match=r"Expected (floats in 0\.\.1|grey in 0\.\.65535) but got"):
+        read_clip(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".tiff", ".pgm"])
+def test_integers_of_sixteen_bits_keep_their_levels(tmp_path: Path, suffix: str) -> None:
+    for number, frame in enumerate(FRAMES):
+        Image.fromarray(frame[..., 0].astype(np.uint16) * 257).save(tmp_path / f"{number}{suffix}")
     np.testing.assert_array_equal(read_clip(tmp_path).frames, np.repeat(FRAMES[..., :1], 3, -1))
 
 
@@ -74,5 +99,7 @@ def test_frame_that_leads_out(tmp_path: Path) -> None:
 
 
 def test_memory_bound(tmp_path: Path) -> None:
-    clip = read_clip(write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=4 * 200 * 100 * 73)
+    clip = read_clip(
+        write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=clip_bytes(4, 200, 100)
+    )
     assert clip.frames.shape == (4, 100, 200, 3)

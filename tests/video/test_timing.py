@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.bad_inputs import moving_frames, write_animation, write_video
 from vmmetrics.errors import ClipError
-from vmmetrics.video.timing import from_delays, from_times
+from vmmetrics.run.settings import Settings
+from vmmetrics.run.tasks import tasks_of_paths
+from vmmetrics.run.work import Scorer
+from vmmetrics.video import read_clip, sample_clip
+from vmmetrics.video.timing import Timing, from_delays, from_times, regular, without_gaps
 
 
 def test_repeated_time_is_spread_between_neighbours() -> None:
@@ -60,3 +67,74 @@ def test_delays_always_give_increasing_times(delays: list[int]) -> None:
     if min(delays) > 10:
         np.testing.assert_allclose(np.diff(timing.timestamps), np.array(delays[:-1]) / 1000)
         assert timing.notes == ()
+
+
+CLOSED = "a gap in the times, closed to the median step of 0.1 s"
+GAPS = [24.0, 48.0, 8766.0]  # hours, the last a year
+
+
+@pytest.mark.parametrize("hours", GAPS)
+def test_gap_is_closed_to_the_median_step_and_noted(hours: float) -> None:
+    times = np.arange(8) / 10 + np.where(np.arange(8) > 3, hours * 3600, 0)
+    timing = without_gaps(from_times(times.tolist(), 10, 8))
+    np.testing.assert_allclose(timing.timestamps, np.arange(8) / 10, atol=1e-6)
+    assert timing.fps == pytest.approx(10)
+    (note,) = timing.notes
+    assert (
+        note
+        == f"{hours * 3600 + 0.1:.7g} s between frames 3 and 4: a gap in the times, closed to the median step of 0.1 s"
+    )
+
+
+def test_several_gaps_are_one_note() -> None:
+    timing = without_gaps(from_times([0, 0.1, 60.1, 60.2, 60.3, 160.3, 160.4], 10, 8))
+    np.testing.assert_allclose(timing.timestamps, np.arange(7) / 10, atol=1e-6)
+    assert timing.notes == (f"100 s between frames 4 and 5 (the longest of 2 such steps): {CLOSED}",)
+
+
+def test_hold_keeps_its_time_and_is_noted() -> None:
+    before = from_times([0, 0.1, 0.2, 2.2, 2.3], 10, 8)
+    timing = without_gaps(before)
+    np.testing.assert_array_equal(timing.timestamps, before.timestamps)
+    assert timing.fps == before.fps
+    assert timing.notes == (
+        "2 s between frames 2 and 3: a hold, included in the mean frame rate; the median step is 0.1 s",
+    )
+
+
+@pytest.mark.parametrize("timing", [regular(1, 8), regular(2, 0.01), regular(9, 1 / 3600), from_delays([40] * 9, 8)])
+def test_even_times_are_left_alone(timing: Timing) -> None:
+    assert without_gaps(timing) == timing
+
+
+def test_two_steps_of_which_one_is_a_gap() -> None:
+    assert without_gaps(from_times([0, 0.1, 86400], 10, 8)).fps == pytest.approx(10)
+
+
+def test_sampled_frames_keep_the_times_of_the_file(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mkv", moving_frames(4), times=[0, 100, 200, 60_000])
+    assert sample_clip(path, lambda times, _: range(len(times))).timestamps[-1] == 60
+    assert read_clip(path).timestamps[-1] == pytest.approx(0.3)
+
+
+def test_a_gap_changes_neither_scores_nor_cost(tmp_path: Path) -> None:
+    frames = np.tile(np.random.default_rng(0).integers(60, 150, (64, 64, 3), np.uint8), (8, 1, 1, 1))
+    for t, frame in enumerate(frames):
+        frame[10:32, 5 + 3 * t : 26 + 3 * t] = (220, 40, 30)
+    settings = Settings(metrics=("pas", "mss"))
+    scorer, records = Scorer(settings), []
+    for hours in (0, 24, 8766):
+        times = [100 * t + (hours * 3_600_000 if t > 3 else 0) for t in range(8)]
+        path = write_video(tmp_path / f"{hours}.mkv", frames, "ffv1", "bgr0", times=times)
+        records.append(scorer.score(tasks_of_paths([path], settings.metrics).tasks[0]).record)
+    plain, day, year = records
+    assert plain.scores["pas"] > 0.1
+    for record in (day, year):
+        assert record.scores == pytest.approx(plain.scores, abs=1e-6)
+        assert [note for note in record.notes if "a gap in the times" in note]
+    assert plain.notes == ()
+
+
+def test_gap_in_the_delays_of_an_animation(tmp_path: Path) -> None:
+    path = write_animation(tmp_path / "a.gif", moving_frames(4), duration=[100, 600_000, 100, 100])
+    assert read_clip(path).fps == pytest.approx(10)

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.plausibility_views import SIDE
+from vmmetrics.tensors import load_tensors
 
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 STEM = 32
@@ -115,7 +116,7 @@ def read_checkpoint(checkpoint: Path) -> dict[str, Tensor]:
     found = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
     if found != SHA256:
         raise SetupError(f"{checkpoint} has SHA-256 {found[:16]}… but {SHA256[:16]}… was expected")
-    given: dict[str, Tensor] = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    given: dict[str, Tensor] = load_tensors(checkpoint)
     return given
 
 

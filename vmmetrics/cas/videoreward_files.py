@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.tensors import load_tensors
 
 REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
 """The places of the text where visual quality, motion quality and text alignment are read, in order of the outputs."""
@@ -142,7 +143,7 @@ def _newest(folder: Path) -> Path:
 
 
 def _load(checkpoint: Path) -> dict[str, Any]:
-    torch = require("torch")
+    require("torch")
     full = checkpoint / "model.pth"
     adapter, rest = checkpoint / "adapter_model.safetensors", checkpoint / "non_lora_state_dict.pth"
     missing = [path.name for path in (adapter, rest) if not path.is_file()]
@@ -150,9 +151,11 @@ def _load(checkpoint: Path) -> dict[str, Any]:
         raise SetupError(f"{checkpoint} has neither model.pth nor {' and '.join(missing)}")
     try:
         if full.is_file():
-            return dict(torch.load(full, map_location="cpu", weights_only=True))
-        tensors = dict(torch.load(rest, map_location="cpu", weights_only=True))
+            return dict(load_tensors(full))
+        tensors = dict(load_tensors(rest))
         tensors |= require("safetensors.torch").load_file(adapter)
+    except SetupError:
+        raise
     except Exception as error:  # torch, pickle and safetensors each raise their own
         raise SetupError(f"Cannot read the weights in {checkpoint}: {error}") from error
     return tensors

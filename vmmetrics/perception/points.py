@@ -105,8 +105,11 @@ def first_good_frame(area: FloatArray) -> int:
 
 
 def key_moments(num_frames: int, fps: float, seconds: float = KEY_SECONDS) -> list[int]:
-    """Return frames about ``seconds`` apart, the first half of that after the clip's beginning; one at least."""
-    count = max(1, round(num_frames / fps / seconds))
+    """Return frames about ``seconds`` apart, the first half of that after the clip's beginning; one at least.
+
+    At rates below one frame in ``seconds`` that is every frame, once.
+    """
+    count = max(1, round(min(num_frames, num_frames / fps / seconds)))
     return [int((i + 0.5) * num_frames / count) for i in range(count)]
 
 

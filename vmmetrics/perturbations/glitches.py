@@ -29,7 +29,7 @@ _GHOST_DELAY = 4  # frames between the two pictures of a double exposure
 
 def burst_frames(count: int, fps: float, rng: np.random.Generator) -> tuple[int, ...]:
     """Draw which of ``count`` frames are spoilt: :data:`BURST` in a row in every second of the clip."""
-    seconds = max(1, round(count / fps))
+    seconds = max(1, round(min(count, count / fps)))
     edges = np.linspace(0, count, seconds + 1).astype(int)
     starts = [int(rng.integers(a, max(a + 1, b - BURST))) for a, b in pairwise(edges)]
     return tuple(t for start in starts for t in range(start, start + BURST) if t < count)

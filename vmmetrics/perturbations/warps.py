@@ -14,6 +14,8 @@ from vmmetrics.types import FloatArray
 Frames = NDArray[np.uint8]
 """(T, H, W, 3) uint8 RGB."""
 
+LEAST_KNOT = 0.1
+"""Frames between the turns of :func:`smooth_walk` at least: at low frame rates its size goes by the frames."""
 _FLOW_SIDE = 96  # pixels; enough to see where a thing a tenth of the picture wide goes
 _ENERGY_BLUR = 0.08  # of the short side: about the size of a hand in a half-body shot
 
@@ -61,6 +63,7 @@ def noise_field(rng: np.random.Generator, frames: Frames, cell: float) -> FloatA
 
 def smooth_walk(rng: np.random.Generator, count: int, knot: float) -> FloatArray:
     """Return (count,) values about 0, of unit order, that turn about every ``knot`` frames; 0 at the first frame."""
+    knot = max(knot, LEAST_KNOT)
     knots = rng.normal(size=int(np.ceil(count / knot)) + 3)
     places = np.arange(len(knots)) * knot
     phase = rng.uniform(0, knot)

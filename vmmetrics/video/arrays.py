@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.tensors import load_tensors
 from vmmetrics.video.budget import FrameStore, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
-from vmmetrics.video.pixels import composite, picture_to_rgb
+from vmmetrics.video.pixels import OVERSHOOT, composite, picture_to_rgb
 from vmmetrics.video.timing import assumed, regular
-
-OVERSHOOT = 0.01
-"""How far floats may lie outside 0..1 or -1..1 and be clipped: decoders of latent models overshoot by about this."""
 
 _MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed
 
@@ -96,6 +94,11 @@ def guess_layout(shape: tuple[int, ...]) -> str:
             return fits[0]
         if fits:
             raise ClipError(f"Shape {shape} can be read as {' or '.join(fits)}; say which with layout=")
+    if any(shape[axis] in (1, 3, 4) for axis in (0, 1, 3)):
+        raise ClipError(
+            f"Shape {shape} has a side under {_MIN_GUESSED_SIDE} pixels, too short to guess the axes from; say "
+            "what they are with layout="
+        )
     raise ClipError(f"Shape {shape} has no axis of 1, 3 or 4 channels; say what the axes are with layout=")
 
 
@@ -199,8 +202,12 @@ def load_npy(path: Path) -> NDArray[Any]:
     try:
         with _PARSING:
             loaded: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
-        raise ClipError(f"The .npy file cannot be read: {error}") from error
+    except Exception as error:  # the parser of headers raises whatever the damage provokes, with lines of the header
+        reason = isinstance(error, OSError) and error.strerror
+        raise ClipError(
+            f"The .npy file cannot be read: {reason or 'it is damaged, cut short or holds Python objects'}; "
+            "save the frames again with numpy.save"
+        ) from error
     return loaded
 
 
@@ -210,7 +217,7 @@ def load_pt(path: Path) -> Any:
     A dictionary is taken where it holds one tensor, or one called frames, video or clip.
 
     Raises:
-        SetupError: torch is not installed.
+        SetupError: torch is not installed, or too old to be safe.
         ClipError: Anything but a tensor, or a file that asks for code to be run.
     """
     try:
@@ -218,10 +225,14 @@ def load_pt(path: Path) -> Any:
     except ImportError as error:
         raise SetupError("Reading .pt files takes torch, which is not installed: pip install torch") from error
     try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for damage and for refused pickles
-        first_line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ClipError(f"The .pt file cannot be loaded as plain tensors: {first_line}") from error
+        loaded = load_tensors(path)
+    except SetupError:
+        raise
+    except Exception as error:  # many kinds for damage, and advice to load what was refused
+        raise ClipError(
+            "The .pt file is damaged or holds more than plain tensors; save the tensor of frames alone: "
+            "torch.save(frames, path)"
+        ) from error
     if isinstance(loaded, dict):
         tensors = {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
         named = [tensors[key] for key in _TENSOR_KEYS if key in tensors] or list(tensors.values())

@@ -15,12 +15,21 @@ from vmmetrics.errors import ClipError
 DEFAULT_MAX_MEMORY = 4 * 2**30
 """Bytes a clip may take while it is scored: 300 frames of 1080p, 390 of 720p or 450 of 480p at full size."""
 
-WORKING_BYTES = 70
-"""Bytes that perception holds at its peak per pixel of its working pictures (flow both ways, masks, evidence): 56 to
-66 measured by ``benchmarks/memory.py`` on 60 to 180 frames of two sizes."""
+WORKING_BYTES = 65
+"""Bytes that perception holds at its peak per pixel of its working pictures, flow both ways above all
+(``benchmarks/memory.py``)."""
+
+MASK_BYTES = 16
+"""The same per pixel of the maps of what moves, which are of :data:`MASK_SHORT_SIDE` where the clip is larger."""
+
+FRAME_BYTES = 64 * 2**10
+"""Bytes that perception holds per frame whatever its size: maps of quality, tracks, masks of people."""
 
 WORKING_SHORT_SIDE = 256
 """Short side of those working pictures where the clip is larger."""
+
+MASK_SHORT_SIDE = 128
+"""Short side of the maps of what moves where the clip is larger."""
 
 MAX_PIXELS = 64 * 10**6
 """Pixels per frame above which a header is taken for damage or a decompression bomb; 8K UHD has 33 million."""
@@ -71,9 +80,11 @@ def check_size(width: int, height: int) -> None:
 
 
 def clip_bytes(count: int, width: int, height: int) -> int:
-    """Bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and working pictures."""
-    shrink = min(1.0, WORKING_SHORT_SIDE / min(width, height))
-    return count * width * height * 3 + math.ceil(count * width * height * shrink**2 * WORKING_BYTES)
+    """Bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and perception."""
+    side, pixels = min(width, height), width * height
+    working = pixels * min(1.0, WORKING_SHORT_SIDE / side) ** 2 * WORKING_BYTES
+    masks = pixels * min(1.0, MASK_SHORT_SIDE / side) ** 2 * MASK_BYTES
+    return count * (pixels * 3 + math.ceil(working + masks) + FRAME_BYTES)
 
 
 def make_plan(count: int, width: int, height: int, max_memory: int) -> Plan:

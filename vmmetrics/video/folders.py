@@ -49,7 +49,7 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
     with _opened(files[0], folder) as first:
         size = first.size
     plan = make_plan(len(files), *size, limits.max_memory)
-    store, transparent = FrameStore(plan), False
+    store, transparent, floats = FrameStore(plan), False, False
     for file in files:
         with _opened(file, folder) as picture:
             if picture.size != size:
@@ -59,6 +59,7 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
                 )
             rgb, see_through = picture_to_rgb(picture)
         transparent |= see_through
+        floats |= picture.mode == "F"
         store.add(rgb)
     others = [p for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
     notes = [f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored"] if others else []
@@ -66,6 +67,8 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
         notes.append(plan.note)
     if transparent:
         notes.append("transparent pixels put on white")
+    if floats:
+        notes.append("floats taken as 0..1")
     count = len(store)
     timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
     return Decoded(store.frames, timing, size, tuple(notes))

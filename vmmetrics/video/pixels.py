@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vmmetrics.errors import ClipError
+
 if TYPE_CHECKING:
     import av
 
 BACKGROUND = 255
 """Grey level behind transparent pixels: white, as on the pages where transparent clips are mostly shown."""
+
+OVERSHOOT = 0.01
+"""How far floats may lie outside 0..1 or -1..1 and be clipped: decoders of latent models overshoot by about this."""
 
 # Matrix coefficients of ITU-T H.273, table 4.
 _RGB_MATRIX, _BT709, _UNSPECIFIED, _BT601 = 0, 1, 2, 5
@@ -39,17 +44,28 @@ def picture_to_rgb(picture: Image.Image) -> tuple[NDArray[np.uint8], bool]:
 
     Returns:
         (H, W, 3) uint8 RGB, and whether any pixel was transparent.
+
+    Raises:
+        ClipError: Floats outside of 0..1, or integers outside of 0..65535.
     """
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        # 16-bit grey (Pillow opens some as 32-bit integers): the high byte, as for 16-bit RGB.
-        grey = np.clip(np.asarray(picture).astype(np.float64) / 257.0, 0, 255)
-        return np.repeat(np.rint(grey).astype(np.uint8)[..., None], 3, axis=-1), False
+        return np.repeat(_deep_grey(picture)[..., None], 3, axis=-1), False
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
         rgba = np.asarray(picture.convert("RGBA"))
         if rgba[..., 3].min() < 255:
             return composite(rgba), True
         return np.ascontiguousarray(rgba[..., :3]), False
     return np.asarray(picture.convert("RGB")), False
+
+
+def _deep_grey(picture: Image.Image) -> NDArray[np.uint8]:
+    """Return (H, W) uint8 of grey in floats, 0..1, or in 16 bits, which Pillow opens in part as 32-bit integers."""
+    grey = np.asarray(picture).astype(np.float64)
+    kind, white, slack = ("floats in 0..1", 1.0, OVERSHOOT) if picture.mode == "F" else ("grey in 0..65535", 65535.0, 0)
+    least, most = float(grey.min()), float(grey.max())
+    if not -slack <= least <= most <= white + slack:  # false for NaN too
+        raise ClipError(f"Expected {kind} but got {least:g}..{most:g}; save the frames with 8 or 16 bits")
+    return np.rint(np.clip(grey * (255.0 / white), 0, 255)).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from vmmetrics.video.files import read_video
 from vmmetrics.video.folders import FRAME_SUFFIXES, read_folder
 from vmmetrics.video.sampled import read_sampled, thinned
 from vmmetrics.video.subject import find_subject, subject_of_phrase
-from vmmetrics.video.timing import check_fps
+from vmmetrics.video.timing import check_fps, without_gaps
 
 ASSUME_FPS = 8.0
 """Frames per second where a source states none: what most early text-to-video models wrote."""
@@ -68,6 +68,7 @@ def read_clip(
         name = name or path.name
     else:
         decoded = _single(read_arrays(source, layout, limits))
+    decoded = replace(decoded, timing=without_gaps(decoded.timing))
     return _clip(decoded, name or "clip", prompt, subject, tags)
 
 

@@ -17,6 +17,12 @@ browser plays them as written."""
 MAX_FPS = 1000.0
 """Frame rates above this are taken for damage."""
 
+LONG_STEP = 10.0
+"""Median steps above which a step between two frames is noted: the mean rate then describes neither."""
+
+GAP_SECONDS = 10.0
+"""Seconds above which such a step is a gap in the times and no hold: longer than generated clips are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -104,6 +110,34 @@ def _increasing(stamps: NDArray[np.float64], rate: float | None, assume_fps: flo
 def _with_mean_rate(stamps: NDArray[np.float64], *notes: str) -> Timing:
     fps = (len(stamps) - 1) / float(stamps[-1])
     return Timing(stamps, check_fps(fps), notes)
+
+
+def without_gaps(timing: Timing) -> Timing:
+    """Close gaps in the times and note single long steps.
+
+    A step of more than :data:`LONG_STEP` median steps is noted. Where it is also longer than :data:`GAP_SECONDS`, it
+    is shortened to the median step, and the rate is that of the frames without the gap.
+    """
+    steps = np.diff(timing.timestamps)
+    if len(steps) < 2:
+        return timing
+    median = float(np.quantile(steps, 0.5, method="lower"))  # of two steps, the shorter
+    outlying = steps > LONG_STEP * median
+    gaps = outlying & (steps > GAP_SECONDS)
+    notes = list(timing.notes)
+    for kind, meaning in (
+        (gaps, f"a gap in the times, closed to the median step of {median:.3g} s"),
+        (outlying & ~gaps, f"a hold, included in the mean frame rate; the median step is {median:.3g} s"),
+    ):
+        places = np.flatnonzero(kind)
+        if len(places):
+            longest = int(places[np.argmax(steps[places])])
+            more = f" (the longest of {len(places)} such steps)" if len(places) > 1 else ""
+            notes.append(f"{steps[longest]:.7g} s between frames {longest} and {longest + 1}{more}: {meaning}")
+    if not gaps.any():
+        return Timing(timing.timestamps, timing.fps, tuple(notes))
+    excess = np.where(gaps, steps - median, 0.0)
+    return _with_mean_rate(timing.timestamps - np.concatenate([[0.0], np.cumsum(excess)]), *notes)
 
 
 def from_delays(delays_ms: Sequence[float], assume_fps: float) -> Timing:

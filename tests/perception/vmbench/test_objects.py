@@ -164,6 +164,7 @@ def test_key_frames():
     assert key_frames(LENGTH, FPS) == KEYS
     assert key_frames(1, 8.0) == [0]
     assert key_frames(3, 30.0) == [0, 2]
+    assert key_frames(5, 1e-9) == [0, 1, 2, 3, 4]  # a gap in the times, or a time lapse
 
 
 class Points:

@@ -13,6 +13,7 @@ from vmmetrics.checkpoints import weights_home
 from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError
 from vmmetrics.run.provenance import version_of
+from vmmetrics.tensors import load_tensors
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 
@@ -80,7 +81,9 @@ def read_state(path: Path) -> Mapping[str, Any]:
             from safetensors.torch import load_file
 
             return dict(load_file(path))
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = load_tensors(path)
+    except SetupError:
+        raise
     except Exception as error:  # these readers fail in many ways on what is no checkpoint
         raise SetupError(f"{path}: not readable as weights: {error}") from error
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):

@@ -13,6 +13,7 @@ import torch
 from vmmetrics.cas.train_settings import Epoch
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.provenance import differences
+from vmmetrics.tensors import load_tensors
 
 LAST, BEST = "last.pt", "best.pt"
 """The files of a run: to go on from, and to score with."""
@@ -82,8 +83,10 @@ def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if not path.exists():
         return None
     try:
-        stored: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        stored: Mapping[str, Any] = load_tensors(path)
         theirs = stored["run"]
+    except SetupError:
+        raise
     except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
         raise SetupError(f"{path}: cannot be gone on from: {error}") from error
     differing = differences(run, theirs)

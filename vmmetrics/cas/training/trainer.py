@@ -26,6 +26,7 @@ from vmmetrics.perception.vmbench.checkpoints import as_meta
 from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
 from vmmetrics.perception.vmbench.runtime import DTYPES
 from vmmetrics.perception.vmbench.videomae import VideoMAE
+from vmmetrics.tensors import load_tensors
 from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
 
@@ -108,7 +109,7 @@ class Trainer:
         if best is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
         self._team.wait()  # for the first process to have written it
-        stored = torch.load(self._out / BEST, map_location=self._team.device, weights_only=True)
+        stored = load_tensors(self._out / BEST, self._team.device)
         self.model.load_state_dict(stored["model"])
         return best
 

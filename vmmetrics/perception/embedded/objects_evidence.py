@@ -191,19 +191,17 @@ class _Motion:
         else:
             colour, matrices, known = self.colour, self.camera, self.known
         ok &= self._alike(colour, steps)
-        rate = np.stack(
-            [self.grid + step - mapped(matrix, self.grid) for step, matrix in zip(steps, matrices, strict=True)]
-        )
-        gap = 1
+        first, first_matrices, gap = steps, matrices, 1
         for level in range(self.doublings + 1):
             if len(steps) == 0:
                 return
             if level in (0, self.doublings):
                 for t in range(len(steps)):
                     if known[t]:
-                        self._judge(colour, steps[t], ok[t], matrices[t], rate[t], t, gap, reverse)
+                        rate = self.grid + first[t] - mapped(first_matrices[t], self.grid)
+                        self._judge(colour, steps[t], ok[t], matrices[t], rate, t, gap, reverse)
             if level < self.doublings:
-                steps, ok = self._doubled(steps, ok, gap)
+                steps, ok = self._doubled(steps, ok, gap, out=steps if level else None)
                 joined = [b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)]
                 matrices = np.stack(joined or [np.eye(3)])
                 known = known[:-gap] & known[gap:]
@@ -217,11 +215,17 @@ class _Motion:
             alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8), 5)
         return alike
 
-    def _doubled(self, steps: FloatArray, ok: BoolArray, gap: int) -> tuple[FloatArray, BoolArray]:
-        """Join the motion over ``gap`` frames with the next such, and its validity."""
-        longer = np.zeros((max(0, len(steps) - gap), *steps.shape[1:]), np.float32)
+    def _doubled(
+        self, steps: FloatArray, ok: BoolArray, gap: int, out: FloatArray | None
+    ) -> tuple[FloatArray, BoolArray]:
+        """Join the motion over ``gap`` frames with the next such, and its validity; in ``out`` where given.
+
+        ``out`` may be ``steps``: each is read before its place is written.
+        """
+        count = max(0, len(steps) - gap)
+        longer = np.empty((count, *steps.shape[1:]), np.float32) if out is None else out[:count]
         held = np.zeros(longer.shape[:3], np.bool_)
-        for t in range(len(longer)):
+        for t in range(count):
             position = self.grid + steps[t]
             longer[t] = steps[t] + warp(steps[t + gap], position)
             held[t] = ok[t] & (warp(ok[t + gap].view(np.uint8), position, nearest=True) > 0)
@@ -284,7 +288,9 @@ def _length(vectors: FloatArray) -> FloatArray:
 def _shrunk(
     steps: FloatArray, ok: BoolArray, size: tuple[int, int], zoom: tuple[float, float]
 ) -> tuple[FloatArray, BoolArray]:
-    """Flow and its validity on the grid."""
+    """Flow and its validity on the grid; the flow itself, and a copy of its validity, where it is there already."""
+    if zoom == (1.0, 1.0):
+        return steps, ok.copy()
     small = np.empty((len(steps), size[1], size[0], 2), np.float32)
     held = np.empty((len(steps), size[1], size[0]), np.bool_)
     for t in range(len(steps)):

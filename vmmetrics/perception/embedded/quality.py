@@ -11,7 +11,8 @@ blur that builds up, light) is none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import cv2
 import numpy as np
@@ -136,18 +137,16 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
 
 
 def without(flow: Flow, held: BoolArray) -> Flow:
-    """Return ``flow`` without the ``held`` frames, each of which is the frame before it once more."""
+    """Return ``flow`` without the ``held`` frames, each of which is the frame before it once more (lists of views)."""
     if not held.any():
         return flow
     frames = np.flatnonzero(~held)
     into = frames[1:] - 1
-    return Flow(
-        flow.images[frames],
-        flow.forward[into],
-        flow.backward[into],
-        flow.forward_valid[into],
-        flow.backward_valid[into],
-        flow.scale,
+    return replace(
+        flow,
+        images=flow.images[frames],
+        forward=cast(FloatArray, [flow.forward[t] for t in into]),
+        backward=cast(FloatArray, [flow.backward[t] for t in into]),
     )
 
 

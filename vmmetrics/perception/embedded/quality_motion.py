@@ -7,6 +7,8 @@ caught, begins or ends there (a cut, an I-frame), and is no defect. The right-ha
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import cv2
 import numpy as np
 
@@ -40,17 +42,25 @@ def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], Float
         Per length 1..:data:`LONGEST` of the defect (T, rows, columns) the error that both sides share, in grey levels,
         0 where a side is missing; and the contrast of the frames (T, rows, columns).
     """
-    images = [cv2.GaussianBlur(image.astype(np.float32), (0, 0), _ANTI_ALIAS) for image in flow.images]
-    shared = [np.zeros((len(images), *shape), np.float32) for _ in range(LONGEST)]
-    contrast = np.stack([cell_means(np.abs(_high_pass(image)), shape) for image in images])
-    for t in range(1, len(images) - 1):
+    count = len(flow.images)
+    shared = [np.zeros((count, *shape), np.float32) for _ in range(LONGEST)]
+    contrast = np.empty((count, *shape), np.float32)
+
+    @lru_cache(maxsize=LONGEST + 2)  # from the frame before to the last one after
+    def image(t: int) -> FloatArray:
+        return np.asarray(cv2.GaussianBlur(flow.images[t].astype(np.float32), (0, 0), _ANTI_ALIAS))
+
+    for t in range(count):
+        contrast[t] = cell_means(np.abs(_high_pass(image(t))), shape)
+        if t in (0, count - 1):
+            continue
         back = flow.backward[t - 1]
-        before, seen_before = _high_pass(images[t] - sample(images[t - 1], back)), _in_frame(back)
+        before, seen_before = _high_pass(image(t) - sample(image(t - 1), back)), _in_frame(back)
         path = flow.forward[t]
-        for length in range(1, min(LONGEST, len(images) - 1 - t) + 1):
+        for length in range(1, min(LONGEST, count - 1 - t) + 1):
             if length > 1:
                 path = path + sample(flow.forward[t + length - 1], path)
-            after = _high_pass(images[t] - sample(images[t + length], path))
+            after = _high_pass(image(t) - sample(image(t + length), path))
             common = seen_before & _in_frame(path) & (before * after > 0)
             both = np.where(common, np.minimum(np.abs(before), np.abs(after)), 0)
             shared[length - 1][t] = cell_means(both, shape)

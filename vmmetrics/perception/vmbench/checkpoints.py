@@ -19,6 +19,7 @@ from torch import Tensor
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE
+from vmmetrics.tensors import load_tensors, require_safe_torch
 
 NESTED = ("model", "module")
 """Where trainers put the weights, in the order upstream looks: its own, then DeepSpeed's."""
@@ -94,9 +95,10 @@ def _read_safetensors(path: Path) -> Any:
 
 
 def _read_torch(path: Path) -> Any:
+    require_safe_torch()
     with torch.serialization.safe_globals([argparse.Namespace]):  # upstream's trainer keeps its options beside
         try:
-            return torch.load(path, map_location="cpu", weights_only=True)
+            return load_tensors(path)
         except pickle.UnpicklingError as error:
             raise SetupError(
                 f"{path}: holds more than weights and plain values, or is damaged. If you trust it, load it with "

@@ -82,14 +82,14 @@ class GroundedObjects:
 
 
 def key_frames(num_frames: int, fps: float) -> list[int]:
-    """Return frames about :data:`KEY_SECONDS` apart, the first and the last among them.
+    """Return frames about :data:`KEY_SECONDS` apart, the first and the last among them; each once.
 
     Example:
         >>> key_frames(49, 8.0)
         [0, 8, 16, 24, 32, 40, 48]
     """
-    count = 1 + round((num_frames - 1) / fps / KEY_SECONDS)
-    return sorted(set(np.linspace(0, num_frames - 1, max(count, min(num_frames, 2))).round().astype(int).tolist()))
+    count = 1 + round(min(num_frames - 1, (num_frames - 1) / fps / KEY_SECONDS))
+    return list(map(round, np.linspace(0, num_frames - 1, max(count, min(num_frames, 2))).tolist()))
 
 
 def follow(session: MaskSession, num_frames: int, key: int, masks: Sequence[BoolArray]) -> list[BoolArray]:

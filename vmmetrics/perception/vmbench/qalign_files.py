@@ -21,6 +21,7 @@ from vmmetrics.perception.vmbench.qalign_frames import DEVIATION, MEAN
 from vmmetrics.perception.vmbench.qalign_language import LanguageSize
 from vmmetrics.perception.vmbench.qalign_network import Network, Sizes
 from vmmetrics.perception.vmbench.qalign_vision import AbstractorSize, VisionSize
+from vmmetrics.tensors import load_tensors
 
 MEND = "fetch it again with: vmmetrics weights fetch vmbench"
 
@@ -235,7 +236,7 @@ def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
 
 def _pickled(path: Path) -> Iterator[tuple[str, Any]]:
     mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
-    yield from torch.load(path, map_location="cpu", weights_only=True, mmap=mapped).items()
+    yield from load_tensors(path, mapped=mapped).items()
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:

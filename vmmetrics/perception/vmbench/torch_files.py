@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from vmmetrics.errors import SetupError
+from vmmetrics.tensors import load_tensors, require_safe_torch
 
 
 class _LeftOut:
@@ -42,10 +43,11 @@ def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
     """
     if not path.is_file():
         raise SetupError(f"{path}: no such checkpoint; fetch it with: vmmetrics weights fetch {name}")
+    require_safe_torch()
     try:
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(str(path))
         with torch.serialization.safe_globals([(_LeftOut, name) for name in unknown]):
-            loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
+            loaded: Any = load_tensors(path)
     except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
         raise SetupError(
             f"{path}: not readable as a checkpoint; remove it and fetch it again with: vmmetrics weights fetch "

@@ -1,0 +1,47 @@
+"""Files that ``torch.save`` wrote, read without running any code in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+
+LEAST_TORCH = (2, 6)
+"""First version of torch whose ``weights_only=True`` cannot be made to run code (CVE-2025-32434)."""
+
+
+def require_safe_torch() -> None:
+    """Check the version of torch before one of its files is opened.
+
+    Raises:
+        SetupError: It is older than :data:`LEAST_TORCH`.
+    """
+    import torch
+
+    version = str(torch.__version__)
+    parts = re.match(r"(\d+)\.(\d+)", version)
+    if parts is None or tuple(map(int, parts.groups())) < LEAST_TORCH:
+        raise SetupError(
+            f"torch {version} can be made to run code by the files it reads; install torch 2.6 or newer: "
+            "pip install --upgrade 'torch>=2.6'"
+        )
+
+
+def load_tensors(path: Path, device: Any = "cpu", *, mapped: bool = False) -> Any:
+    """Load what ``torch.save`` wrote to ``path``: tensors and plain values, nothing else.
+
+    Args:
+        path: The file.
+        device: Where the tensors go.
+        mapped: Map the file instead of reading it at once.
+
+    Raises:
+        SetupError: torch is older than :data:`LEAST_TORCH`.
+        Exception: Whatever torch raises for a damaged file or a pickle that asks for code to be run.
+    """
+    import torch
+
+    require_safe_torch()
+    return torch.load(path, map_location=device, weights_only=True, **({"mmap": True} if mapped else {}))
