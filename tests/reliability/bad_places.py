@@ -72,7 +72,7 @@ def kinds(folder: Path, _dense: bool) -> Iterator[BadClip]:
     yield from _special(root)
     yield from _frames(root, outside)
     for number, name in enumerate(NAMES):
-        path = Path(os.fsdecode(os.path.join(os.fsencode(root), name)))
+        path = root / os.fsdecode(name)
         with contextlib.suppress(OSError):  # a file system that takes no such name
             yield BadClip(f"name {number}: {name!r}"[:60], put(path, data), "ok", root=root)
     deep = root.joinpath(*(letter * 100 for letter in "defg"))

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 VOLATILE = frozenset(
-    "seconds started ended sessions time when wall session versions machine command folder jobs path configuration_id "
-    "tokens input_tokens output_tokens cost spent cached asked elapsed requests attempts tries".split()
+    {"seconds", "started", "ended", "sessions", "time", "when", "wall", "session", "versions", "machine", "command"}
+    | {"folder", "jobs", "path", "tokens", "input_tokens", "output_tokens", "cost", "spent", "cached", "asked"}
+    | {"elapsed", "requests", "attempts", "tries"}
 )
 """Keys of JSON whose values differ from run to run: times, costs, what a session was called."""
 

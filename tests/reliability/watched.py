@@ -1,4 +1,4 @@
-"""Work in a forked process with bounds on CPU seconds, on memory, and on seconds without progress; the command line too."""
+"""Work in a forked process with bounds on CPU time, memory, and time without progress; the command line too."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def fork(work: Callable[[], int], output: int | None = None) -> int:
         os.dup2(nowhere, 0)
         os.dup2(target, 1)
         os.dup2(target, 2)
-        sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115  (pytest puts objects of its own in their place)
-        sys.stdout = open(1, "w", closefd=False)  # noqa: PTH123, SIM115
-        sys.stderr = open(2, "w", closefd=False, errors="backslashreplace")  # noqa: PTH123, SIM115
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115  (pytest puts objects of its own in their place)
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
         code = work()
     except BaseException:  # this process must not go on in the code of its parent
         traceback.print_exc()
@@ -126,7 +126,7 @@ def fork(work: Callable[[], int], output: int | None = None) -> int:
 
 
 def command(arguments: Sequence[object]) -> int:
-    """Run ``vmmetrics`` with some arguments in this process; the exit code, with the traceback that a shell would show."""
+    """Run ``vmmetrics`` with some arguments in this process; return its exit code."""
     from vmmetrics.cli.main import main
 
     sys.argv = ["vmmetrics", *map(str, arguments)]
@@ -166,10 +166,10 @@ def children(pid: int) -> list[int]:
 
 def _all_processes() -> Iterator[tuple[int, list[str]]]:
     """Number and ``/proc/N/stat`` behind the name, of every process: state, parent, group ..."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                yield int(name), _stat(int(name))
+                yield int(entry.name), _stat(int(entry.name))
 
 
 def _stat(pid: int) -> list[str]:
