@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.reliability import durable, watched
+from tests.reliability import durable, warm, watched
 from tests.reliability.journals import faults_of_files, leftovers, parse_lines, scores_of, stuck_locks
 
 
@@ -21,47 +21,41 @@ def clips(tmp_path: Path) -> Path:
     return folder
 
 
-def with_fake_suite() -> None:
+def score(clips: Path, out: Path) -> int:
+    """Score in this process; the number of clips that failed."""
     import vmmetrics.run.settings
+    from vmmetrics.run import score
 
     vmmetrics.run.settings.SUITE = "fake_suite:FakeSuite"
+    return len(score(clips, out=out).failed)
 
 
-def score(clips: Path, out: Path, kill_at: int = 0) -> watched.Ended:
-    def before() -> None:
-        with_fake_suite()
-        if kill_at:
-            durable.kill_at(kill_at)
-
-    return watched.run_command("score", clips, "--out", out, before=before)
+def score_and_die(clips: Path, out: Path, step: int) -> int:
+    durable.kill_at(step)
+    return score(clips, out)
 
 
-def count(clips: Path, out: Path) -> list[str]:
-    def work() -> list[str]:
-        with_fake_suite()
-        steps = durable.count_steps()
-        watched.command(["score", clips, "--out", out])
-        return steps
-
-    return list(watched.watched(work).value)
+def steps_of_score(clips: Path, out: Path) -> list[str]:
+    steps = durable.count_steps()
+    score(clips, out)
+    return steps
 
 
 def test_score_recovers_from_a_kill_at_every_step(clips: Path, tmp_path: Path) -> None:
-    import vmmetrics.run.local  # noqa: F401  (once, for all the processes that are forked here)
-
-    steps = count(clips, tmp_path / "whole")
+    warm.import_what(lambda: score(clips, tmp_path / "first"))
+    steps = watched.watched(lambda: steps_of_score(clips, tmp_path / "whole")).value
     assert len(steps) >= 40
     expected = scores_of(tmp_path / "whole")
     assert len(expected) == 3
     wrong = []
     for number, step in enumerate(steps, start=1):
         out = tmp_path / f"at-{number}"
-        killed = score(clips, out, number)
+        killed = watched.watched(lambda out=out, number=number: score_and_die(clips, out, number))
         faults = [] if killed.code == -9 else [f"not killed: {killed.output[-200:]}"]
         finished = scores_of(out)
         faults += faults_of_files(out)
-        resumed = score(clips, out)
-        faults += [] if resumed.value == 0 else [f"exit code {resumed.value}: {resumed.output[-200:]}"]
+        resumed = watched.watched(lambda out=out: score(clips, out))
+        faults += [] if resumed.value == 0 else [f"not resumed: {resumed.output[-200:]}"]
         faults += faults_of_files(out) + [f"left {name}" for name in leftovers(out)] + stuck_locks(out)
         if any(scores_of(out).get(clip) != record for clip, record in finished.items()) or scores_of(out) != expected:
             faults.append("other scores")
