@@ -22,6 +22,7 @@ LIMITS = Limits(cpu=60, idle=60, memory=4 << 30, wall=180)
 CODES = (0, 2, 3, 130)
 NOBODY = 65534
 COUNT = 6
+OPTIONS = ("--max-memory", "--assume-fps", "--shard", "--jobs", "--metrics", "--preset", "--protocol", "--subject")
 
 
 def run(campaign: Campaign) -> None:
