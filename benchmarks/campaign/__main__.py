@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from importlib import import_module
@@ -28,6 +29,7 @@ def main() -> None:
     sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "run")]  # the fake suite lies with the tests of the run
     from benchmarks.campaign.results import Campaign
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what is under way ends, and the table is printed
     failed = 0
     for family in arguments.families or FAMILIES:
         scratch = Path(tempfile.mkdtemp(prefix=f"campaign-{family}-"))

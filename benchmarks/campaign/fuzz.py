@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of every reader; an exception that is not ours is a crash, and so is a hang.
 
-With atheris (``pip install atheris``) inputs are chosen by the branches that they reach in our code; without, Hypothesis
-changes good ones blindly. Each target works in a process of its own, which is started anew where it dies.
+With atheris (``pip install atheris``) inputs are chosen by the branches that they reach in our code; without it,
+Hypothesis changes good ones blindly. Each target works in a process of its own, which is started anew where it dies.
 """
 
 from __future__ import annotations

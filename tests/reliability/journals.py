@@ -68,8 +68,9 @@ def faults_of_files(folder: Path) -> list[str]:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """Hidden files under ``folder``: temporary ones that nobody removed."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob(".*") if path.is_file())
+    """Hidden files under ``folder`` that are no locks: temporary ones that nobody removed."""
+    hidden = [path for path in folder.rglob(".*") if path.is_file() and path.suffix != ".lock"]
+    return sorted(str(path.relative_to(folder)) for path in hidden)
 
 
 def stuck_locks(folder: Path) -> list[str]:
