@@ -8,7 +8,9 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from benchmarks.campaign.results import Campaign
 from tests.bad_inputs import moving_frames, write_video
 from tests.reliability.journals import faults_of_files, leftovers, parse_lines, stuck_locks
 from tests.reliability.warm import build_commands_once, fork_workers, import_what
-from tests.reliability.watched import Ended, Limits, command, fork, processes, run_command
+from tests.reliability.watched import Ended, Limits, command, fork, processes, run_command, watched
 
 LIMITS = Limits(cpu=60, idle=60, memory=4 << 30, wall=180)
 CODES = (0, 2, 3, 130)
@@ -47,7 +49,7 @@ def _record(
 ) -> None:
     fault = ended.trouble or fault
     if ended.value not in codes:
-        fault = fault or f"exit code {ended.code}: {ended.output[-150:]}"
+        fault = fault or f"exit code {ended.value}: {ended.output[-150:]}"
     campaign.add(row, f"{row}: {name}", fault, f"exit code {ended.value}")
 
 
@@ -65,14 +67,40 @@ def _resumed(clips: Path, out: Path, count: int = COUNT) -> str:
 def _full_disk(campaign: Campaign, clips: Path) -> None:
     for size in (0, 10, 200, 700, 1000, 1500, 2000, 2500, 3000, 4000, 6000, 8000, 12000):
         out = campaign.scratch / f"size-{size}"
-
-        def before(size: int = size) -> None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python has it from its start
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
         if not campaign.done(f"no room for files: {size} bytes"):
-            ended = run_command("score", clips, "--out", out, limits=LIMITS, before=before)
-            _record(campaign, "no room for files", f"{size} bytes", ended, _resumed(clips, out), (2, 3))
+            ended = watched(lambda size=size, out=out: _score_within(size, clips, out), LIMITS)
+            _record(campaign, "no room for files", f"{size} bytes", ended, _resumed(clips, out))
+
+
+def _score_within(size: int, clips: Path, out: Path) -> int:
+    """Score where no file may grow beyond a size; the output goes through a pipe, as it is kept in a file too."""
+    reads, writes = os.pipe()
+    copier = os.fork()
+    if not copier:
+        os.close(writes)
+        while data := os.read(reads, 1 << 16):
+            os.write(1, data)
+        os._exit(0)
+    os.close(reads)
+    os.dup2(writes, 1)
+    os.dup2(writes, 2)
+    os.close(writes)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python has it from its start
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        code = command(["score", clips, "--out", out])
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for number in (1, 2):
+        os.close(number)
+        os.open(os.devnull, os.O_WRONLY)
+    os.waitpid(copier, 0)
+    return code
 
 
 def _small_disk(campaign: Campaign, clips: Path) -> None:

@@ -161,7 +161,11 @@ def processes(group: int) -> list[int]:
 
 def children(pid: int) -> list[int]:
     """The processes that ``pid`` started and that are at work."""
-    return [child for child, fields in _all_processes() if int(fields[1]) == pid and fields[0] != "Z"]
+    started: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            started += map(int, task.read_text().split())
+    return [child for child in started if _state(child) not in ("Z", "")]
 
 
 def _all_processes() -> Iterator[tuple[int, list[str]]]:
@@ -170,6 +174,14 @@ def _all_processes() -> Iterator[tuple[int, list[str]]]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 yield int(entry.name), _stat(int(entry.name))
+
+
+def _state(pid: int) -> str:
+    """One letter, Z for a zombie; empty where there is no such process."""
+    try:
+        return _stat(pid)[0]
+    except OSError:
+        return ""
 
 
 def _stat(pid: int) -> list[str]:
