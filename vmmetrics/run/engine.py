@@ -16,7 +16,7 @@ from typing import Protocol
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run.settings import Settings
-from vmmetrics.run.work import Outcome, Scorer, Task, explain, identify
+from vmmetrics.run.work import Outcome, Scorer, Task, explain
 
 _GRACE_SECONDS = 2.0  # for a worker to leave by itself before it is killed
 
@@ -175,11 +175,7 @@ class Workers:
         if worker.following is not None:
             self.submit(task)  # alone, to see which of the two clips it died on
             return None
-        try:
-            sha256 = identify(task)
-        except OSError:
-            sha256 = None
-        return Outcome(task, task.record(self._settings, sha256=sha256, error=_cause_of_death(code, self._log)))
+        return Outcome(task, task.record(self._settings, error=_cause_of_death(code, self._log)))
 
     def close(self) -> None:
         """Stop the workers, the ones at work as well."""

@@ -133,10 +133,12 @@ class Session:
         if record is None:
             return task.metrics
         tried_now = record is not self._earlier.get(task.key)
+        if record.error is not None and not tried_now:
+            return task.metrics
         if not _describes(record, task):
             return task.metrics
         if record.error is not None:
-            return () if tried_now else task.metrics
+            return ()
         settled = record.settled() | (set(record.errors) if tried_now else set())
         return tuple(metric for metric in task.metrics if metric not in settled)
 
@@ -156,7 +158,9 @@ def _describes(record: Record, task: Task) -> bool:
     theirs = None if record.subject is None else (record.subject.get("noun"), record.subject.get("phrase"))
     if (record.prompt, theirs) != (task.prompt, subject) or record.tags != task.tags:
         return False
+    if record.sha256 is None:  # it was no clip, and is not hashed
+        return record.error is not None
     try:
         return record.sha256 == identify(task)
-    except OSError:  # it cannot be read now; whether it could then shows in the record
-        return record.sha256 is None
+    except OSError:
+        return False
