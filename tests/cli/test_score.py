@@ -49,6 +49,19 @@ def test_exit_codes(vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
     assert vmmetrics("score", make_clips("noone", folder="other"), "--metrics", "ois,CAS") == 0  # missing is fine
 
 
+@pytest.mark.parametrize("command", ["score", "baselines"])
+def test_symlinks_are_followed_unless_refused(
+    vmmetrics: Any, make_clips: Any, tmp_path: Path, capsys: Captured, command: str
+) -> None:
+    clips = make_clips("a")
+    options = ["--out", "run"] + (["--only", "frame_difference"] if command == "baselines" else [])
+    (clips / "a.npy").rename(tmp_path / "blob")
+    (clips / "a.npy").symlink_to(tmp_path / "blob")
+    assert vmmetrics(command, clips, *options, "--no-follow-links") == 3
+    assert "The symlink a.npy leads out of the folder given" in capsys.readouterr().err.replace("\n", " ")
+    assert vmmetrics(command, clips, *options) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

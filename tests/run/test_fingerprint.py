@@ -44,5 +44,5 @@ def test_arrays_differ_by_content_shape_and_time() -> None:
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="No file at"):
+    with pytest.raises(FileNotFoundError, match="No such file"):
         fingerprint(tmp_path / "none.mp4")

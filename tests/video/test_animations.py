@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.bad_inputs import write_animation
+from tests.bad_inputs import moving_frames, write_animation
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
 from vmmetrics.video.animations import promise_of_gif, promise_of_png, promise_of_webp
@@ -123,3 +126,72 @@ def test_apng_default_image_is_no_frame(tmp_path: Path) -> None:
     cover.save(tmp_path / "a.apng", save_all=True, append_images=pictures, default_image=True, duration=100)
     clip = read_clip(tmp_path / "a.apng")
     np.testing.assert_array_equal(clip.frames, square_frames(3))
+
+
+def large_canvas(file: Path, suffix: str) -> None:
+    """State a canvas of 8000 x 7999 in the header of an animation of small frames."""
+    data = bytearray(file.read_bytes())
+    if suffix == ".gif":
+        struct.pack_into("<HH", data, 6, 8000, 7999)
+    elif suffix == ".webp":
+        data[24:30] = (7999).to_bytes(3, "little") + (7998).to_bytes(3, "little")
+    else:
+        struct.pack_into(">II", data, 16, 8000, 7999)
+        struct.pack_into(">I", data, 29, zlib.crc32(data[12:29]))
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("suffix", OPTIONS)
+def test_too_many_pixels_are_not_decoded(tmp_path: Path, suffix: str) -> None:
+    file = write_animation(tmp_path / f"a{suffix}", moving_frames(50, (32, 32)), duration=50)
+    assert len(read_clip(file)) == 50
+    large_canvas(file, suffix)
+    with pytest.raises(ClipError, match=r"50 frames of 8000x7999 have 3200 million pixels, more than the 3000 million"):
+        read_clip(file)
+
+
+def sparse(file: Path, head: bytes, size: int) -> Path:
+    """``head`` and zeros up to ``size``, which take no room on the disk."""
+    with file.open("wb") as out:
+        out.write(head)
+        out.truncate(size)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("head.gif", "unknown block"),
+        ("head.apng", "damaged"),
+        ("head.webp", "no chunk at byte|ends within"),
+        ("chunk.apng", "has a chunk of 4096 MiB; at most 64 MiB are read"),
+        ("frame.apng", "has a chunk of 4096 MiB; at most 488 MiB are read"),
+        ("riff.webp", "WebP of 4096 MiB takes twice as much .* max_memory of 8192 MiB would do"),
+        ("tail.webp", ""),
+    ],
+)
+def test_huge_files_are_not_read(tmp_path: Path, name: str, match: str) -> None:
+    kind = name.split(".")[1]
+    whole = write_animation(tmp_path / f"whole.{kind}", square_frames(), duration=50).read_bytes()
+    heads = {
+        "head": whole[:100],
+        "chunk": whole[:8] + struct.pack(">I4s", 0xFFFFFFF0, b"teXt"),
+        "frame": whole[:8] + struct.pack(">I4s", 0xFFFFFFF0, b"IDAT"),
+        "riff": b"RIFF" + struct.pack("<I", 0xFFFFFFF0) + b"WEBP",
+        "tail": whole,
+    }
+    file = sparse(tmp_path / name, heads[name.split(".")[0]], 5 * 2**30)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    if match:
+        with pytest.raises(ClipError, match=match):
+            read_clip(file)
+    else:
+        assert len(read_clip(file)) == 7  # what follows the stated end is not read
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    assert after.ru_maxrss - before.ru_maxrss < 200 * 2**10  # KiB on Linux
+
+
+def test_webp_that_its_decoder_could_not_hold(tmp_path: Path) -> None:
+    file = write_animation(tmp_path / "a.webp", square_frames(), duration=50)
+    with pytest.raises(ClipError, match="takes twice as much to decode"):
+        read_clip(file, max_memory=2 * file.stat().st_size - 1)

@@ -227,7 +227,7 @@ def test_npy(tmp_path: Path) -> None:
 
 def test_pt_without_torch_names_the_mending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    (tmp_path / "a.pt").write_bytes(b"anything")
+    (tmp_path / "a.pt").write_bytes(b"PK\x03\x04 anything")
     with pytest.raises(SetupError, match="pip install torch"):
         read_clip(tmp_path / "a.pt")
 
@@ -243,7 +243,7 @@ def test_pt_is_loaded_without_running_code(tmp_path: Path, monkeypatch: pytest.M
     fake.load, fake.Tensor, fake.bfloat16 = load, DeviceTensor, "bfloat16"  # type: ignore[attr-defined]
     fake.__version__ = "2.6.0+cpu"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", fake)
-    (tmp_path / "a.pt").write_bytes(b"anything")
+    (tmp_path / "a.pt").write_bytes(b"PK\x03\x04 anything")
     np.testing.assert_array_equal(read_clip(tmp_path / "a.pt").frames, FRAMES)
     assert asked == {"map_location": "cpu", "weights_only": True}
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
+from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
 from vmmetrics.perception.embedded.camera import GlobalMotion
@@ -15,7 +18,8 @@ from vmmetrics.perception.embedded.quality import TemporalQuality
 from vmmetrics.perception.embedded.segmenter import MotionSegmenter
 from vmmetrics.perception.embedded.tracker import GridTracker
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.video.budget import clip_bytes, make_plan
+from vmmetrics.video import budget, read_clip
+from vmmetrics.video.budget import FrameStore, clip_bytes, make_plan
 
 
 def test_bytes_by_hand() -> None:
@@ -71,3 +75,41 @@ def test_the_bound_that_would_do_does() -> None:
         make_plan(10_000, 1280, 720, 2**30)
     needed = int(str(caught.value).split("max_memory of ")[1].split()[0])
     assert min(make_plan(10_000, 1280, 720, needed * 2**20).kept) >= 63
+
+
+def test_a_minute_of_4k_at_60_frames_per_second_passes() -> None:
+    assert make_plan(3600, 3840, 2160, 2**32).full == (3840, 2160)
+    with pytest.raises(ClipError, match=r"1001 frames of 8000x8000 have 64064 million pixels, more than the 64000"):
+        make_plan(1001, 8000, 8000, 2**62)
+
+
+def test_an_array_of_too_many_pixels_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f4", "fortran_order": False, "shape": (1001, 8000, 8000, 3)}
+        )
+        file.truncate(file.tell() + 1001 * 8000 * 8000 * 3 * 4)  # no bytes on the disk
+    with pytest.raises(ClipError, match="more than the 64000 million"):
+        read_clip(tmp_path / "a.npy")
+
+
+def test_frames_of_too_many_pixels_are_not_read(tmp_path: Path) -> None:
+    Image.new("1", (8000, 8000)).save(tmp_path / "black", "PNG")  # without a suffix, as in a cache of blobs
+    (tmp_path / "clip").mkdir()
+    for number in range(1001):
+        (tmp_path / "clip" / f"{number}.png").symlink_to(tmp_path / "black")
+    with pytest.raises(ClipError, match="more than the 64000 million"):
+        read_clip(tmp_path / "clip")
+
+
+def test_the_bound_holds_for_videos_and_for_frames_beyond_those_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_video(tmp_path / "a.mp4", moving_frames(8))
+    store = FrameStore(make_plan(2, 64, 64, 2**30))
+    monkeypatch.setattr(budget.check_total, "__defaults__", (4 * 64 * 64,))
+    with pytest.raises(ClipError, match="8 frames of 64x64"):
+        read_clip(file)
+    with pytest.raises(ClipError, match="5 frames of 64x64"):
+        for frame in moving_frames(8):
+            store.add(frame)

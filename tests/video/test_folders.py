@@ -92,9 +92,20 @@ def test_hidden_and_other_files(tmp_path: Path) -> None:
 
 def test_frame_that_leads_out(tmp_path: Path) -> None:
     write_pictures(tmp_path / "clip", FRAMES)
-    Image.fromarray(FRAMES[0]).save(tmp_path / "secret.png")
-    (tmp_path / "clip" / "9999.png").symlink_to(tmp_path / "secret.png")
-    with pytest.raises(ClipError, match=r"9999\.png is a link that leads out"):
+    Image.fromarray(FRAMES[0]).save(tmp_path / "other.png")
+    (tmp_path / "clip" / "9998.png").symlink_to("0000.png")
+    (tmp_path / "clip" / "9999.png").symlink_to(tmp_path / "other.png")
+    np.testing.assert_array_equal(read_clip(tmp_path / "clip").frames[12:], FRAMES[[0, 0]])
+    with pytest.raises(ClipError, match=r"The symlink 9999\.png leads out of the folder given"):
+        read_clip(tmp_path / "clip", root=tmp_path / "clip")
+    assert len(read_clip(tmp_path / "clip", root=tmp_path)) == 14
+
+
+def test_frame_of_absurd_size_is_not_read(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "clip", FRAMES[:2], ".webp")
+    with (tmp_path / "clip" / "0001.webp").open("r+b") as file:
+        file.truncate(2**32)  # no bytes on the disk
+    with pytest.raises(ClipError, match=r"Frame 0001\.webp has more than 488 MiB"):
         read_clip(tmp_path / "clip")
 
 

@@ -30,6 +30,7 @@ def measure(
     layout: str | None = None,
     assume_fps: float | None = None,
     max_memory: int | None = None,
+    follow_links: bool = True,
     listener: Listener | None = None,
 ) -> Table:
     """Measure clips by baselines; everything else is as :func:`vmmetrics.score` has it.
@@ -46,6 +47,7 @@ def measure(
         layout: Axes of arrays.
         assume_fps: Frames per second where a source states none.
         max_memory: Bytes that one clip may take.
+        follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
         listener: Is told of every clip that is done.
 
     Raises:
@@ -59,5 +61,5 @@ def measure(
         reading=tuple(reading.items()),
         given=tuple((given or {}).items()),
     )
-    tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout)
+    tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
     return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)

@@ -15,6 +15,7 @@ from vmmetrics.run.fingerprint import fingerprint
 from vmmetrics.run.journal import Journal
 from vmmetrics.video import Source, read_clip
 from vmmetrics.video.prompts import Prompts
+from vmmetrics.video.reader import check_header
 
 
 class Rewarder(Protocol):
@@ -69,11 +70,12 @@ def reward_clips(
         known[str(line["clip"]), str(line["sha256"])] = float(line["mq_raw"])
     for source in sources:
         try:
+            check_header(source.path)
             prompt, content = prompts.lookup(source).prompt, fingerprint(source.path)
             if (source.name, content) in known:
                 yield Step(source.name, known[source.name, content], known=True, prompt=prompt)
                 continue
-            found = model.score(read_clip(source.path, name=source.name, root=source.root))
+            found = model.score(read_clip(source.path, name=source.name))
         except (ClipError, OSError) as error:
             yield Step(source.name, None, str(error))
             continue

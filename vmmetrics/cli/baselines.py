@@ -73,6 +73,9 @@ def baselines(
         str | None,
         typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
     ] = None,
+    follow_links: Annotated[
+        bool, typer.Option(help="Follow symlinks that lead out of the folders given; refused, they are errors.")
+    ] = True,
     allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
 ) -> None:
     """Measure clips by baselines, to be held against people beside our metrics.
@@ -93,7 +96,7 @@ def baselines(
     from vmmetrics.run.local import default_directory
 
     output, messages = open_consoles()
-    tasks = find_tasks(clips, settings, prompts, None, part, messages)
+    tasks = find_tasks(clips, settings, prompts, None, part, messages, follow_links)
     setup = prepare_run(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)

@@ -70,13 +70,14 @@ def find_tasks(
     subject: str | None,
     part: tuple[int, int] | None,
     messages: Console,
+    follow_links: bool,
 ) -> list[Task]:
     """The clips under paths; what was looked for and is not there is said."""
     from vmmetrics.cli.progress import count
     from vmmetrics.run.tasks import shard as shard_of
     from vmmetrics.run.tasks import tasks_of_paths
 
-    found = tasks_of_paths(clips, settings.metrics, prompts, subject)
+    found = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
     if not found.tasks:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     for path in clips:

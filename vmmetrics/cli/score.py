@@ -55,6 +55,9 @@ def score(
         str | None,
         typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
     ] = None,
+    follow_links: Annotated[
+        bool, typer.Option(help="Follow symlinks that lead out of the folders given; refused, they are errors.")
+    ] = True,
     allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
 ) -> None:
     """Score the motion of clips.
@@ -77,7 +80,7 @@ def score(
     from vmmetrics.run.local import default_directory
 
     output, messages = open_consoles()
-    tasks = find_tasks(clips, settings, prompts, subject, part, messages)
+    tasks = find_tasks(clips, settings, prompts, subject, part, messages, follow_links)
     setup = prepare_run(settings)
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from vmmetrics.errors import ClipError
 from vmmetrics.probe.metrics import Source, describe
 from vmmetrics.probe.plan import Plan
 from vmmetrics.probe.pool import Line, answers
@@ -15,6 +16,7 @@ from vmmetrics.run.folder import SoleFolder
 from vmmetrics.run.journal import Journal
 from vmmetrics.run.provenance import decisive_versions
 from vmmetrics.run.work import Task, explain, identify
+from vmmetrics.video.reader import check_header
 
 FORMAT = 1
 """Version of the layout, in ``probe.json``."""
@@ -80,8 +82,10 @@ class Session:
         for task in self.tasks:
             cases = list(self.plan.cases())
             try:
+                if task.path is not None:
+                    check_header(task.path, task.root)
                 sha256 = identify(task)
-            except OSError as error:
+            except (OSError, ClipError) as error:
                 broken.append({**head(Work(task, "", cases[0])), "error": explain(error)})
                 continue
             work += [Work(task, sha256, case) for case in cases]

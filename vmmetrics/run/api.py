@@ -35,6 +35,7 @@ def score(
     layout: str | None = None,
     assume_fps: float | None = None,
     max_memory: int | None = None,
+    follow_links: bool = True,
     listener: Listener | None = None,
 ) -> Table:
     """Score clips.
@@ -60,6 +61,7 @@ def score(
         layout: Axes of arrays, such as ``"TCHW"``.
         assume_fps: Frames per second where a source states none; None takes the reader's default.
         max_memory: Bytes that one clip may take while it is scored; None takes the reader's default.
+        follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
         listener: Is told of every clip that is done.
 
     Returns:
@@ -75,7 +77,7 @@ def score(
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
     settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas)
-    tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout)
+    tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
     directory = None if out is None else Path(out)
     return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout)
 
@@ -88,6 +90,7 @@ def tasks_of(
     *,
     fps: float | None = None,
     layout: str | None = None,
+    follow_links: bool = True,
 ) -> list[Task]:
     """The tasks of what :func:`score` takes: paths, or arrays and clips.
 
@@ -97,7 +100,7 @@ def tasks_of(
     """
     items = [clips] if _is_one(clips) else list(clips)
     if all(isinstance(item, str | os.PathLike) for item in items):
-        return tasks_of_paths(items, settings.metrics, prompts, subject).tasks
+        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links).tasks
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))
 
 

@@ -1,8 +1,8 @@
 """The content of a clip in 64 letters: what makes a record valid for a file, whatever it is called.
 
-A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files (names that
-begin with a dot left out), sorted by name. An array: SHA-256 of ``shape dtype LF`` and its bytes in C order, the
-timestamps behind them likewise.
+A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files, sorted by
+name; names that begin with a dot and symlinks that are no frames are left out. An array: SHA-256 of ``shape dtype LF``
+and its bytes in C order, the timestamps behind them likewise.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from vmmetrics.clip import Clip
+from vmmetrics.video.folders import FRAME_SUFFIXES
+from vmmetrics.video.opening import open_regular
 
 
 def fingerprint(path: Path) -> str:
@@ -51,11 +53,14 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted((f for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")), key=lambda f: f.name)
+    files = [f for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")]
+    # The reader has looked into the frames alone; what another symlink leads to is nobody's business.
+    ours = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
+    return sorted(ours, key=lambda f: f.name)
 
 
 def _file_sha256(path: Path) -> str:
-    if not path.is_file():  # opening a pipe or a device would wait for ever
-        raise FileNotFoundError(f"No file at {path}" if not path.exists() else f"{path} is no regular file")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
+        if not os.fstat(file.fileno()).st_size:  # so do files of /proc say, and reading some of them waits
+            return hashlib.sha256().hexdigest()
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -88,6 +88,8 @@ def _join(runs: Sequence[Path]) -> tuple[dict[_Key, Record], tuple[str, ...], tu
             if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
                 conflicts.append(record.clip)
             kept[key] = _combine(first, record)
+    read = {clip for clip, sha256 in kept if sha256 is not None}
+    kept = {(clip, sha256): record for (clip, sha256), record in kept.items() if sha256 is not None or clip not in read}
     return kept, tuple(dict.fromkeys(duplicates)), tuple(dict.fromkeys(conflicts))
 
 

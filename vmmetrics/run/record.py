@@ -25,7 +25,7 @@ class Record:
         model: Folder of the clip where clips lie in one folder per model, or None.
         path: Absolute path, or None for an array.
         sha256: Of the file, of a frame folder (see :mod:`vmmetrics.run.fingerprint`) or of an array; None where
-            nothing could be read.
+            no clip could be read.
         preset: Which models scored it.
         protocol: Which definition they were scored by.
         scores: Score by metric; only finite numbers.

@@ -167,7 +167,9 @@ def _describes(record: Record, task: Task) -> bool:
     theirs = None if record.subject is None else (record.subject.get("noun"), record.subject.get("phrase"))
     if (record.prompt, theirs) != (task.prompt, subject) or record.tags != task.tags:
         return False
+    if record.sha256 is None:  # it was no clip, and is not hashed
+        return record.error is not None
     try:
         return record.sha256 == identify(task)
-    except OSError:  # it cannot be read now; whether it could then shows in the record
-        return record.sha256 is None
+    except OSError:
+        return False

@@ -34,6 +34,7 @@ def tasks_of_paths(
     metrics: tuple[str, ...],
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
+    follow_links: bool = True,
 ) -> FoundTasks:
     """The clips under some files and folders, each with its prompt and subject.
 
@@ -42,6 +43,7 @@ def tasks_of_paths(
         metrics: What to score.
         prompts: Prompt list, or None to look beside the clips.
         subject: What every clip is about, or None.
+        follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise.
 
     Raises:
         SetupError: A path does not exist, or the prompt list cannot be read.
@@ -49,12 +51,13 @@ def tasks_of_paths(
     sources = discover(paths)
     root = next((source.root for source in sources if source.root is not None), None)
     known = Prompts.load(prompts, root, subject=subject)
-    return FoundTasks([_task(source, metrics, known) for source in sources], known.unmatched(sources))
+    tasks = [_task(source, metrics, known, follow_links) for source in sources]
+    return FoundTasks(tasks, known.unmatched(sources))
 
 
-def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts) -> Task:
-    path = Path(os.path.abspath(source.path))  # noqa: PTH100  (links are kept: the name is the user's)
-    task = Task(source.name, source.model, path, metrics, root=source.root)
+def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
+    path = Path(os.path.abspath(source.path))  # noqa: PTH100  (symlinks are kept: the name is the user's)
+    task = Task(source.name, source.model, path, metrics, root=None if follow_links else source.root)
     try:
         prompt, subject, prompt_source, tags = prompts.lookup(source)
     except ClipError as error:

@@ -38,7 +38,7 @@ class Task:
         subject: Who or what it is about, or None.
         tags: What the prompt list says of the motion asked for.
         frames: The clip itself where it was handed in as an array.
-        root: Folder that the file must lie in, links followed, or None.
+        root: Folder that symlinks must not lead out of, or None.
         broken: Why it cannot be scored, where that is known before it is read.
     """
 
@@ -139,14 +139,14 @@ class Scorer:
             before = None
             try:
                 before = None if task.path is None else state(task.path)
-                sha256 = identify(task)
-                if identified is not None:
-                    identified(sha256)
             except OSError as error:  # the reader knows better words for most of these
                 unreadable = error
             clip = self._taken(task, before) or self._read(task)
             if unreadable is not None:
                 raise unreadable
+            sha256 = identify(task)  # of a clip alone: the record of a symlink to another file must not tell its hash
+            if identified is not None:
+                identified(sha256)
             if following is not None:
                 self._read_ahead(following)
             scores = self.suite(task.metrics).score_clip(clip)
@@ -216,7 +216,7 @@ def _found(scores: ClipScores) -> dict[str, Any]:
 
 
 def identify(task: Task) -> str:
-    """SHA-256 of the clip of a task.
+    """SHA-256 of the clip of a task, for a file that is known to be one.
 
     Raises:
         OSError: It cannot be read.

@@ -6,22 +6,36 @@ counted here first, which gives delays and completeness independently of the dec
 
 from __future__ import annotations
 
+import io
+import math
 import mmap
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from PIL import Image
 
 from vmmetrics.errors import ClipError
-from vmmetrics.video.budget import FrameStore, check_size, make_plan
+from vmmetrics.video.budget import (
+    MAX_ANIMATION_PIXELS,
+    MAX_PICTURE_BYTES,
+    FrameStore,
+    check_size,
+    check_total,
+    make_plan,
+)
 from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.opening import open_regular
 from vmmetrics.video.pixels import picture_to_rgb
 from vmmetrics.video.timing import from_delays, regular
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PNG_FRAME_CHUNKS = (b"IDAT", b"fdAT")
+_MAX_PNG_CHUNK = 64 * 2**20  # bytes of a chunk that holds no picture; Pillow takes no more text than that either
 _GIF_EXTENSION, _GIF_IMAGE, _GIF_TRAILER, _GIF_GRAPHIC_CONTROL = 0x21, 0x2C, 0x3B, 0xF9
 
 
@@ -93,14 +107,18 @@ def promise_of_png(data: mmap.mmap | bytes) -> Promise:
     try:
         while True:
             length, kind = struct.unpack_from(">I4s", data, at)
-            body = data[at + 8 : at + 8 + length]
+            most = MAX_PICTURE_BYTES if kind in _PNG_FRAME_CHUNKS else _MAX_PNG_CHUNK
+            if length > most:
+                size = f"{length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
+                return Promise(tuple(delays), f"has a chunk of {size}", skip_first)
             (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
-            if zlib.crc32(kind + body) != checksum:
-                return Promise(tuple(delays), f"has a damaged {kind.decode('latin-1')} chunk", skip_first)
+            with memoryview(data) as view, view[at + 4 : at + 8 + length] as named:
+                if zlib.crc32(named) != checksum:
+                    return Promise(tuple(delays), f"has a damaged {kind.decode('latin-1')} chunk", skip_first)
             if kind == b"acTL":
-                animated, stated = True, struct.unpack_from(">I", body)[0]
+                animated, stated = True, struct.unpack_from(">I", data, at + 8)[0]
             elif kind == b"fcTL":
-                numerator, denominator = struct.unpack_from(">HH", body, 20)
+                numerator, denominator = struct.unpack_from(">HH", data, at + 28)
                 delays.append(1000.0 * numerator / (denominator or 100))
                 skip_first |= image_seen and len(delays) == 1
             elif kind == b"IDAT":
@@ -119,13 +137,15 @@ def promise_of_png(data: mmap.mmap | bytes) -> Promise:
 def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
     """Walk the chunks of a WebP (RFC 9649, section 2.7)."""
     delays: list[float] = []
-    (size,) = struct.unpack_from("<I", data, 4)
-    if len(data) < size + 8:
-        return Promise((), f"holds {len(data)} of {size + 8} stated bytes")
+    size = _webp_bytes(data)
+    if len(data) < size:
+        return Promise((), f"holds {len(data)} of {size} stated bytes")
     at, animated = 12, False
     try:
-        while at + 8 <= size + 8:
+        while at + 8 <= size:
             kind, length = struct.unpack_from("<4sI", data, at)
+            if kind == bytes(4):
+                return Promise(tuple(delays), f"has no chunk at byte {at}")
             animated |= kind == b"ANIM"
             if kind == b"ANMF":
                 delays.append(float(int.from_bytes(data[at + 20 : at + 23], "little")))
@@ -133,6 +153,11 @@ def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
     except struct.error:
         return Promise(tuple(delays), "ends within a chunk")
     return Promise(tuple(delays) if animated else (0.0,))
+
+
+def _webp_bytes(data: mmap.mmap | bytes) -> int:
+    """Bytes that a WebP states it has; what follows them is not of it."""
+    return int.from_bytes(data[4:8], "little") + 8
 
 
 _PROMISES: dict[str, Callable[[mmap.mmap | bytes], Promise]] = {
@@ -148,9 +173,11 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
     Raises:
         ClipError: Damaged, cut short, a still picture, or too large.
     """
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        promise = _PROMISES[kind](data)
     name = {"png": "APNG"}.get(kind, kind.upper())
+    with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if kind == "webp":
+            _check_webp(_webp_bytes(data), limits.max_memory)
+        promise = _PROMISES[kind](data)
     if promise.fault:
         raise ClipError(f"The {name} {promise.fault} (after {len(promise.delays_ms)} frames)")
     if not promise.delays_ms:
@@ -165,13 +192,23 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
     return Decoded(store.frames, timing, size, tuple(notes))
 
 
+def _check_webp(size: int, max_memory: int) -> None:
+    """Refuse a WebP that is too large for its decoder, which holds the file twice."""
+    if 2 * size > max_memory:
+        raise ClipError(
+            f"The WebP of {size / 2**20:.0f} MiB takes twice as much to decode, more than the {max_memory / 2**20:.0f} "
+            f"MiB allowed; max_memory of {math.ceil(2 * size / 2**20)} MiB would do"
+        )
+
+
 def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[FrameStore, tuple[int, int], list[str]]:
     count, transparent = len(promise.delays_ms), False
     skipped = int(promise.skip_first)
     decoded = 0
     try:
-        with Image.open(path, formats=[{"APNG": "PNG"}.get(name, name)]) as picture:
+        with _opened(path, name) as picture:
             check_size(*picture.size)
+            check_total(count, *picture.size, MAX_ANIMATION_PIXELS)
             plan = make_plan(count, *picture.size, max_memory)
             store = FrameStore(plan)
             for number in range(count):
@@ -188,3 +225,15 @@ def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[F
     if transparent:
         notes.append("transparent pixels put on white")
     return store, plan.full, notes
+
+
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Image.Image]:
+    """The animation in Pillow, which reads a WebP file to its end: it gets no more than the file states."""
+    with open_regular(path) as file:
+        source: BinaryIO = file
+        if name == "WEBP":
+            head = file.read(8)
+            source = io.BytesIO(head + file.read(_webp_bytes(head) - len(head)))
+        with Image.open(source, formats=["PNG" if name == "APNG" else name]) as picture:
+            yield picture

@@ -173,14 +173,14 @@ def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded
         ClipError: Axes or values that cannot be told, not finite, or out of range.
     """
     batch, named = _batched(to_numpy(source), layout)
-    values = _value_range(batch)
     count, height, width, channels = batch.shape[1:]
+    plan = make_plan(count, width, height, limits.max_memory)  # before any value is read
+    values = _value_range(batch)
     notes = [] if layout else [f"axes taken as {named}"]
     if values != "uint8":
         notes.append(f"floats taken as {values}")
     if channels == 4:
         notes.append("transparent pixels put on white")
-    plan = make_plan(count, width, height, limits.max_memory)
     if plan.note:
         notes.append(plan.note)
     timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)

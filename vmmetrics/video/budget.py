@@ -34,6 +34,17 @@ MASK_SHORT_SIDE = 128
 MAX_PIXELS = 64 * 10**6
 """Pixels per frame above which a header is taken for damage or a decompression bomb; 8K UHD has 33 million."""
 
+MAX_CLIP_PIXELS = 1000 * MAX_PIXELS
+"""Pixels of all frames of a clip, above which it is refused before they are decoded: two minutes of 4K at 60 frames
+per second have 60 thousand million, and take some minutes to decode."""
+
+MAX_ANIMATION_PIXELS = 3 * 10**9
+"""The same for GIF, APNG and WebP, whose whole canvas is rebuilt for every frame, at about 10 ns a pixel, however
+small the file is: a minute of 1080p at 24 frames per second."""
+
+MAX_PICTURE_BYTES = 8 * MAX_PIXELS
+"""Bytes of one stored picture: the largest frame, uncompressed, with four channels of 16 bits."""
+
 MIN_SIDE = 64
 """Short side that downscaling for memory stops at: below it hardly an object can be told apart."""
 
@@ -79,6 +90,19 @@ def check_size(width: int, height: int) -> None:
         )
 
 
+def check_total(count: int, width: int, height: int, most: int = MAX_CLIP_PIXELS) -> None:
+    """Refuse a clip whose frames have more than ``most`` pixels in all.
+
+    Raises:
+        ClipError: It has more.
+    """
+    if count * width * height > most:
+        raise ClipError(
+            f"{count} frames of {width}x{height} have {count * width * height / 1e6:.0f} million pixels, more than the "
+            f"{most / 1e6:.0f} million that such a clip may have; cut it into shorter ones or make its frames smaller"
+        )
+
+
 def clip_bytes(count: int, width: int, height: int) -> int:
     """Bytes that ``count`` frames of ``width`` x ``height`` take while they are scored: RGB and perception."""
     side, pixels = min(width, height), width * height
@@ -91,10 +115,11 @@ def make_plan(count: int, width: int, height: int, max_memory: int) -> Plan:
     """Choose the size at which ``count`` frames of ``width`` x ``height`` fit into ``max_memory`` bytes.
 
     Raises:
-        ClipError: The size is absurd, or the short side would fall below :data:`MIN_SIDE`; the text names a
-            bound that would do.
+        ClipError: The size is absurd, the frames have more than :data:`MAX_CLIP_PIXELS` in all, or the short side
+            would fall below :data:`MIN_SIDE`; the text names a bound that would do.
     """
     check_size(width, height)
+    check_total(count, width, height)
     full = (width, height)
     if clip_bytes(count, *full) <= max_memory:
         return Plan(count, full, full, max_memory)
@@ -134,8 +159,10 @@ class FrameStore:
         """Keep a copy of one (H, W, 3) uint8 frame.
 
         Raises:
-            ClipError: The memory bound is reached.
+            ClipError: The bound on memory or on pixels is reached.
         """
+        if self._used >= self._plan.count:
+            check_total(self._used + 1, *self._plan.full)
         if self._used == len(self._frames):
             self._grow()
         width, height = self._plan.kept

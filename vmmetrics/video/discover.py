@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vmmetrics.errors import SetupError
 from vmmetrics.video.folders import frame_files, natural_key
+from vmmetrics.video.opening import open_regular
 
 CLIP_SUFFIXES = frozenset(
     {".mp4", ".m4v", ".webm", ".mov", ".avi", ".mkv", ".mpg", ".mpeg", ".ts", ".m2ts", ".flv", ".wmv", ".ogv", ".3gp"}
@@ -29,7 +30,7 @@ class Source:
         path: Where it is: a file, or a folder of frames.
         name: Posix path relative to the root given; unique within one discovery.
         model: Which model made it, where clips lie in one folder per model; else None.
-        root: Folder that the clip must stay inside, or None for a file the user named.
+        root: Folder that was searched, or None for a file the user named.
     """
 
     path: Path
@@ -41,8 +42,8 @@ class Source:
 def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
     """Find the clips in files and folders, folders searched through.
 
-    A folder of numbered pictures is one clip. Hidden files and links to folders are passed over; a link to a file
-    that lies elsewhere is listed, and refused when read. A file named outright is always a clip.
+    A folder of numbered pictures is one clip. Hidden files and symlinks to folders are passed over; a symlink to a
+    file is listed under its own name. A file named outright is always a clip.
 
     Args:
         paths: Files and folders. With one folder, names are relative to it; where names from several would be equal,
@@ -114,7 +115,7 @@ def _is_frame_folder(folder: Path) -> bool:
 
 def _is_still_webp(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(21)
     except OSError:
         return False

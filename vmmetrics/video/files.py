@@ -14,6 +14,8 @@ import numpy as np
 from vmmetrics.errors import ClipError
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.ebml import check_whole
+from vmmetrics.video.opening import open_regular
 from vmmetrics.video.pixels import HDR_TRANSFERS, FrameConverter, Orientation, colour_of
 from vmmetrics.video.timing import from_times, regular
 
@@ -50,7 +52,7 @@ def opened(path: Path) -> Iterator[InputContainer]:
     """
     import av
 
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         try:
             container: InputContainer = av.open(
                 file, "r", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
@@ -94,6 +96,7 @@ class Index:
         damaged: Whether a packet was cut short.
         stated: Frames the container states, or 0.
         duration: Seconds the container states for this stream, or None.
+        shown: Seconds that the container shows the last packet, or None.
         sequential: Whether ``pts`` are in truth decoding times, because the container has no others.
     """
 
@@ -102,15 +105,16 @@ class Index:
     damaged: bool = False
     stated: int = 0
     duration: float | None = None
+    shown: float | None = None
     sequential: bool = False
 
     @property
     def end(self) -> float | None:
         """Seconds at the end of the last frame, or None where times are missing."""
         known = sorted(time for time in self.pts if time is not None)
-        if len(known) < max(2, len(self.pts)):
+        step = float(np.median(np.diff(known))) if len(known) > 1 else self.shown
+        if step is None or not known or len(known) < len(self.pts):
             return None
-        step = float(np.median(np.diff(known)))
         # Matroska counts its duration from zero, MP4 from the first frame; the later end of both spares late starters.
         return max(known[-1], known[-1] - known[0]) + step
 
@@ -120,11 +124,17 @@ class Index:
         if end is None or self.duration is None:
             return None
         known = sorted(time for time in self.pts if time is not None)
-        return end >= self.duration - max(_DURATION_SLACK, 2 * float(np.max(np.diff(known))))
+        slack = 2 * float(np.max(np.diff(known))) if len(known) > 1 else 0.0
+        return end >= self.duration - max(_DURATION_SLACK, slack)
 
 
 def index_of(path: Path) -> Index:
-    """Demux the file once."""
+    """Demux the file once.
+
+    Raises:
+        ClipError: Not a video, damaged, or cut short within an element of Matroska.
+    """
+    check_whole(path)
     with opened(path) as container:
         stream = video_stream(container)
         context = stream.codec_context
@@ -143,12 +153,14 @@ def index_of(path: Path) -> Index:
             elif context.name != "vp8" or bytes(packet)[0] & 0x10:  # show_frame bit, RFC 6386 section 9.1
                 time = packet.dts if index.sequential else packet.pts
                 index.pts.append(None if time is None else float(time * time_base))
+                index.shown = float(packet.duration * time_base) if packet.duration else None
     return index
 
 
 def _stated_duration(container: InputContainer, stream: VideoStream) -> float | None:
     """Seconds the container states for the video: of the stream, its Matroska tag, or of the whole where it is all."""
-    if stream.duration and stream.time_base:
+    # Matroska has no duration of a stream: FFmpeg may fill in that of the file, which longer audio can make too long.
+    if stream.duration and stream.time_base and not container.format.name.startswith("matroska"):
         return float(stream.duration * stream.time_base)
     tag = stream.metadata.get("DURATION")
     if tag:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vmmetrics.errors import ClipError
-from vmmetrics.video.budget import FrameStore, check_size, make_plan
+from vmmetrics.video.budget import MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
+from vmmetrics.video.opening import open_regular
 from vmmetrics.video.pixels import picture_to_rgb
 from vmmetrics.video.timing import assumed, regular
 
@@ -32,26 +34,63 @@ def natural_key(name: str) -> tuple[tuple[int, str | int], ...]:
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """The pictures directly in ``folder``, hidden ones apart, in natural order."""
+    """The pictures directly in ``folder`` by their names, hidden ones and folders apart, in natural order."""
     files = [p for p in folder.iterdir() if p.suffix.lower() in FRAME_SUFFIXES and not p.name.startswith(".")]
     return sorted((p for p in files if not p.is_dir()), key=lambda p: (natural_key(p.name), p.name))
 
 
-def read_folder(folder: Path, limits: Limits) -> Decoded:
-    """Read the pictures of a folder as frames, in natural order of their names.
+def check_inside(path: Path, root: Path) -> None:
+    """Refuse a path that leads out of ``root``.
 
     Raises:
-        ClipError: No pictures, one that is damaged or lies outside the folder, or sizes that differ.
+        ClipError: It does.
+    """
+    if not path.resolve().is_relative_to(root.resolve()):
+        kind = "symlink" if path.is_symlink() else "file"
+        raise ClipError(
+            f"The {kind} {path.name} leads out of the folder given, {root}; copy its target there, or allow symlinks"
+        )
+
+
+def frames_of(folder: Path, root: Path | None = None) -> list[Path]:
+    """List the frames of a folder; symlinks are followed, but not out of ``root`` where one is given.
+
+    Raises:
+        ClipError: There is none, or one lies outside ``root``.
     """
     files = frame_files(folder)
     if not files:
         raise ClipError("The folder holds no pictures that could be frames")
-    with _opened(files[0], folder) as first:
+    if root is not None:
+        for file in files:
+            check_inside(file, root)
+    return files
+
+
+def check_headers(folder: Path, root: Path | None = None) -> None:
+    """Read the header of every frame of a folder.
+
+    Raises:
+        ClipError: As :func:`frames_of`; or one is no picture or no regular file.
+    """
+    for file in frames_of(folder, root):
+        with _opened(file):
+            pass
+
+
+def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decoded:
+    """Read the pictures of a folder as frames, in natural order of their names.
+
+    Raises:
+        ClipError: As :func:`check_headers`; or a picture is damaged, or sizes differ.
+    """
+    files = frames_of(folder, root)
+    with _upright(files[0]) as first:
         size = first.size
     plan = make_plan(len(files), *size, limits.max_memory)
     store, transparent, floats = FrameStore(plan), False, False
     for file in files:
-        with _opened(file, folder) as picture:
+        with _upright(file) as picture:
             if picture.size != size:
                 raise ClipError(
                     f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
@@ -75,15 +114,27 @@ def read_folder(folder: Path, limits: Limits) -> Decoded:
 
 
 @contextmanager
-def _opened(file: Path, folder: Path) -> Iterator[Image.Image]:
-    """One picture, turned upright; whatever is wrong with it becomes a ClipError that names it."""
-    if not file.resolve().is_relative_to(folder.resolve()):
-        raise ClipError(f"Frame {file.name} is a link that leads out of the folder")
+def _upright(path: Path) -> Iterator[Image.Image]:
+    """One picture, turned upright; errors as for :func:`_opened`."""
+    with _opened(path) as stored:
+        yield ImageOps.exif_transpose(stored)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Image.Image]:
+    """One picture as it is stored; whatever is wrong with it becomes a ClipError that names it."""
     try:
-        with Image.open(file, formats=_FORMATS) as stored:
-            check_size(*stored.size)
-            yield ImageOps.exif_transpose(stored)
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > MAX_PICTURE_BYTES:  # Pillow holds a whole WebP
+                raise ClipError(f"Frame {path.name} has more than {MAX_PICTURE_BYTES // 2**20} MiB; compress it")
+            with Image.open(file, formats=_FORMATS) as stored:
+                check_size(*stored.size)
+                yield stored
     except ClipError:
         raise
+    except UnidentifiedImageError as error:
+        raise ClipError(f"Frame {path.name} cannot be read: it is no {', '.join(_FORMATS)} picture") from error
+    except OSError as error:
+        raise ClipError(f"Frame {path.name} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
-        raise ClipError(f"Frame {file.name} cannot be read: {error}") from error
+        raise ClipError(f"Frame {path.name} cannot be read: {error}") from error

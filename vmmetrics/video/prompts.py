@@ -14,6 +14,7 @@ from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.shipped import shipped_list
 from vmmetrics.types import Tags
 from vmmetrics.video.discover import Source
+from vmmetrics.video.opening import open_regular
 from vmmetrics.video.prompt_lists import LIST_SUFFIXES, Entry, read_list
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 
@@ -162,9 +163,11 @@ class Prompts:
         if not text_file.is_file() or not _inside(text_file, source):
             return None
         try:
-            if text_file.stat().st_size > MAX_SIDECAR_BYTES:
+            with open_regular(text_file) as file:
+                data = file.read(MAX_SIDECAR_BYTES + 1)
+            if len(data) > MAX_SIDECAR_BYTES:
                 raise ClipError(f"{text_file.name} beside the clip is too long for a prompt")
-            text = text_file.read_text("utf-8-sig")
+            text = data.decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ClipError(f"{text_file.name} beside the clip cannot be read as UTF-8 text: {error}") from error
         prompt = " ".join(text.split())

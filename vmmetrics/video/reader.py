@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,15 @@ from vmmetrics.video.animations import read_animation, sniff
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 from vmmetrics.video.decoded import Decoded, Limits, Sampling
-from vmmetrics.video.files import read_video
-from vmmetrics.video.folders import FRAME_SUFFIXES, read_folder
+from vmmetrics.video.files import opened, read_video, video_stream
+from vmmetrics.video.folders import FRAME_SUFFIXES, check_headers, check_inside, read_folder
+from vmmetrics.video.opening import open_regular
 from vmmetrics.video.sampled import read_sampled, thinned
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import check_fps, without_gaps
+
+_ARRAY_SUFFIXES = {".npy": "npy", ".pt": "pt", ".pth": "pt"}
+_ARRAY_HEADS = {"npy": (b"\x93NUMPY",), "pt": (b"PK\x03\x04", b"\x80")}  # pt: an archive, or pickles before torch 1.6
 
 ASSUME_FPS = 8.0
 """Frames per second where a source states none: what most early text-to-video models wrote."""
@@ -52,7 +57,7 @@ def read_clip(
         prompt: Text it was generated from.
         subject: Who or what it is about. Default: found in the prompt by rule.
         tags: What is known of the motion asked for.
-        root: Folder that the file must lie in, links followed.
+        root: Folder that symlinks must not lead out of; None follows them anywhere.
 
     Returns:
         The clip, every frame decoded.
@@ -131,40 +136,80 @@ def _single(clips: list[Decoded]) -> Decoded:
     return clips[0]
 
 
+def check_header(path: Path, root: Path | None = None) -> None:
+    """Read as much of a file or folder as tells that it is a clip; only then may it be hashed.
+
+    Args:
+        path: Any file or folder that :func:`read_clip` takes.
+        root: Folder that symlinks must not lead out of; None follows them anywhere.
+
+    Raises:
+        ClipError: It is no clip; the text says why.
+    """
+    with _reasons():
+        kind = _kind(path, root)
+        if kind == "folder":
+            check_headers(path, root)
+        elif kind == "video":
+            with opened(path) as container:
+                video_stream(container)
+
+
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
+    with _reasons():
+        kind = _kind(path, root)
+        if kind == "video":
+            return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
+        if kind == "folder":
+            decoded = read_folder(path, limits, root)
+        elif kind in ("npy", "pt"):
+            array = load_npy(path) if kind == "npy" else load_pt(path)
+            decoded = _single(read_arrays(array, layout, limits))
+        else:
+            decoded = read_animation(path, kind, limits)
+        return thinned(decoded, limits.sampling)
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """Turn what the system says of a path into a ClipError."""
     try:
-        if root is not None and not path.resolve().is_relative_to(root.resolve()):
-            raise ClipError(f"{path.name} leads out of the folder given, {root}")
-        if path.is_dir():
-            return thinned(read_folder(path, limits), limits.sampling)
-        if not path.exists():
-            kind = "link leads nowhere" if path.is_symlink() else "file does not exist"
-            raise ClipError(f"The {kind}: {path}")
-        if not path.is_file():
-            raise ClipError("Expected a regular file or a folder")
-        if path.stat().st_size == 0:
-            raise ClipError("The file is empty")
-        return _read_file(path, layout, limits)
-    except (OSError, RuntimeError, ValueError) as error:  # unreadable, loops of links, NUL in the name
+        yield
+    except (OSError, RuntimeError, ValueError) as error:  # unreadable, loops of symlinks, NUL in the name
         raise ClipError(f"The file cannot be opened: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _read_file(path: Path, layout: str | None, limits: Limits) -> Decoded:
+def _kind(path: Path, root: Path | None) -> str:
+    """Tell ``"folder"``, ``"npy"``, ``"pt"``, ``"video"`` or an animation (see :func:`sniff`) by the first bytes.
+
+    Raises:
+        ClipError: It can be none of them, or lies outside ``root``.
+    """
+    if root is not None:
+        check_inside(path, root)
+    if path.is_dir():
+        return "folder"
+    if not path.exists():
+        reason = "symlink leads nowhere" if path.is_symlink() else "file does not exist"
+        raise ClipError(f"The {reason}: {path}")
+    if not path.is_file():
+        raise ClipError("Expected a regular file or a folder")
+    if path.stat().st_size == 0:  # files of /proc have no size either, and reading some of them waits
+        raise ClipError("The file is empty")
+    with open_regular(path) as file:
+        head = file.read(16)
     suffix = path.suffix.lower()
-    if suffix == ".npy":
-        return thinned(_single(read_arrays(load_npy(path), layout, limits)), limits.sampling)
-    if suffix in (".pt", ".pth"):
-        return thinned(_single(read_arrays(load_pt(path), layout, limits)), limits.sampling)
+    array = _ARRAY_SUFFIXES.get(suffix)
+    if array is not None:
+        if not head.startswith(_ARRAY_HEADS[array]):
+            raise ClipError(f"The {suffix} file cannot be read: it does not begin as one; save the clip again")
+        return array
     if suffix == ".npz":
         raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
-    with path.open("rb") as file:
-        head = file.read(16)
     kind = sniff(head)  # content decides, not the name: GIFs called .mp4 are common
-    if kind is not None:
-        return thinned(read_animation(path, kind, limits), limits.sampling)
-    if suffix in FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff"):
+    if kind is None and (suffix in FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
-    return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
+    return kind or "video"
 
 
 def _clip(

@@ -1,0 +1,74 @@
+"""Completeness of Matroska and WebM files by the sizes that their elements state (RFC 8794; RFC 9559, section 5)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from vmmetrics.errors import ClipError
+from vmmetrics.video.opening import open_regular
+
+_HEADER, _SEGMENT = 0x1A45DFA3, 0x18538067
+_LONGEST_HEAD = 12  # bytes: an ID of up to 4 and a size of up to 8
+
+
+def check_whole(path: Path) -> None:
+    """Refuse a Matroska or WebM file that ends within one of its elements; files of other kinds pass.
+
+    Only the heads of elements are read. A live file states no sizes of its segment and clusters, and passes where it
+    ends between two blocks.
+
+    Raises:
+        ClipError: The file is cut short, or something else stands where an element must begin.
+        OSError: The file cannot be read.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        at, end = 0, size  # the end is that of the segment once it is known
+        while at < end:
+            file.seek(at)
+            head = file.read(_LONGEST_HEAD)
+            if at == 0 and not head.startswith(_HEADER.to_bytes(4)):
+                return
+            element = _head(head)
+            if element is None:
+                if at + len(head) < size:
+                    raise ClipError(f"The file is damaged: no element begins at byte {at}; save the clip again")
+                raise ClipError(f"The file is cut short: it ends at byte {size}, within an element; copy it again")
+            kind, body, length = element
+            if kind == _HEADER and at > 0:
+                return  # another file follows one without a stated end
+            at += body
+            if length is not None and at + length > size:
+                raise ClipError(f"The file is cut short: it ends at byte {size} of {at + length}; copy it again")
+            if kind == _SEGMENT and length is not None:
+                end = at + length
+            elif length is not None:
+                at += length
+
+
+def _head(data: bytes) -> tuple[int, int, int | None] | None:
+    """Parse the head of an element.
+
+    Returns:
+        Its ID, the bytes of its head, and the bytes of its body, None where unknown; None for no or half a head.
+    """
+    kind = _number(data, 4)
+    if kind is None:
+        return None
+    length = _number(data[kind[1] :], 8)
+    if length is None:
+        return None
+    value, width = length
+    mask = (1 << 7 * width) - 1  # the bits behind the marker of the width; all of them set: unknown
+    return kind[0], kind[1] + width, None if value & mask == mask else value & mask
+
+
+def _number(data: bytes, longest: int) -> tuple[int, int] | None:
+    """A number of variable width, its marker kept, and its bytes; None where there is none."""
+    if not data or not data[0]:
+        return None
+    width = 9 - data[0].bit_length()
+    if width > longest or len(data) < width:
+        return None
+    return int.from_bytes(data[:width]), width
