@@ -6,15 +6,20 @@ import hashlib
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from tests.bad_inputs import moving_frames, write_pictures, write_video
+from vmmetrics.cas.reward_run import reward_clips
+from vmmetrics.probe import Plan, probe
 from vmmetrics.run import score
 from vmmetrics.run.directory import read_records
 from vmmetrics.run.fingerprint import fingerprint
 from vmmetrics.run.merge import merge
+from vmmetrics.video import discover
+from vmmetrics.video.prompts import Prompts
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 
@@ -67,6 +72,10 @@ def test_what_is_no_clip_is_not_hashed(tmp_path: Path, monkeypatch: pytest.Monke
         os.mkfifo(clips / f"pipe{suffix}")
         (clips / f"zero{suffix}").symlink_to("/dev/zero")
     monkeypatch.setattr("vmmetrics.run.fingerprint._file_sha256", lambda path: pytest.fail(f"{path} was hashed"))
+    for step in reward_clips(discover([clips]), Prompts(), Mock(), "a", tmp_path / "rewards.jsonl"):
+        assert step.error
+    probed = probe(str(clips), lambda clip: 0.0, plan=Plan(defects=("blur",), rates=False))
+    assert len(probed.failures) == 19
     table = score(clips, out=tmp_path / "run")
     assert len(table) == 19
     assert all(record.error and record.sha256 is None for record in table)
