@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from vmmetrics.cli import (
     align,
@@ -25,9 +28,36 @@ from vmmetrics.cli import (
     weights,
 )
 from vmmetrics.errors import VMMetricsError, os_reason
+from vmmetrics.report.markup import clean
+
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
+
+
+@contextmanager
+def _cleaned() -> Iterator[None]:
+    """Escape control characters in the message of a usage error: it repeats what the user or a file wrote."""
+    try:
+        yield
+    except _UsageError as error:
+        vars(error)["message"] = clean(str(vars(error)["message"]))
+        raise
+
+
+class _Commands(TyperGroup):
+    """The commands; no usage error of any of them has control characters in its message."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _cleaned():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _cleaned():
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="vmmetrics",
+    cls=_Commands,
     help="Motion scores for generated video: how good the motion is, and what cost points.",
     no_args_is_help=True,
     add_completion=False,
@@ -68,6 +98,9 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what the user must mend ends on stderr with exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the encoding lacks is no reason to end a run
     try:
         app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
     except (VMMetricsError, OSError) as error:
@@ -76,10 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _sentence(error: VMMetricsError | OSError) -> str:
-    """What the user reads: our own words, or what the system refused and where; no text in it moves the cursor."""
-    from vmmetrics.report.markup import clean
-
-    text = str(error)
+    """Return what the user reads: our own lines, or what the system refused and where."""
     if isinstance(error, OSError):
-        text = os_reason(error) + (f": {error.filename}" if error.filename else "")
-    return "\n".join(clean(line) for line in text.split("\n"))
+        return clean(os_reason(error) + (f": {error.filename}" if error.filename else ""))
+    return "\n".join(clean(str(line)) for line in error.args)
