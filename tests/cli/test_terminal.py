@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -43,6 +45,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))  # built once, not 40 times
 
     def call(function: Any, *arguments: object) -> tuple[Any, str]:
         stream = Terminal()
