@@ -6,7 +6,14 @@ from typing import Literal
 
 
 class VMMetricsError(Exception):
-    """Base of every error this package raises on purpose; its text is written for the user."""
+    """Base of every error this package raises on purpose; its text is written for the user.
+
+    Args:
+        args: The lines of the text; what is in a line cannot end it where it is printed.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class ClipError(VMMetricsError):

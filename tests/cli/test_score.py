@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -138,3 +139,40 @@ def test_the_command_starts_fast_and_loads_nothing_heavy() -> None:
     root = Path(__file__).parents[2]
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_folder_with_a_long_name_needs_no_out(vmmetrics: Any, make_clips: Any, tmp_path: Path) -> None:
+    assert vmmetrics("score", make_clips("a", folder="é" * 115)) == 0
+    (run,) = (tmp_path / "vmmetrics-runs").iterdir()
+    assert run.name.startswith("é" * 75 + "-embedded-")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["score", "z" * 300],
+        ["score", "clips", "--prompts", "p" * 300],
+        ["score", "clips", "--out", "o" * 300],
+        ["show", "r" * 300, "a", "--out", "a.png"],
+        ["show", "run", "a.npy", "--out", f"{'o' * 300}.png"],
+        ["merge", "run", "--out", "m" * 300],
+        ["merge", "r" * 300, "--out", "m"],
+        ["leaderboard", "r" * 300],
+        ["score", "clips", "--out", "/dev/null"],
+        ["score", "clips", "--prompts", "clips"],
+        ["show", "clips/a.npy", "a", "--out", "a.png"],
+        ["merge", "clips/a.npy", "--out", "m"],
+        ["prompts", "stats", "clips"],
+        ["align", "run", "clips"],
+        ["cas", "label", "clips", "--out", "l.jsonl"],
+        ["score", os.fsdecode(b"\xff\n.mp4")],
+    ],
+    ids=lambda arguments: " ".join(text[:9] for text in arguments).encode("unicode_escape").decode(),
+)
+def test_odd_paths_end_in_one_line(arguments: list[str], vmmetrics: Any, make_clips: Any, capsys: Captured) -> None:
+    assert vmmetrics("score", make_clips("a"), "--out", "run") == 0
+    capsys.readouterr()
+    assert vmmetrics(*arguments) == 2
+    shown = capsys.readouterr().err
+    assert "Traceback" not in shown
+    assert len(shown.splitlines()) == 1 or "Usage" in shown or "clip, preset" in shown

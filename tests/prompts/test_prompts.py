@@ -184,3 +184,12 @@ def test_nothing_outside_is_read(tmp_path: Path) -> None:
     given.write_text("clip,prompt\n../../etc/passwd,x\n/etc/shadow,y\n")
     prompts = Prompts.load(given, root)
     assert prompts.lookup(clip).prompt is None
+
+
+def test_a_prompt_beyond_all_bounds_is_refused_and_not_cut(tmp_path: Path) -> None:
+    listed = tmp_path / "list.json"
+    listed.write_text(json.dumps({"a.mp4": "a dog\t" * 20_000, "b.mp4": "x" * 100_000}))
+    prompts = Prompts.load(listed, tmp_path)
+    with pytest.raises(ClipError, match=r"1[12][0-9],[0-9]{3} characters.* shorten it to 100,000"):
+        prompts.lookup(source(tmp_path, "a.mp4"))
+    assert prompts.lookup(source(tmp_path, "b.mp4")).prompt == "x" * 100_000

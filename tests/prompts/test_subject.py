@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from vmmetrics.clip import Subject
+from vmmetrics.mmpg.files import read_entries
 from vmmetrics.video import subject as subject_module
+from vmmetrics.video import words
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 
 # prompt, noun, phrase
@@ -99,3 +102,46 @@ def test_spacy_where_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_subject("any") == Subject("dogs", "two dogs", "spacy")
     chunks.clear()
     assert find_subject("a cat sleeps") == Subject("cat", "a cat", "rule")
+
+
+class _Counting(list[str]):
+    """A list that counts how often one of its words is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["close up shot of, ", "in ", "in the ", "is ", "a , ", "very ", "there is ", "the camera pans ", "flock of "],
+)
+def test_the_work_grows_with_the_words_and_not_with_their_square(unit: str) -> None:
+    lowered = _Counting(token.lower() for token in subject_module._TOKEN.findall(unit * 5000))
+    start = subject_module._after_openings(lowered)
+    for position in range(start, len(lowered)):
+        if subject_module._noun_phrase(lowered, position):
+            break
+    assert lowered.looks < 40 * len(lowered)
+    assert subject_module.subject_of_phrase(unit * 5000, "rule") == subject_module.subject_of_phrase(unit * 50, "rule")
+
+
+def test_where_a_text_begins_changes_nothing_of_what_follows() -> None:
+    """The rule reads words in place; as a reference, it reads copies of what is left, as often as it goes on."""
+    classes = [sorted(v) for v in vars(words).values() if isinstance(v, set | frozenset | dict) and v]
+    classes += [list(",.;:!?")] * 4 + [["dog", "birds", "flock", "of", "the", "a", "in", "running", "and", "it's"]] * 6
+    dice = random.Random(7)
+    texts = [entry.prompt for entry in read_entries("library")]
+    texts += [" ".join(dice.choice(dice.choice(classes)) for _ in range(dice.randrange(16))) for _ in range(1500)]
+    for text in texts:
+        lowered = rest = [token.lower() for token in subject_module._TOKEN.findall(text)]
+        while rest and (after := subject_module._after_opening(rest, 0, subject_module._Landmarks.of(rest))):
+            rest = rest[after:]
+        start = subject_module._after_openings(lowered)
+        assert lowered[start:] == rest, text
+        for position in range(len(rest)):
+            assert subject_module._noun_phrase(lowered, start + position) == subject_module._noun_phrase(
+                rest[position:], 0
+            ), text

@@ -124,7 +124,7 @@ def raise_problems(problems: list[str]) -> None:
     """Raise a SetupError that lists ``problems``, if there are any."""
     if problems:
         more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
-        raise SetupError("\n".join([*problems[:MAX_PROBLEMS], *more]))
+        raise SetupError(*problems[:MAX_PROBLEMS], *more)
 
 
 def _json_lines(path: Path, text: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -89,7 +89,7 @@ def fetch(
     entries = select(names)
     lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
     if lacking and copies is None and (offline or is_offline()):
-        raise SetupError(directions(lacking))
+        raise SetupError(*directions(lacking))
     _ask_about_licences([found.entry for found in lacking], listener)
     try:
         if copies is not None:
@@ -101,11 +101,11 @@ def fetch(
     now = [inspect(entry, home) for entry in entries]
     broken = [found for found in now if not found.whole]
     if broken:
-        raise SetupError("\n".join(f"{found.problem}; mend it with: {found.command}" for found in broken))
+        raise SetupError(*(f"{found.problem}; mend it with: {found.command}" for found in broken))
     return now
 
 
-def directions(lacking: Iterable[Inspection]) -> str:
+def directions(lacking: Iterable[Inspection]) -> list[str]:
     """Say what is missing, where it is to be had and where it belongs, for a machine without network."""
     lines = ["Nothing is fetched while offline. What is missing, and where to put it:"]
     for found in lacking:
@@ -114,7 +114,7 @@ def directions(lacking: Iterable[Inspection]) -> str:
         lines += [f"    {found.folder / name}" for name in [*found.missing, *found.faults]]
         lines += [f"    (in the archive as {f.member})" for f in entry.files if f.member]
     lines.append("Or, with copies in a folder: vmmetrics weights fetch NAME --from FOLDER")
-    return "\n".join(lines)
+    return lines
 
 
 def _ask_about_licences(entries: list[Published], listener: Listener) -> None:

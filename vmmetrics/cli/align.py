@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED, finite
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -56,10 +58,15 @@ def align(
         str | None, typer.Option(help="Column that names the clip. Default: clip, video, file, path, ...")
     ] = None,
     scale: Annotated[
-        tuple[float, float] | None, typer.Option(help="Lowest and highest rating there can be; others are an error.")
+        tuple[float, float] | None,
+        typer.Option(callback=finite, help="Lowest and highest rating there can be; others are an error."),
     ] = None,
-    resamples: Annotated[int | None, typer.Option(min=1, help="Bootstrap samples of prompts. Default: 1000.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all random numbers. Default: always the same.")] = None,
+    resamples: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Bootstrap samples of prompts. Default: 1000.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MAX_SEED, help="Of all random numbers. Default: always the same.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
     ] = None,
@@ -176,10 +183,8 @@ def _matching(study: Study) -> dict[str, Any]:
 
 def _point(study: Study, out: Path | None, messages: Console) -> None:
     """Say where everything lies, and where the clips are named that the report does not name."""
-    from rich.text import Text
-
     if out is not None:
-        messages.print(Text(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures"))
+        messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
     if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
         where = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
-        messages.print(Text(f"all clips that only one side knows: {where}"), soft_wrap=True)
+        messages.print(f"all clips that only one side knows: {where}", soft_wrap=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from vmmetrics.cli import (
     align,
@@ -22,9 +25,36 @@ from vmmetrics.cli import (
     understand,
     weights,
 )
+from vmmetrics.report.markup import clean
+
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
+
+
+@contextmanager
+def _cleaned() -> Iterator[None]:
+    """Escape control characters in the message of a usage error: it repeats what the user or a file wrote."""
+    try:
+        yield
+    except _UsageError as error:
+        vars(error)["message"] = clean(str(vars(error)["message"]))
+        raise
+
+
+class _Commands(TyperGroup):
+    """The commands; no usage error of any of them has control characters in its message."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _cleaned():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _cleaned():
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="vmmetrics",
+    cls=_Commands,
     help="Motion scores for generated video: how good the motion is, and what cost points.",
     no_args_is_help=True,
     add_completion=False,

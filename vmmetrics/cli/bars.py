@@ -10,19 +10,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-FILE_WIDTH = 160
-"""Columns where output goes to a file or pipe, which has no width of its own."""
-
 
 def open_consoles() -> tuple[Console, Console]:
-    """Consoles for results (stdout) and for progress and errors (stderr)."""
-    from rich.console import Console
+    """Open consoles for results (stdout) and for progress and errors (stderr)."""
+    from vmmetrics.cli.consoles import PlainConsole
 
-    output, messages = Console(), Console(stderr=True)
-    for console in (output, messages):
-        if not console.is_terminal:
-            console.width = FILE_WIDTH
-    return output, messages
+    return PlainConsole(), PlainConsole(stderr=True)
 
 
 def count(number: int, thing: str) -> str:
@@ -43,7 +36,7 @@ def agreed(messages: Console) -> bool:
             return True
     except typer.Abort:
         messages.print()
-    messages.print("nothing was sent; --yes goes on without asking", markup=False)
+    messages.print("nothing was sent; --yes goes on without asking")
     return False
 
 
@@ -108,4 +101,4 @@ class StepBar(Bar):
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done)
         elif self._done * 10 // self._total > before * 10 // self._total:
-            self._console.print(f"[{self._done}/{self._total}]", markup=False, highlight=False)
+            self._console.print(f"[{self._done}/{self._total}]")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_JOBS, finite
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
     TimeoutOption,
@@ -52,9 +53,14 @@ def baselines(
     judge_url: Annotated[
         str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
     ] = None,
-    judge_frames: Annotated[int | None, typer.Option(min=1, help="Frames the judge is shown. Default: 12.")] = None,
+    judge_frames: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Frames the judge is shown. Default: 12.")
+    ] = None,
     judge_per_minute: Annotated[
-        float | None, typer.Option(min=0.01, help="Most requests a minute to the endpoint. Default: no bound.")
+        float | None,
+        typer.Option(
+            min=0.01, max=MAX_COUNT, callback=finite, help="Most requests a minute to the endpoint. Default: no bound."
+        ),
     ] = None,
     judge_key_env: Annotated[
         str | None,
@@ -63,11 +69,16 @@ def baselines(
     prompts: Annotated[
         Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes. Values do not depend on it.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Values do not depend on it.")
+    ] = None,
     timeout: TimeoutOption = None,
     shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: Annotated[
-        float | None, typer.Option(min=0.01, help="Frames per second where a clip states none. Default: 8.")
+        float | None,
+        typer.Option(
+            min=0.01, max=MAX_FPS, callback=finite, help="Frames per second where a clip states none. Default: 8."
+        ),
     ] = None,
     max_memory: Annotated[
         str | None,
@@ -99,7 +110,7 @@ def baselines(
     tasks = find_tasks(clips, settings, prompts, None, part, messages, follow_links)
     setup = prepare_run(settings)
     directory = default_directory(setup, clips) if out is None else out
-    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)
+    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     table = work_through(setup, tasks, jobs, directory, messages, (), timeout)
     _print(table, directory, output, messages)
     if table.failed and not allow_failures:
@@ -150,18 +161,16 @@ def _print(table: Table, directory: Path, output: Console, messages: Console) ->
     """A row per baseline: unit, direction, mean over all clips and over those of each model."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
-    from rich.text import Text
 
     from vmmetrics.baselines.catalogue import BASELINES
     from vmmetrics.cli.results import print_missing
-    from vmmetrics.report.markup import clean
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
     grid = Grid(box=SIMPLE_HEAD)
     for title in ("baseline", "unit", "better"):
         grid.add_column(title)
-    for title in ("clips", "mean", "95 % interval", *(clean(model) for model in models)):
-        grid.add_column(Text(title), justify="right")
+    for title in ("clips", "mean", "95 % interval", *models):
+        grid.add_column(title, justify="right")
     means = table.mean()
     for name in (name for name in BASELINES if name in table.metrics):
         mean, baseline = means.get(name), BASELINES[name]
@@ -175,7 +184,7 @@ def _print(table: Table, directory: Path, output: Console, messages: Console) ->
     output.print(grid)
     print_missing(table, output)
     if table.failed:
-        messages.print(Text(f"{len(table.failed)} of {len(table)} clips failed", "bold red"))
-    messages.print(Text(f"results: {directory}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
+        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
+    messages.print(f"results: {directory}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     command = f"vmmetrics align RUN {shlex.quote(str(directory))} RATINGS"
-    messages.print(Text(f"beside a run of metrics and people's ratings: {command}"), soft_wrap=True)
+    messages.print(f"beside a run of metrics and people's ratings: {command}", soft_wrap=True)

@@ -35,7 +35,6 @@ def evaluate(
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cli.cas_train import TrainingProgress
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.report.markup import clean
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
@@ -43,12 +42,12 @@ def evaluate(
         judge = load_judge(classifier, device, None if precision is None else precision.value)
         found = hold_against(judge, data, include_seen=include_seen, progress=progress.judging)
     for clip, reason in found.failed:
-        messages.print(f"left out: {clean(clip)}: {clean(reason)}", markup=False, soft_wrap=True)
+        messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
     if found.seen:
         text = (
             f"left out: {count(len(found.seen), 'clip')} of prompts that were trained on; --include-seen takes them in"
         )
-        messages.print(text, markup=False, highlight=False, soft_wrap=True)
+        messages.print(text, soft_wrap=True)
     print_report(found.report, output)
     if out is not None:
         from vmmetrics.run.atomic import write_json
@@ -60,10 +59,8 @@ def print_report(report: Report, output: Console) -> None:
     """Print a row for all clips and one per group, and what the figures are to be held against."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
     from vmmetrics.cas.model_card import FIGURES, cells, remarks
-    from vmmetrics.report.markup import clean
 
     grid = Table(box=SIMPLE_HEAD)
     grid.add_column("group", overflow="fold")
@@ -71,7 +68,7 @@ def print_report(report: Report, output: Console) -> None:
         grid.add_column(name, justify="right")
     grid.add_row("all", *cells(report.overall))
     for group, evaluation in report.groups.items() if len(report.groups) > 1 else ():
-        grid.add_row(Text(clean(group or "(none)")), *cells(evaluation))
+        grid.add_row(group or "(none)", *cells(evaluation))
     output.print(grid)
     for line in remarks(report):
-        output.print(Text(line), soft_wrap=True)
+        output.print(line, soft_wrap=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED, finite
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -76,7 +78,9 @@ def label(
     prior: Annotated[
         Prior, typer.Option(help="Normal prior on strengths: auto is only where the data do not pin them down.")
     ] = Prior.AUTO,
-    prior_sd: Annotated[float | None, typer.Option(help="Its standard deviation, log odds. Default: 1.5.")] = None,
+    prior_sd: Annotated[
+        float | None, typer.Option(callback=finite, help="Its standard deviation, log odds. Default: 1.5.")
+    ] = None,
     cut: Annotated[CutOption, typer.Option(help="quantile: equal shares; normal: quintiles; fixed: --at.")] = (
         CutOption.QUANTILE
     ),
@@ -87,10 +91,10 @@ def label(
     repeats: Annotated[
         RepeatsOption, typer.Option(help="A rater's judgements of one pair share one voice, or each count.")
     ] = RepeatsOption.SHARE,
-    ask: Annotated[int, typer.Option(min=0, help="How many pairs to ask next.")] = 0,
+    ask: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="How many pairs to ask next.")] = 0,
     pairs_out: Annotated[Path | None, typer.Option(help="Where to write them (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, typer.Option(help="Also ask about clips of different prompts.")] = False,
-    seed: Annotated[int, typer.Option(help="For sides and order of the pairs asked.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="For sides and order of the pairs asked.")] = 0,
 ) -> None:
     """Turn pairwise comparisons into five levels, Bad to Perfect, with their certainty.
 
@@ -124,7 +128,7 @@ def label(
         _print(labelling, read, output)
         if out is not None:
             write_labels(out, labelling, settings, read, inputs)
-            messages.print(f"labels: {out}, how they came about: {out.with_suffix('.meta.json')}", markup=False)
+            messages.print(f"labels: {out}, how they came about: {out.with_suffix('.meta.json')}")
     if pairs_out is not None:
         _ask(labelling, listed or [], ask, pairs_out, across_prompts, seed, messages)
 
@@ -145,17 +149,14 @@ def _check(
 
 def _numbers(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in text.split(","))
+        return finite(tuple(float(part) for part in text.split(",")))
     except ValueError as error:
         raise typer.BadParameter(f"expected four numbers with commas between but got {text!r}") from error
 
 
 def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     """Clips, raters, fit, and what to mind."""
-    from rich.text import Text
-
     from vmmetrics.cli.progress import count
-    from vmmetrics.report.markup import clean
 
     output.print(_clips(labelling))
     if len(labelling.clips) > SHOWN_CLIPS:
@@ -163,15 +164,12 @@ def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     if labelling.raters:
         output.print(_raters(labelling))
     for line in _summary(labelling, read):
-        output.print(Text(clean(line)), soft_wrap=True)
+        output.print(line, soft_wrap=True)
 
 
 def _clips(labelling: Labelling) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.report.markup import clean
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("clip", overflow="fold")
@@ -182,16 +180,13 @@ def _clips(labelling: Labelling) -> Table:
         if row["level"] is not None:
             likely = f"{row['level_probs'][row['level']]:.2f}"
             cells = [row["level_name"], likely, f"{row['strength']:+.2f}", f"[{row['low']:+.2f}, {row['high']:+.2f}]"]
-        table.add_row(Text(clean(row["clip"])), *cells, f"{row['comparisons']:g}")
+        table.add_row(row["clip"], *cells, f"{row['comparisons']:g}")
     return table
 
 
 def _raters(labelling: Labelling) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.report.markup import clean
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("rater", overflow="fold")
@@ -200,7 +195,7 @@ def _raters(labelling: Labelling) -> Table:
     for rater in labelling.raters:
         shares = [rater.agreed, rater.steady, rater.with_fit]
         shown = ["-" if share is None else f"{share:.0%}" for share in shares]
-        table.add_row(Text(clean(rater.rater)), str(rater.comparisons), *shown)
+        table.add_row(rater.rater, str(rater.comparisons), *shown)
     return table
 
 
@@ -261,4 +256,4 @@ def _ask(
     questions = choose_pairs([entry.clip for entry in clips], groups, fit, number, seed=seed)
     write_questions(out, questions, clips)
     linking = sum(question.reason == "connect" for question in questions)
-    messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {out}", markup=False)
+    messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {out}")

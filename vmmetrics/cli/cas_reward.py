@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_SEED
 from vmmetrics.cli.running import EXIT_FAILURES
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def reward(
     sampled: Annotated[
         bool, typer.Option(help="One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="For drawing.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="For drawing.")] = 0,
     device: Annotated[str, typer.Option(help="Where to run, as torch names it.")] = "cpu",
     dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.BFLOAT16,
 ) -> None:
@@ -48,14 +49,11 @@ def reward(
     Runs from local folders only. Running it again goes on where it stopped. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
-    from rich.text import Text
-
     from vmmetrics.cas.label_files import save
     from vmmetrics.cas.reward_pairs import compare_rewards
     from vmmetrics.cas.reward_run import Step, reward_clips, rewarded
     from vmmetrics.cas.videoreward import VideoReward
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.report.markup import clean
     from vmmetrics.run.journal import encode
     from vmmetrics.video import discover
     from vmmetrics.video.prompts import Prompts
@@ -72,15 +70,15 @@ def reward(
         steps.append(step)
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
-        messages.print(Text(clean(line), "red" if step.error else ""), soft_wrap=True)
+        messages.print(line, style="red" if step.error else "", soft_wrap=True)
     lines = compare_rewards(rewarded(steps), sampled=sampled, seed=seed, across_prompts=across_prompts)
     save(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
-    messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}", markup=False)
+    messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
     if not lines:
-        messages.print("no two clips share a prompt; --across-prompts compares them all the same", markup=False)
+        messages.print("no two clips share a prompt; --across-prompts compares them all the same")
     if failed:
-        messages.print(f"{failed} of {len(steps)} clips failed", markup=False)
+        messages.print(f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)
 
 

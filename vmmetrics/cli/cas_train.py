@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -47,29 +48,64 @@ def train(
         Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
     ] = None,
     size: Annotated[Size | None, typer.Option(help="Size of a network from scratch. Default: small.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the clips, at most. Default: 30.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Views per step and process. Default: 8.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate of the head. Default: 5e-4.")] = None,
-    layer_decay: Annotated[float | None, typer.Option(help="Factor on it per block downwards. Default: 0.75.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="AdamW's. Default: 0.05.")] = None,
-    warmup: Annotated[float | None, typer.Option(help="Share of the steps for warming up. Default: 0.1.")] = None,
-    mixup: Annotated[float | None, typer.Option(help="Alpha of mixup; 0 for none. Default: 0.2.")] = None,
-    smoothing: Annotated[float | None, typer.Option(help="Label smoothing. Default: 0.1.")] = None,
-    balance: Annotated[
-        float | None, typer.Option(help="0: every clip weighs the same; 1: every level does. Default: 1.")
+    epochs: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Passes over the clips, at most. Default: 30.")
     ] = None,
-    drop_path: Annotated[float | None, typer.Option(help="Stochastic depth of the last block. Default: 0.1.")] = None,
-    held_out: Annotated[float | None, typer.Option(help="Share of clips held out by prompt. Default: 0.2.")] = None,
-    patience: Annotated[int | None, typer.Option(help="Epochs to wait for a better one. Default: 8.")] = None,
-    rate: Annotated[int | None, typer.Option(help="Every how many frames one is taken. Default: 4.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Views per step and process. Default: 8.")
+    ] = None,
+    lr: Annotated[
+        float | None, typer.Option(min=0, max=1, callback=finite, help="Learning rate of the head. Default: 5e-4.")
+    ] = None,
+    layer_decay: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Factor on it per block downwards. Default: 0.75."),
+    ] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(min=0, max=1, callback=finite, help="AdamW's. Default: 0.05.")
+    ] = None,
+    warmup: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Share of the steps for warming up. Default: 0.1."),
+    ] = None,
+    mixup: Annotated[
+        float | None, typer.Option(min=0, max=1000, callback=finite, help="Alpha of mixup; 0 for none. Default: 0.2.")
+    ] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(min=0, max=1, callback=finite, help="Label smoothing. Default: 0.1.")
+    ] = None,
+    balance: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=10, callback=finite, help="0: every clip weighs the same; 1: every level does. Default: 1."
+        ),
+    ] = None,
+    drop_path: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Stochastic depth of the last block. Default: 0.1."),
+    ] = None,
+    held_out: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Share of clips held out by prompt. Default: 0.2."),
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Epochs to wait for a better one. Default: 8.")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Every how many frames one is taken. Default: 4.")
+    ] = None,
     precision: Annotated[PrecisionOption | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
     checkpointing: Annotated[
         bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
     ] = None,
-    save_every: Annotated[int | None, typer.Option(help="Steps between saves. Default: 200.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of everything drawn. Default: 0.")] = None,
+    save_every: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Steps between saves. Default: 200.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Of everything drawn. Default: 0.")] = None,
     device: Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read clips, per process that trains.")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=0, max=MAX_JOBS, help="Processes that read clips, per process that trains.")
+    ] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
@@ -103,7 +139,7 @@ def _train(
         try:
             trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
         except KeyboardInterrupt:
-            messages.print(f"stopped; the same command goes on with what was saved in {out}", markup=False)
+            messages.print(f"stopped; the same command goes on with what was saved in {out}")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     if trained is not None:
         _print(trained, out, output)
@@ -122,9 +158,9 @@ def _settings(options: dict[str, Any]) -> TrainSettings:
 def _print(trained: Trained, out: Path, output: Console) -> None:
     from vmmetrics.cli.cas_eval import print_report
 
-    output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:", highlight=False)
+    output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
     print_report(trained.report, output)
-    output.print(f"{trained.checkpoint}, {out / 'card.md'}", markup=False, highlight=False, soft_wrap=True)
+    output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
 
 
 class TrainingProgress:
@@ -153,11 +189,7 @@ class TrainingProgress:
 
     def notice(self, text: str) -> None:
         """Print a line."""
-        from rich.text import Text
-
-        from vmmetrics.report.markup import clean
-
-        self._console.print(Text(clean(text)), soft_wrap=True)
+        self._console.print(text, soft_wrap=True)
 
     def reading(self, done: int, total: int) -> None:
         """Show how many clips were tried."""

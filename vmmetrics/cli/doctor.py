@@ -13,12 +13,12 @@ def doctor() -> None:
     output, _ = open_consoles()
     report = checkup.check_up()
     for title, findings in report.items():
-        output.print(title, style="bold", markup=False, highlight=False)
+        output.print(title, style="bold")
         for finding in findings:
             sign, style = {True: ("ok", "green"), False: ("BAD", "red"), None: ("--", "dim")}[finding.good]
-            output.print(f"  {sign:<4}", style=style, end="", markup=False, highlight=False)
-            output.print(f"{finding.name}: {finding.text}", markup=False, highlight=False, soft_wrap=True)
+            output.print(f"  {sign:<4}", style=style, end="")
+            output.print(f"{finding.name}: {finding.text}", soft_wrap=True)
             if finding.cure:
-                output.print(f"       mend it with: {finding.cure}", markup=False, highlight=False, soft_wrap=True)
+                output.print(f"       mend it with: {finding.cure}", soft_wrap=True)
     if any(finding.good is False for findings in report.values() for finding in findings):
         raise typer.Exit(1)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_PRICE, finite
+
 if TYPE_CHECKING:
     from vmmetrics.endpoint import Client
 
@@ -15,13 +17,19 @@ KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 
 Url = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")]
 ModelThere = Annotated[str | None, typer.Option(help="Name of the model there.")]
-Tokens = Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")]
-PerMinute = Annotated[float | None, typer.Option(help="Most requests a minute, to each endpoint.")]
-Threads = Annotated[int, typer.Option(min=1, help="Questions in the air at once.")]
-Prices = Annotated[
-    tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
+Tokens = Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of an answer.")]
+PerMinute = Annotated[
+    float | None,
+    typer.Option(min=0.01, max=MAX_COUNT, callback=finite, help="Most requests a minute, to each endpoint."),
 ]
-MaxCost = Annotated[float | None, typer.Option(help="Stop before more than this is spent.")]
+Threads = Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Questions in the air at once.")]
+Prices = Annotated[
+    tuple[float, float] | None,
+    typer.Option(callback=finite, metavar="IN OUT", help="Of a million tokens sent, and answered."),
+]
+MaxCost = Annotated[
+    float | None, typer.Option(min=0, max=MAX_PRICE, callback=finite, help="Stop before more than this is spent.")
+]
 KeyEnv = Annotated[str, typer.Option(help="Environment variable with the endpoint's key.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_SECONDS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -31,10 +32,13 @@ def generate_clips(
             "shell. Also {index}, {sample}, {subject}, {action}, {place}, {pattern}."
         ),
     ] = None,
-    fps: Annotated[float | None, typer.Option(min=0.1, help="With --pipeline: the rate its model makes.")] = None,
-    frames: Annotated[int | None, typer.Option(min=2, help="With --pipeline: frames per clip.")] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=MAX_FPS, callback=finite, help="With --pipeline: the rate its model makes."),
+    ] = None,
+    frames: Annotated[int | None, typer.Option(min=2, max=MAX_COUNT, help="With --pipeline: frames per clip.")] = None,
     size: Annotated[str | None, typer.Option(help="With --pipeline: WIDTHxHEIGHT.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="With --pipeline: denoising steps.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="With --pipeline: denoising steps.")] = None,
     options: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="With --pipeline: further arguments of its call; repeatable."),
@@ -43,14 +47,19 @@ def generate_clips(
     dtype: Annotated[
         str | None, typer.Option(help="With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")
     ] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.1, help="With --command: seconds a clip may take.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Clips per prompt.")] = 1,
-    seed: Annotated[int, typer.Option(help="What the seed of every clip is derived from.")] = 0,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=MAX_SECONDS, callback=finite, help="With --command: seconds a clip may take."),
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Clips per prompt.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="What the seed of every clip is derived from.")] = 0,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many prompts of those.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Only the first so many prompts of those.")
+    ] = None,
 ) -> None:
     """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
 
@@ -79,11 +88,11 @@ def generate_clips(
             outcome = generate(out, plan, maker, progress)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was made is in {out}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was made is in {out}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     messages.print(
         f"{count(len(outcome.made), 'clip')} in {out}, {len(outcome.failed)} failed; next: vmmetrics score {out}",
-        markup=False, highlight=False, soft_wrap=True,
+        soft_wrap=True,
     )  # fmt: skip
     if outcome.failed:
         raise typer.Exit(EXIT_FAILURES)
@@ -120,7 +129,7 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
 
 
 def _size(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)[xX×](\d+)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,5})[xX×]([0-9]{1,5})", text.strip())
     if not match or not int(match[1]) or not int(match[2]):
         raise typer.BadParameter(f"expected WIDTHxHEIGHT such as 832x480 but got {text!r}", param_hint="--size")
     return int(match[1]), int(match[2])

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from rich.text import Text
 
 from vmmetrics.cli.bars import Bar, count
-from vmmetrics.report.markup import clean
 from vmmetrics.run.journal import Line
 
 
@@ -24,7 +22,7 @@ class ClipProgress(Bar):
         """Start; ``made`` clips were there before."""
         self._total, self._done = total, made
         before = f", {made} of them there already" if made else ""
-        self._console.print(f"{count(total, 'clip')}{before}", markup=False, highlight=False)
+        self._console.print(f"{count(total, 'clip')}{before}")
         if self._console.is_terminal:
             columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             self._bar = Progress(*columns, console=self._console, transient=True)
@@ -34,15 +32,15 @@ class ClipProgress(Bar):
     def warn(self, warnings: Sequence[str]) -> None:
         """Say what was found damaged."""
         for warning in warnings:
-            self._console.print(Text(f"warning: {clean(warning)}", "yellow"))
+            self._console.print(f"warning: {warning}", style="yellow")
 
     def advance(self, line: Line) -> None:
         """Count a clip, and say why it failed."""
         self._done += 1
-        name = clean(str(line["clip"]))
+        name = str(line["clip"])
         if "error" in line:
-            self._console.print(Text(f"failed: {name}: {clean(str(line['error']))}", "red"), soft_wrap=True)
+            self._console.print(f"failed: {name}: {line['error']!s}", style="red", soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done)
         elif "error" not in line:
-            self._console.print(f"[{self._done}/{self._total}] {name}  {line.get('seconds', 0):.1f} s", markup=False)
+            self._console.print(f"[{self._done}/{self._total}] {name}  {line.get('seconds', 0):.1f} s")

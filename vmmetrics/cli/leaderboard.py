@@ -58,7 +58,7 @@ def leaderboard(
     for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
         if path is not None:
             write_text(path, write(boards, known))
-            messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+            messages.print(f"written: {path}", soft_wrap=True)
 
 
 def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> None:
@@ -66,7 +66,6 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.report.markup import clean
     from vmmetrics.run import leaderboard_text as text
     from vmmetrics.run.board import COLUMNS
 
@@ -79,7 +78,7 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     for row in board.rows:
         cells = [text.cell_lines(row.cells[column], row.prompts) for column in COLUMNS]
         shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
-        grid.add_row(str(row.rank or text.NONE), Text(clean(row.model)), *shown)
+        grid.add_row(str(row.rank or text.NONE), row.model, *shown)
     if published:
         grid.add_section()
         grid.add_row("", Text(text.published_title(board), "italic"))
@@ -87,6 +86,6 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
         scores = [text.published_average(known), *(f"{known.scores[m]:.1f}" for m in COLUMNS[1:])]
         grid.add_row("", Text(known.model), *scores, style="dim")
     output.print(grid)
-    output.print(Text(board.label, "bold"), soft_wrap=True)
+    output.print(board.label, style="bold", soft_wrap=True)
     for remark in text.remarks(board, published):
-        output.print(Text(f"- {clean(remark)}"), soft_wrap=True)
+        output.print(f"- {remark}", soft_wrap=True)

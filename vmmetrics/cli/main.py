@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
 from vmmetrics.errors import VMMetricsError, os_reason
+from vmmetrics.report.markup import clean
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what the user must mend ends on stderr with exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the encoding lacks is no reason to end a run
     with leaving():
         import typer
 
@@ -24,10 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _sentence(error: VMMetricsError | OSError) -> str:
-    """What the user reads: our own words, or what the system refused and where; no text in it moves the cursor."""
-    from vmmetrics.report.markup import clean
-
-    text = str(error)
+    """Return what the user reads: our own lines, or what the system refused and where."""
     if isinstance(error, OSError):
-        text = os_reason(error) + (f": {error.filename}" if error.filename else "")
-    return "\n".join(clean(line) for line in text.split("\n"))
+        return clean(os_reason(error) + (f": {error.filename}" if error.filename else ""))
+    return "\n".join(clean(str(line)) for line in error.args)

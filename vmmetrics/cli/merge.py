@@ -21,6 +21,6 @@ def merge(
     merged = merge_runs(runs, out)
     print_results(merged.table, output, messages, name_failures=True)
     if merged.duplicates:
-        messages.print(f"{len(merged.duplicates)} clips were in several runs", markup=False)
+        messages.print(f"{len(merged.duplicates)} clips were in several runs")
     if merged.conflicts:
-        messages.print(f"{len(merged.conflicts)} of them scored differently; the first run counts", markup=False)
+        messages.print(f"{len(merged.conflicts)} of them scored differently; the first run counts")

@@ -6,25 +6,37 @@ from typing import Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, finite
+
 _RATERS = (1, 2, 3, 5, 10)
 
 
 def plan(
-    first: Annotated[float, typer.Option(help="Spearman of one metric with the mean of three raters.")] = 0.6,
-    second: Annotated[float, typer.Option(help="Of another, to be told from it.")] = 0.7,
+    first: Annotated[
+        float,
+        typer.Option(min=-1, max=1, callback=finite, help="Spearman of one metric with the mean of three raters."),
+    ] = 0.6,
+    second: Annotated[
+        float, typer.Option(min=-1, max=1, callback=finite, help="Of another, to be told from it.")
+    ] = 0.7,
     raters: Annotated[
-        list[int] | None, typer.Option(min=1, help="People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
+        list[int] | None,
+        typer.Option(min=1, max=MAX_COUNT, help="People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10."),
     ] = None,
-    clips_per_prompt: Annotated[int, typer.Option(min=1, help="Clips of each prompt, each by another model.")] = 4,
-    power: Annotated[float, typer.Option(help="Chance of seeing the difference.")] = 0.8,
+    clips_per_prompt: Annotated[
+        int, typer.Option(min=1, max=MAX_COUNT, help="Clips of each prompt, each by another model.")
+    ] = 4,
+    power: Annotated[float, typer.Option(min=0, max=1, callback=finite, help="Chance of seeing the difference.")] = 0.8,
     between: Annotated[
-        float | None, typer.Option(help="Spearman of the two metrics with each other. Default: first × second.")
+        float | None,
+        typer.Option(
+            min=-1, max=1, callback=finite, help="Spearman of the two metrics with each other. Default: first × second."
+        ),
     ] = None,
 ) -> None:
     """Print what a study needs to tell two metrics apart, before anyone has rated a clip."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
     from vmmetrics.alignment.power import plan_study
     from vmmetrics.cli.progress import open_consoles
@@ -48,4 +60,4 @@ def plan(
         grid.add_row(*map(str, sizes), seen, smallest)
     output.print(grid)
     middle = plans[len(plans) // 2]  # the notes differ in the numbers that the table has
-    output.print(Text(f"With {middle.raters} raters: {middle.note}", "dim"), soft_wrap=True)
+    output.print(f"With {middle.raters} raters: {middle.note}", style="dim", soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES, TimeoutOption, parse_names
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -42,17 +43,27 @@ def probe(
         str | None, typer.Option(help="Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
     ] = None,
     rates: Annotated[bool, typer.Option(help="Look for the lowest frame rate of each metric.")] = True,
-    seconds: Annotated[float | None, typer.Option(help="Taken from the middle of every clip. Default: all.")] = None,
-    short_side: Annotated[int | None, typer.Option(help="Larger clips are made this small, pixels.")] = None,
-    most_fps: Annotated[float | None, typer.Option(help="Of faster clips every second, third, ... frame.")] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, max=MAX_SECONDS, callback=finite, help="Taken from the middle of every clip. Default: all."
+        ),
+    ] = None,
+    short_side: Annotated[
+        int | None, typer.Option(min=32, max=MAX_COUNT, help="Larger clips are made this small, pixels.")
+    ] = None,
+    most_fps: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=MAX_FPS, callback=finite, help="Of faster clips every second, third, ... frame."),
+    ] = None,
     tolerance: Annotated[
-        tuple[float, float], typer.Option(help="For harmless changes: of the mean, and of one clip.")
+        tuple[float, float], typer.Option(callback=finite, help="For harmless changes: of the mean, and of one clip.")
     ] = (0.03, 0.10),
     preset: Annotated[str, typer.Option(help="Which models.")] = "embedded",
     prompts: Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")] = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
-    seed: Annotated[int, typer.Option(help="Everything random.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes. Scores do not depend on it.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")] = 1,
     timeout: TimeoutOption = None,
     out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
@@ -86,13 +97,13 @@ def probe(
             raise typer.BadParameter(str(error)) from error
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was done is in {out}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was done is in {out}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     if not report.clips:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     _print(report, output)
     _write(report, out, charts)
-    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}", soft_wrap=True)
     if report.failures:
         raise typer.Exit(EXIT_FAILURES)
 
@@ -105,7 +116,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 def _numbers(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in parse_names(text))
+        return finite(tuple(float(part) for part in parse_names(text)))
     except ValueError as error:
         raise typer.BadParameter(f"expected numbers between commas but got {text!r}") from error
 
@@ -124,7 +135,6 @@ def _print(report: ProbeReport, output: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.report.markup import clean
     from vmmetrics.report.probe_tables import grids
 
     for grid in grids(report):
@@ -132,10 +142,10 @@ def _print(report: ProbeReport, output: Console) -> None:
         for place, head in enumerate(grid.heads):
             shown.add_column(Text(head), justify="left" if place == 0 else "right", overflow="fold")
         for row in grid.rows:
-            shown.add_row(*(Text(clean(cell)) for cell in row))
+            shown.add_row(*row)
         output.print(shown)
         for note in grid.notes:
-            output.print(Text(note, "dim"), soft_wrap=True)
+            output.print(note, style="dim", soft_wrap=True)
 
 
 def _write(report: ProbeReport, out: Path, charts: bool) -> None:

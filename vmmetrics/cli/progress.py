@@ -8,10 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from vmmetrics.cli.bars import Bar, count, open_consoles
-from vmmetrics.report.markup import clean
 from vmmetrics.run.record import Record
 from vmmetrics.run.table import cell
 
@@ -41,13 +39,13 @@ class LiveProgress(Bar):
     def warn(self, warnings: Sequence[str]) -> None:
         """Say what was found damaged."""
         for warning in warnings:
-            self._console.print(Text(f"warning: {clean(warning)}", "yellow"))
+            self._console.print(f"warning: {warning}", style="yellow")
 
     def begin(self, total: int, settled: int) -> None:
         """Start the bar; ``settled`` clips were done before."""
         self._total, self._done, self._start = total, settled, time.monotonic()
         if settled:
-            self._console.print(Text(f"{settled} of {total} clips were scored before"))
+            self._console.print(f"{settled} of {total} clips were scored before")
         if self._console.is_terminal:
             columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[status]}", markup=False))
             self._bar = Progress(*columns, console=self._console, transient=True)
@@ -61,24 +59,24 @@ class LiveProgress(Bar):
         self._failed += record.failed
         self._slow = ""  # what is slowest now shows within a second
         if record.failed:
-            text = f"failed: {clean(record.clip)}: {clean(reasons(record))}"
-            self._console.print(Text(text, "red"), soft_wrap=True)
+            text = f"failed: {record.clip}: {reasons(record)}"
+            self._console.print(text, style="red", soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done, status=self._status())
         elif not record.failed:
             scores = " ".join(f"{m.upper()} {cell(record, m)}" for m in self._metrics)
-            line = f"[{self._done}/{self._total}] {clean(record.clip)}  {scores}  {self._status()}"
-            self._console.print(Text(line), soft_wrap=True)
+            line = f"[{self._done}/{self._total}] {record.clip}  {scores}  {self._status()}"
+            self._console.print(line, soft_wrap=True)
 
     def wait(self, name: str, seconds: float) -> None:
         """Show for how long the slowest clip has been at work: on the bar, or elsewhere in one line."""
         before = self._slow
         long = seconds >= (SLOW_ON_BAR if self._bar else SLOW_IN_LINES)
-        self._slow, self._slow_seconds = clean(name) if long else "", seconds
+        self._slow, self._slow_seconds = name if long else "", seconds
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, status=self._status())
         elif self._slow not in ("", before):
-            self._console.print(Text(f"{self._slow}: at work for {_clock(seconds)} so far"), soft_wrap=True)
+            self._console.print(f"{self._slow}: at work for {_clock(seconds)} so far")
 
     def _status(self) -> str:
         left = self._total - self._done
@@ -119,7 +117,7 @@ class CaseProgress(Bar):
         """Start; ``settled`` cases were done before."""
         self._total, self._done, self._start = total, settled, time.monotonic()
         before = f", {settled} of them done before" if settled else ""
-        self._console.print(f"{total} cases{before}", markup=False, highlight=False)
+        self._console.print(f"{total} cases{before}")
         if self._console.is_terminal:
             columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
             self._bar = Progress(*columns, console=self._console, transient=True)
@@ -132,10 +130,10 @@ class CaseProgress(Bar):
         self._new += 1
         wrong = [line["error"]] if "error" in line else [f"{m}: {why}" for m, why in line.get("errors", {}).items()]
         for why in wrong:
-            text = f"failed: {clean(line['clip'])}, {line['kind']} {line['strength']:.3g}: {clean(why)}"
-            self._console.print(Text(text, "red"), soft_wrap=True)
+            text = f"failed: {line['clip']}, {line['kind']} {line['strength']:.3g}: {why}"
+            self._console.print(text, style="red", soft_wrap=True)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done)
         elif self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
             left = (time.monotonic() - self._start) / self._new * (self._total - self._done)
-            self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left", markup=False, highlight=False)
+            self._console.print(f"[{self._done}/{self._total}] {left / 60:.0f} min left")

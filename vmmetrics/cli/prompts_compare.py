@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.prompts_stats import check_picture, save_json, save_picture, teller
 
@@ -22,12 +23,13 @@ def compare(
     picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
     size: Annotated[
-        int | None, typer.Option(min=2, help="Prompts to compare variety at. Default: the smaller list's.")
+        int | None,
+        typer.Option(min=2, max=MAX_COUNT, help="Prompts to compare variety at. Default: the smaller list's."),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Random subsets of that size.")] = 200,
+    draws: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets of that size.")] = 200,
     parse: Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")] = True,
     embedding: Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Of the subsets.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the subsets.")] = 0,
 ) -> None:
     """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.cli.progress import open_consoles
@@ -58,4 +60,4 @@ def compare(
     save_json(found.to_json(), json_file)
     for path in (picture, json_file):
         if path is not None:
-            messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+            messages.print(f"written: {path}", soft_wrap=True)

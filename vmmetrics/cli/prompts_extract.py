@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ def extract(
     model: Annotated[
         str | None, typer.Option(help="spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Read no more than the first so many captions.")] = None,
-    sample: Annotated[int | None, typer.Option(min=1, help="Of those, draw so many at random.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
-    min_count: Annotated[int, typer.Option(min=1, help="Leave out what was seen less often.")] = 1,
-    examples: Annotated[int, typer.Option(min=0, help="Captions kept of each thing, the shortest.")] = 3,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Read no more than the first so many captions.")
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="Of those, draw so many at random.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")] = 0,
+    min_count: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Leave out what was seen less often.")] = 1,
+    examples: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="Captions kept of each thing, the shortest.")] = 3,
     keep_repeats: Annotated[bool, typer.Option(help="Count captions that come again.")] = False,
     infer: Annotated[
         bool,
@@ -50,7 +53,9 @@ def extract(
     lexicon: Annotated[
         Path | None, typer.Option(help="Folder of metadata with what is known. Default: the shipped.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that parse. What is found does not depend on it.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=MAX_JOBS, help="Processes that parse. What is found does not depend on it.")
+    ] = 1,
 ) -> None:
     """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.
 
@@ -70,19 +75,16 @@ def extract(
             found = extraction.extract(corpus, out, settings, lexicon, reading.advance, jobs)
         except KeyboardInterrupt:
             reading.stop()
-            messages.print("stopped; nothing was written", markup=False)
+            messages.print("stopped; nothing was written")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     _print(found, output)
     _explain(found.record, settings, messages)
-    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}", soft_wrap=True)
 
 
 def _print(found: Extraction, output: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.report.markup import clean
 
     data = found.metadata
     grids: Sequence[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = (
@@ -119,7 +121,7 @@ def _print(found: Extraction, output: Console) -> None:
         for head in heads:
             shown.add_column(head, justify="right" if head == "count" else "left", overflow="fold")
         for row in rows:
-            shown.add_row(*(Text(clean(cell)) for cell in row))
+            shown.add_row(*row)
         if rows:
             output.print(shown)
 
@@ -146,7 +148,7 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
 
         lines.append(f"unknown nouns can be judged by the nearest known ones: {INSTALL}")
     for line in lines:
-        messages.print(line, markup=False, highlight=False, soft_wrap=True)
+        messages.print(line, soft_wrap=True)
 
 
 class _Reading:
@@ -183,4 +185,4 @@ class _Reading:
         elif now - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = now
             left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
-            self._console.print(f"{captions} captions, {share:.0%}, {left / 60:.0f} min left", highlight=False)
+            self._console.print(f"{captions} captions, {share:.0%}, {left / 60:.0f} min left")

@@ -23,6 +23,7 @@ from vmmetrics.cli.endpoint_options import (
     Yes,
     open_client,
 )
+from vmmetrics.cli.numbers import MAX_COUNT, finite
 from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
@@ -56,12 +57,22 @@ def filter_prompts(
     embedding_folder: Annotated[
         Path | None, typer.Option(help="Folder of the embedding's files. Default: the installed package.")
     ] = None,
-    cosine: Annotated[float | None, typer.Option(help="From which two prompts are the same. Default: 0.9.")] = None,
-    overlap: Annotated[
-        float | None, typer.Option(help="Share of the shorter prompt's 5-grams, likewise. Default: 0.4.")
+    cosine: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="From which two prompts are the same. Default: 0.9."),
     ] = None,
-    ease: Annotated[float | None, typer.Option(help="Least reading ease (Flesch). Default: 30.")] = None,
-    openings: Annotated[int | None, typer.Option(help="Most prompts with the same first three words.")] = None,
+    overlap: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, callback=finite, help="Share of the shorter prompt's 5-grams, likewise. Default: 0.4."
+        ),
+    ] = None,
+    ease: Annotated[
+        float | None, typer.Option(callback=finite, help="Least reading ease (Flesch). Default: 30.")
+    ] = None,
+    openings: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Most prompts with the same first three words.")
+    ] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave out this check; repeatable.")] = None,
     url: Url = None,
     model: ModelThere = None,
@@ -102,18 +113,18 @@ def filter_prompts(
         except KeyboardInterrupt:
             progress.stop()
             kept = "nothing was written" if client is None else "replies are kept, the same command goes on"
-            messages.print(f"stopped; {kept}", markup=False)
+            messages.print(f"stopped; {kept}")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     pairs = list(zip(entries, found, strict=True))
     about = {"list": prompts, "against": against or [], "embedding": identity}
     _write(pairs, out, path, json_file, _summary(found, settings, about, client))
     _print(pairs, client, output)
-    messages.print(f"written: {out}, {path}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}, {path}", soft_wrap=True)
     undecided = sum(decision.outcome == "undecided" for decision in found)
     if undecided:
         again = sum(decision.again for decision in found)
         told = f"{undecided} undecided and not kept, see {path}; the same command asks again about {again} of them"
-        messages.print(told, markup=False, highlight=False, soft_wrap=True)
+        messages.print(told, soft_wrap=True)
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -142,7 +153,7 @@ def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Em
         return None, None
 
     def said(texts: Sequence[str]) -> NDArray[np.float32]:
-        messages.print(f"embeddings of {len(texts):,} prompts ...", markup=False, highlight=False)
+        messages.print(f"embeddings of {len(texts):,} prompts ...")
         with StepBar(messages, len(texts)) as bar:
             return embed(texts, folder=folder, advance=bar.step)
 
@@ -190,7 +201,7 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
     from rich.text import Text
 
     from vmmetrics.mmpg.filter.filtering import NAMES
-    from vmmetrics.report.markup import clean, shortened
+    from vmmetrics.report.markup import shortened
 
     shown = Table(box=SIMPLE_HEAD)
     for head in ("check", "dropped", "noted"):
@@ -202,15 +213,15 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
         if dropped or noted:
             entry, reason = (dropped or noted)[0]
             figure = "" if reason.figure is None else f" ({reason.figure:g}, limit {reason.limit:g})"
-            example = f"{entry.index}: {shortened(clean(reason.why), 100)}{figure}"
+            example = f"{entry.index}: {shortened(reason.why, 100)}{figure}"
             counts = (len({id(e) for e, _ in some}) for some in (dropped, noted))
             shown.add_row(Text(name), *(str(number) for number in counts), Text(example))
     if shown.row_count:
         output.print(shown)
     told = ", ".join(f"{number:,} {name}" for name, number in _counts([d for _, d in pairs]).items())
-    output.print(f"{len(pairs):,} prompts: {told}", markup=False, highlight=False)
+    output.print(f"{len(pairs):,} prompts: {told}")
     if client is not None:
-        output.print(f"this time: {client.ledger}", markup=False, highlight=False)
+        output.print(f"this time: {client.ledger}")
 
 
 class _Verdicts(StepBar):
@@ -223,7 +234,7 @@ class _Verdicts(StepBar):
     def begin(self, estimate: Estimate, total: int) -> None:
         """Say what asking would take, and go on only where that is fine."""
         self.stop()
-        self._console.print(f"{total:,} to be judged: {estimate}", markup=False, highlight=False)
+        self._console.print(f"{total:,} to be judged: {estimate}")
         if estimate.requests and not self._agreed and not agreed(self._console):
             raise typer.Exit(EXIT_INTERRUPTED)
         self._agreed = True
@@ -231,8 +242,6 @@ class _Verdicts(StepBar):
 
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:
         """Count a verdict, and say where there is none."""
-        from vmmetrics.report.markup import clean
-
         if verdict.decision == "undecided":
-            self._console.print(f"undecided: {entry.index}: {clean(verdict.why)}", style="red", markup=False)
+            self._console.print(f"undecided: {entry.index}: {verdict.why}", style="red")
         self.step()

@@ -21,6 +21,7 @@ from vmmetrics.cli.endpoint_options import (
     Yes,
     open_client,
 )
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -39,19 +40,22 @@ FOLDER = "vmmetrics-prompts"
 def generate(
     out: Annotated[Path, typer.Option(help="Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, typer.Option(help="Folder of metadata. Default: the library's.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="Combinations in all; may grow from start to start.")] = 60,
-    candidates: Annotated[int, typer.Option(min=1, help="Prompts written for each.")] = 3,
+    count: Annotated[
+        int, typer.Option(min=1, max=MAX_COUNT, help="Combinations in all; may grow from start to start.")
+    ] = 60,
+    candidates: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Prompts written for each.")] = 3,
     pattern: Annotated[list[str] | None, typer.Option(help="Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the combinations that ask for a camera motion.")
+        float,
+        typer.Option(callback=finite, min=0, max=1, help="Share of the combinations that ask for a camera motion."),
     ] = 0.06,
-    seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")] = 0,
     url: Url = None,
     model: ModelThere = None,
-    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.8,
+    temperature: Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of the writing.")] = 0.8,
     tokens: Tokens = 2048,
     per_minute: PerMinute = None,
-    threads: Annotated[int, typer.Option(min=1, help="Combinations in hand at once.")] = 4,
+    threads: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Combinations in hand at once.")] = 4,
     key_env: KeyEnv = KEY_VARIABLE,
     prices: Prices = None,
     max_cost: MaxCost = None,
@@ -81,14 +85,14 @@ def generate(
     plan = Plan.draw(known, settings)
     with Candidates(out, settings.configuration(known, client)) as kept:
         for warning in kept.warnings:
-            messages.print(f"warning: {warning}", style="yellow", markup=False)
+            messages.print(f"warning: {warning}", style="yellow")
         if not _begin(plan, kept, client, yes, messages):
             raise typer.Exit(EXIT_INTERRUPTED)
         unreached = _work(plan, kept, client, threads, messages)
         _report(plan, kept, client, output)
-    messages.print(f"written: {out}/candidates.jsonl", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}/candidates.jsonl", soft_wrap=True)
     if unreached:
-        messages.print(f"{unreached} combinations got no reply; the same command tries them again", markup=False)
+        messages.print(f"{unreached} combinations got no reply; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -105,15 +109,15 @@ def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messa
 
     wanted, todo = len(plan.combinations), len(plan.remaining(kept))
     if wanted < plan.settings.count:
-        messages.print(f"the metadata allow {count(wanted, 'combination')}, fewer than asked for", markup=False)
+        messages.print(f"the metadata allow {count(wanted, 'combination')}, fewer than asked for")
     if wanted > todo:
-        messages.print(f"{wanted - todo} of {count(wanted, 'combination')} were done before", markup=False)
+        messages.print(f"{wanted - todo} of {count(wanted, 'combination')} were done before")
     if client is None:
-        messages.print("no endpoint (--url, --model): sentences are made by grammar, and need editing", markup=False)
+        messages.print("no endpoint (--url, --model): sentences are made by grammar, and need editing")
         return True
     if not todo:
         return True
-    messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}", markup=False, highlight=False)
+    messages.print(f"{client.settings.model}: {plan.estimate(client, kept)}")
     return yes or agreed(messages)
 
 
@@ -127,7 +131,7 @@ def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, mes
                 progress.advance(outcome)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was done is in {kept.path}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was done is in {kept.path}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     return unreached
 
@@ -148,7 +152,7 @@ def _report(plan: Plan, kept: Candidates, client: Client | None, output: Console
         shown.add_row(Text(pattern), *(str(number) for number in _row(lines)))
     output.print(shown)
     if client is not None:
-        output.print(f"this time: {client.ledger}", markup=False, highlight=False)
+        output.print(f"this time: {client.ledger}")
 
 
 def _row(lines: list[Line]) -> tuple[int, ...]:
@@ -164,9 +168,7 @@ class _Progress(StepBar):
 
     def advance(self, outcome: Outcome) -> None:
         """Count a combination, and say what went wrong with it."""
-        from vmmetrics.report.markup import clean
-
         if outcome.status not in ("written", "implausible"):
             about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"
-            self._console.print(f"{outcome.status}: {clean(about)}: {clean(outcome.why)}", style="red", markup=False)
+            self._console.print(f"{outcome.status}: {about}: {outcome.why}", style="red")
         self.step()

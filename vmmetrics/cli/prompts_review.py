@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.mmpg.review.apply import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     from vmmetrics.alignment.results import Estimate
     from vmmetrics.mmpg.review.agreement import Agreed, ReviewAgreement
@@ -40,7 +40,7 @@ def review(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the order.")] = 0,
     show_others: Annotated[
         bool, typer.Option("--show-others", help="Show what other reviewers decided. Default: blind to them.")
     ] = False,
@@ -53,7 +53,9 @@ def review(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[Rule, typer.Option(help="What decides where reviewers differ.")] = Rule.UNANIMOUS,
-    reviewers: Annotated[int, typer.Option(min=1, help="Decisions that an entry must have to be taken over.")] = 1,
+    reviewers: Annotated[
+        int, typer.Option(min=1, max=MAX_COUNT, help="Decisions that an entry must have to be taken over.")
+    ] = 1,
     conflicts: Annotated[
         Path | None,
         typer.Option(help="List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),
@@ -123,15 +125,15 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
         except KeyboardInterrupt:
             raise typer.Exit(EXIT_INTERRUPTED) from None
         finally:
-            messages.print(_summary(session.progress(), by_lines.warned), markup=False, highlight=False, soft_wrap=True)
+            messages.print(*_summary(session.progress(), by_lines.warned), sep="\n", soft_wrap=True)
 
 
-def _summary(progress: Progress, warned: int) -> str:
+def _summary(progress: Progress, warned: int) -> list[str]:
     from vmmetrics.cli.progress import count
 
     said = f"{progress.done} of {progress.total} decided: {progress.kept} kept, {progress.edited} edited, "
     said += f"{progress.dropped} dropped, {progress.corrected} with corrected fields; the same command goes on"
-    return f"{said}\n{count(warned, 'warning')}, printed above" if warned else said
+    return [said, f"{count(warned, 'warning')}, printed above"] if warned else [said]
 
 
 def _print_agreement(decisions: Sequence[Decision]) -> None:
@@ -141,7 +143,7 @@ def _print_agreement(decisions: Sequence[Decision]) -> None:
     output, _ = open_consoles()
     found = measure_agreement(decisions)
     output.print(_reviewers_table(found))
-    output.print(f"{count(found.shared, 'prompt')} decided by two or more reviewers", highlight=False)
+    output.print(f"{count(found.shared, 'prompt')} decided by two or more reviewers")
     if found.shared:
         output.print(_agreement_table(found))
     if found.differing:
@@ -154,7 +156,7 @@ def _reviewers_table(found: ReviewAgreement) -> Table:
     for one in found.reviewers:
         numbers = (one.kept + one.edited + one.dropped, one.kept, one.edited, one.dropped)
         seconds = ["-" if one.seconds is None else f"{one.seconds:.1f}"] if timed else []
-        table.add_row(_text(one.name), *map(str, numbers), *seconds)
+        table.add_row(one.name, *map(str, numbers), *seconds)
     return table
 
 
@@ -164,22 +166,20 @@ def _agreement_table(found: ReviewAgreement) -> Table:
     rows += [(f"stays or goes: {first}, {second}", agreed) for (first, second), agreed in found.pairs.items()]
     for name, agreed in rows:
         shown = (_percent(agreed.percent), _figure(agreed.cohen), _figure(agreed.alpha))
-        table.add_row(_text(name), *shown, str(agreed.percent.n))
+        table.add_row(name, *shown, str(agreed.percent.n))
     return table
 
 
 def _print_differences(found: ReviewAgreement, output: Console) -> None:
-    from rich.text import Text
 
     from vmmetrics.mmpg.review.screen import decision_text
-    from vmmetrics.report.markup import clean
 
-    output.print(f"{len(found.differing)} differ:", highlight=False)
+    output.print(f"{len(found.differing)} differ:")
     for sides in found.differing[:SHOWN_DIFFERENCES]:
         first = next(iter(sides.values()))
-        output.print(Text(f"{clean(first.index)}  {clean(first.prompt)}"), soft_wrap=True)
+        output.print(f"{first.index}  {first.prompt}", soft_wrap=True)
         for name, decision in sides.items():
-            output.print(Text(f"      {clean(name)}: {decision_text(decision)}", "dim"), soft_wrap=True)
+            output.print(f"      {name}: {decision_text(decision)}", style="dim", soft_wrap=True)
     if len(found.differing) > SHOWN_DIFFERENCES:
         output.print(f"and {len(found.differing) - SHOWN_DIFFERENCES} more; --apply writes them to a file")
 
@@ -210,7 +210,7 @@ def _apply(
     said = [f"{len(applied.kept)} kept ({changed}): {out}", f"{len(applied.dropped)} dropped"]
     said += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]
     for line in said:
-        messages.print(line, markup=False, highlight=False, soft_wrap=True)
+        messages.print(line, soft_wrap=True)
 
 
 def _table(first: str, *others: str) -> Table:
@@ -222,14 +222,6 @@ def _table(first: str, *others: str) -> Table:
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
     return table
-
-
-def _text(text: str) -> Text:
-    from rich.text import Text
-
-    from vmmetrics.report.markup import clean
-
-    return Text(clean(text))
 
 
 def _percent(value: Estimate) -> str:

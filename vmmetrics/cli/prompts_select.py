@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.prompts_outputs import check_outputs
 
 
@@ -14,14 +15,14 @@ def select(
     prompts: Annotated[
         str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
     ],
-    size: Annotated[int, typer.Option(min=1, help="Prompts to choose.")],
+    size: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Prompts to choose.")],
     out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
-    seed: Annotated[int, typer.Option(min=0, help="Of ties and of the random subsets.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of ties and of the random subsets.")] = 0,
     balance: Annotated[bool, typer.Option(help="Give every pattern as many prompts.")] = True,
     embedding: Annotated[
         bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
-    random: Annotated[int, typer.Option(min=1, help="Random subsets to hold it against.")] = 1000,
+    random: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets to hold it against.")] = 1000,
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.
@@ -48,4 +49,4 @@ def select(
     if json_file is not None:
         write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
     print_selection(found, len(entries), output)
-    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}", soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_SEED
 from vmmetrics.cli.prompts_outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def stats(
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
     parse: Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")] = True,
     embedding: Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Of the sample of a long list.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the sample of a long list.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.cli.progress import open_consoles
@@ -53,12 +54,12 @@ def stats(
     save_json(found.to_json(), json_file)
     for path in (picture, json_file):
         if path is not None:
-            messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+            messages.print(f"written: {path}", soft_wrap=True)
 
 
 def teller(messages: Console) -> Callable[[str], None]:
     """Prints what takes a while."""
-    return lambda text: messages.print(f"{text} ...", markup=False, highlight=False, soft_wrap=True)
+    return lambda text: messages.print(f"{text} ...", soft_wrap=True)
 
 
 def check_picture(path: Path | None) -> None:

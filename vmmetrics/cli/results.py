@@ -13,7 +13,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from vmmetrics.cli.progress import reasons
-from vmmetrics.report.markup import clean
 from vmmetrics.run.statistics import Mean
 from vmmetrics.run.table import Table, cell
 from vmmetrics.types import METRICS
@@ -34,17 +33,17 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
     """
     output.print(_clips(table))
     if len(table) > SHOWN_CLIPS:
-        output.print(Text(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv"))
+        output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
         output.print(_means(table))
     if len(table.by_tag("pattern")) > 1:
         output.print(_patterns(table))
     print_missing(table, output)
-    output.print(Text(table.label, "bold"), soft_wrap=True)
+    output.print(table.label, style="bold", soft_wrap=True)
     for record in table.failed if name_failures else []:
-        messages.print(Text(f"failed: {clean(record.clip)}: {clean(reasons(record))}", "red"), soft_wrap=True)
+        messages.print(f"failed: {record.clip}: {reasons(record)}", style="red", soft_wrap=True)
     if table.failed:
-        messages.print(Text(f"{len(table.failed)} of {len(table)} clips failed", "bold red"))
+        messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
     if table.path is not None:
         _print_directions(table, table.path, messages)
 
@@ -61,25 +60,27 @@ def _clips(table: Table) -> Grid:
         cells = [cell(record, metric) for metric in table.metrics]
         if indexed:
             cells.append("-" if record.motion_index is None else f"{record.motion_index:.4f}")
-        grid.add_row(Text(clean(record.clip)), *(Text(c, _STYLES.get(c, "")) for c in cells))
+        grid.add_row(record.clip, *(Text(c, _STYLES.get(c, "")) for c in cells))
     return grid
 
 
 def _means(table: Table) -> Grid:
     """A row per model where there are several, and one for all clips."""
     models = sorted({record.model for record in table if record.model is not None})
-    rows = [(Text(clean(m)), Table([r for r in table if r.model == m])) for m in models if len(models) > 1]
+    rows: list[tuple[str | Text, Table]] = [
+        (m, Table([r for r in table if r.model == m])) for m in models if len(models) > 1
+    ]
     rows.append((Text("all", "bold"), table))
     return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, rows)
 
 
 def _patterns(table: Table) -> Grid:
     """A row per motion pattern."""
-    rows = [(Text(clean(str(name))), part) for name, part in table.by_tag("pattern").items()]
+    rows = [(str(name), part) for name, part in table.by_tag("pattern").items()]
     return _grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, rows)
 
 
-def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[Text, Table]]) -> Grid:
+def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[str | Text, Table]]) -> Grid:
     grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD)
     grid.add_column(head, overflow="fold")
     grid.add_column("clips", justify="right")
@@ -111,13 +112,13 @@ def print_missing(table: Table, output: Console) -> None:
         for (foreign, reason), clips in why.most_common(3):
             share = "every clip" if clips == len(table) else f"{clips} of {len(table)} clips"
             how = "does not apply to" if foreign else "missing in"
-            output.print(Text(f"- {metric.upper()} {how} {share}: {clean(reason)}", "dim"), soft_wrap=True)
+            output.print(f"- {metric.upper()} {how} {share}: {reason}", style="dim", soft_wrap=True)
 
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
-    messages.print(Text(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json"), soft_wrap=True)
+    messages.print(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
     drawable = [r for r in table if r.path and not r.error and any(metric in METRICS for metric in r.scores)]
     if drawable:  # the one with the lowest score has most to show; a low PAS alone is no fault
         scored = min(drawable, key=lambda record: min((s for m, s in record.scores.items() if m != "pas"), default=1))
-        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(clean(scored.clip))} --out show.png"
-        messages.print(Text(f"what cost points: {command}"), soft_wrap=True)
+        command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(scored.clip)} --out show.png"
+        messages.print(f"what cost points: {command}", soft_wrap=True)

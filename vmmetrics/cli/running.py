@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_SECONDS, finite
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.report.markup import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,21 +26,19 @@ EXIT_FAILURES = 3
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
 
-
+MAX_BYTES = 2**50
+"""More than any machine has."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
-def _timeout(value: float | None) -> float | None:
-    if value is not None and not TIMEOUTS[0] <= value <= TIMEOUTS[1]:  # NaN as well
-        raise typer.BadParameter(f"expected seconds from {TIMEOUTS[0]:g} to {TIMEOUTS[1]:g} but got {value}")
-    return value
-
-
-TIMEOUTS = 0.1, 1e9
-"""Seconds that --timeout takes."""
 TimeoutOption = Annotated[
     float | None,
-    typer.Option(callback=_timeout, help="Seconds a clip may take, then it fails; the others go on. Default: 3600."),
+    typer.Option(
+        min=0.1,
+        max=MAX_SECONDS,
+        callback=finite,
+        help="Seconds a clip may take, then it fails; the others go on. Default: 3600.",
+    ),
 ]
 
 
@@ -49,18 +49,24 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 def parse_shard(text: str) -> tuple[int, int]:
     """The i and n of ``i/n``."""
-    match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(f"expected i/n with 1 <= i <= n, such as 2/8, but got {text!r}")
+        raise typer.BadParameter(
+            f"expected i/n with 1 <= i <= n < 10^9, such as 2/8, but got {shortened(text, 80)!r}", param_hint="--shard"
+        )
     return int(match[1]), int(match[2])
 
 
 def parse_bytes(text: str) -> int:
     """The bytes in a size such as ``2GB``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
-    if not match or float(match[1]) == 0:
-        raise typer.BadParameter(f"expected a size such as 512MB or 2GB but got {text!r}")
-    return int(float(match[1]) * _UNITS[match[2]])
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+    if not 1 <= size <= MAX_BYTES:
+        raise typer.BadParameter(
+            f"expected a size from 1B to 1024TB, such as 512MB or 2GB, but got {shortened(text, 80)!r}",
+            param_hint="--max-memory",
+        )
+    return size
 
 
 def find_tasks(
@@ -82,10 +88,10 @@ def find_tasks(
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     for path in clips:
         if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in found.tasks):
-            messages.print(f"no clips in {path}", markup=False)
+            messages.print(f"no clips in {path}")
     if found.unmatched:
         first = ", ".join(found.unmatched[:3]) + (" ..." if len(found.unmatched) > 3 else "")
-        messages.print(f"{count(len(found.unmatched), 'prompt')} of the list without a clip: {first}", markup=False)
+        messages.print(f"{count(len(found.unmatched), 'prompt')} of the list without a clip: {first}")
     return found.tasks if part is None else shard_of(found.tasks, *part)
 
 
@@ -127,5 +133,5 @@ def work_through(
             return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was scored is in {directory}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was scored is in {directory}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None

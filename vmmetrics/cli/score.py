@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vmmetrics.cli.numbers import MAX_FPS, MAX_JOBS, finite
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
     TimeoutOption,
@@ -45,11 +46,16 @@ def score(
         Path | None,
         typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes. Scores do not depend on it.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")
+    ] = None,
     timeout: TimeoutOption = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: Annotated[
-        float | None, typer.Option(min=0.01, help="Frames per second where a clip states none. Default: 8.")
+        float | None,
+        typer.Option(
+            min=0.01, max=MAX_FPS, callback=finite, help="Frames per second where a clip states none. Default: 8."
+        ),
     ] = None,
     max_memory: Annotated[
         str | None,
@@ -83,7 +89,7 @@ def score(
     tasks = find_tasks(clips, settings, prompts, subject, part, messages, follow_links)
     setup = prepare_run(settings)
     directory = default_directory(setup, clips) if out is None else out
-    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}", markup=False, highlight=False)
+    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     table = work_through(setup, tasks, jobs, directory, messages, setup.settings.metrics, timeout)
     print_results(table, output, messages)
     if table.failed and not allow_failures:

@@ -20,14 +20,16 @@ def show(
         raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
+    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.report.film import write_film
     from vmmetrics.report.findings import Findings, perceive
     from vmmetrics.report.sheet import draw_sheet
     from vmmetrics.run.recall import recall
 
     found = recall(run, clip)
+    output, messages = open_consoles()
     for warning in found.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        messages.print(f"warning: {warning}", soft_wrap=True)
     findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
     perceived = perceive(found.scene, findings)
     partial = out.with_name(f".{out.stem}.partial{out.suffix}")
@@ -39,4 +41,4 @@ def show(
         partial.replace(out)
     finally:
         partial.unlink(missing_ok=True)
-    typer.echo(out)
+    output.print(str(out), soft_wrap=True)

@@ -10,6 +10,7 @@ import typer
 
 from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, PerMinute, Prices, Url, Yes
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -44,14 +45,14 @@ def build(
     read_as: Annotated[str, typer.Option(help="fpsbench: benchmark in whose form INPUT is.")] = "custom",
     keep_single: Annotated[bool, typer.Option("--keep-single", help="tuna: keep what one frame tells.")] = False,
     require_multi: Annotated[
-        int | None, typer.Option(min=2, help="tuna: drop what so many frames do not tell.")
+        int | None, typer.Option(min=2, max=MAX_COUNT, help="tuna: drop what so many frames do not tell.")
     ] = None,
     apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Everything random.")] = 0,
-    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the writing.")] = 0.7,
-    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of what is written.")] = 4096,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")] = 0,
+    temperature: Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of the writing.")] = 0.7,
+    tokens: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of what is written.")] = 4096,
     per_minute: PerMinute = None,
-    threads: Annotated[int, typer.Option(min=1, help="Videos in hand at once.")] = 4,
+    threads: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Videos in hand at once.")] = 4,
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,
@@ -91,7 +92,7 @@ def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequen
     made = opened.recipe
     with BuildFolder(out, made.configuration(), made.places, made.digest) as folder:
         for warning in folder.warnings:
-            messages.print(f"warning: {warning}", style="yellow", markup=False)
+            messages.print(f"warning: {warning}", style="yellow")
         if not _begin(opened, folder, yes, messages):
             raise typer.Exit(EXIT_INTERRUPTED)
         try:
@@ -100,29 +101,28 @@ def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequen
             built = finish(opened.recipe, folder, seed, decisions)
     _report(opened, built, out, output, messages)
     if left:
-        messages.print(f"{left} not done; the same command tries them again", markup=False)
+        messages.print(f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 
 def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.construction.working import remaining
 
     for problem, number in opened.problems.items():
-        messages.print(f"{number:,} {clean(problem)}", markup=False, highlight=False)
+        messages.print(f"{number:,} {problem}")
     todo, wanted = remaining(opened.recipe, folder), len(opened.recipe.places)
     before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
     what = count(wanted, "question" if opened.recipe.name == "fpsbench" else "video")
-    messages.print(f"{what}{before}", markup=False, highlight=False)
+    messages.print(f"{what}{before}")
     if opened.unfiltered:
         passed = "nobody answers blind" if opened.recipe.name == "fpsbench" else "what one frame tells is not taken out"
-        messages.print(f"no --filter-model: {passed}", markup=False, highlight=False)
+        messages.print(f"no --filter-model: {passed}")
     if not todo or opened.ledger is None:
         return True
     for name, estimate in opened.recipe.estimates(todo):
-        messages.print(f"{clean(name)}: {estimate}", markup=False, highlight=False)
+        messages.print(f"{name}: {estimate}")
     return yes or agreed(messages)
 
 
@@ -136,7 +136,7 @@ def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) 
                 progress.advance(outcome)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was done is in {folder.path}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was done is in {folder.path}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     return len(remaining(opened.recipe, folder))
 
@@ -144,10 +144,9 @@ def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) 
 def _report(opened: Opened, built: Built, out: Path, output: Console, messages: Console) -> None:
     """What came of it, in a few lines, and what is odd about it."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.report.markup import clean
 
     def say(text: str) -> None:
-        output.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+        output.print(text, soft_wrap=True)
 
     summary = built.summary()
     say(f"{count(len(built.questions), 'question')} passed, {len(built.rejected)} rejected")
@@ -166,7 +165,7 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
         say(f"{built.undecided} of the questions were not reviewed; {built.strange} decisions are about others")
     if opened.ledger is not None:
         say(f"this time: {opened.ledger}")
-    messages.print(f"written: {out}/questions.jsonl", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
 
 
 class _Progress(StepBar):
@@ -174,9 +173,7 @@ class _Progress(StepBar):
 
     def advance(self, outcome: Outcome) -> None:
         """Count a unit, and say what went wrong with it."""
-        from vmmetrics.report.markup import clean
-
         if outcome.why:
-            text = f"{outcome.status}: {clean(outcome.unit)}: {clean(outcome.why)}"
-            self._console.print(text, style="red", markup=False)
+            text = f"{outcome.status}: {outcome.unit}: {outcome.why}"
+            self._console.print(text, style="red")
         self.step()

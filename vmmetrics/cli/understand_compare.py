@@ -30,9 +30,9 @@ def compare(
     title = f"{compared.benchmark}: {compared.names[1]} (second) minus {compared.names[0]} (first)"
     print_differences(compared.differences, title, output)
     for note in compared.notes:
-        output.print(note, markup=False)
+        output.print(note)
     if json_file is not None:
         from vmmetrics.run.atomic import write_json
 
         write_json(json_file, plain(compared))
-        messages.print(f"written: {json_file}", markup=False, highlight=False, soft_wrap=True)
+        messages.print(f"written: {json_file}", soft_wrap=True)

@@ -46,35 +46,31 @@ def leaderboard(
     for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
         if path is not None:
             write_text(path, write(boards))
-            messages.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+            messages.print(f"written: {path}", soft_wrap=True)
     if picture is not None:
         from vmmetrics.report.understanding_chart import understanding_chart
 
         for board in boards:
             file = picture if len(boards) == 1 else picture.with_stem(f"{picture.stem}-{board.benchmark}")
             save_picture(understanding_chart(board), file)
-            messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
+            messages.print(f"written: {file}", soft_wrap=True)
 
 
 def _print(board: Board, output: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding import leaderboard_text as text
 
-    grid = Table(title=Text(clean(text.title(board))), title_justify="left", box=SIMPLE_HEAD)
+    grid = Table(title=text.title(board), title_justify="left", box=SIMPLE_HEAD)
     for place, head in enumerate(text.heads(board)):
-        grid.add_column(
-            Text(clean(head)), justify="left" if place < 2 else "right", overflow="fold", no_wrap=place == text.OVERALL
-        )
+        grid.add_column(head, justify="left" if place < 2 else "right", overflow="fold", no_wrap=place == text.OVERALL)
     for row in board.rows:
-        grid.add_row(*(Text(clean(cell)) for cell in text.cells(row, board.columns)))
+        grid.add_row(*text.cells(row, board.columns))
     if board.references:
         grid.add_section()
     for reference in board.references:
-        grid.add_row(*(Text(clean(cell), "dim") for cell in text.published(reference, board)))
+        grid.add_row(*text.published(reference, board), style="dim")
     output.print(grid)
     for remark in text.remarks(board):
-        output.print(Text(f"- {clean(remark)}"), soft_wrap=True)
+        output.print(f"- {remark}", soft_wrap=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import agreed
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_PRICE, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -35,8 +36,8 @@ def minfps(
     by: Annotated[str, typer.Option(help="Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
     videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
-    asks: Annotated[int, typer.Option(min=1, help="Times a model must be right, options shuffled.")] = 4,
-    limit: Annotated[int | None, typer.Option(min=1, help="The first so many questions only.")] = None,
+    asks: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Times a model must be right, options shuffled.")] = 4,
+    limit: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="The first so many questions only.")] = None,
     group: Annotated[str, typer.Option(help="Grouping of the table.")] = "task",
     play: Annotated[bool, typer.Option("--play", help="Open each clip for the person at the terminal.")] = False,
     page: Annotated[
@@ -44,9 +45,12 @@ def minfps(
     ] = False,
     picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
     prices: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="IN OUT", help="Of a million tokens sent, and answered.")
+        tuple[float, float] | None,
+        typer.Option(callback=finite, metavar="IN OUT", help="Of a million tokens sent, and answered."),
     ] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop before more than this is spent.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, max=MAX_PRICE, callback=finite, help="Stop before more than this is spent.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
@@ -80,7 +84,7 @@ def minfps(
     found = rates_found(out, questions)
     _show(found, name, group, output, picture)
     _write(found, group, out)
-    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"written: {out}", soft_wrap=True)
     if failed:
         raise typer.Exit(EXIT_FAILURES)
 
@@ -96,7 +100,7 @@ def _person(
 
         with Page(questions) as asking:
             told = f"open {asking.url} in a browser on this machine; Ctrl-C stops, what was said is kept"
-            messages.print(told, markup=False, highlight=False, soft_wrap=True)
+            messages.print(told, soft_wrap=True)
             yield PersonAnnotator(name, out / "clips", asking.ask)
         return
 
@@ -141,13 +145,12 @@ def _model(
     try:
         yield ModelAnnotator(model, benchmark, asks)
     finally:
-        messages.print(f"this time: {model.client.ledger}", markup=False, highlight=False)
+        messages.print(f"this time: {model.client.ledger}")
 
 
 def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
     """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
     from vmmetrics.errors import ClipError
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.minfps import frames_on_the_way
     from vmmetrics.understanding.minfps_asking import extent_of
 
@@ -162,18 +165,15 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
     rates, frames = (sum(numbers) / len(each) for numbers in zip(*each, strict=True))
     turns = [benchmark.turns(question, "vmmetrics") for question in questions for _ in range(round(rates))]
     estimate = model.estimate(turns, frames / rates, _LETTER_TOKENS)
-    messages.print(
-        f"{clean(model.name)}, if no rate is enough: {estimate}", markup=False, highlight=False, soft_wrap=True
-    )
+    messages.print(f"{model.name}, if no rate is enough: {estimate}", soft_wrap=True)
 
 
 def _ask(question: Question, path: Path, rate: float, play: bool, messages: Console) -> bool:
     """Put a question to the person at the terminal."""
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.minfps import in_words
 
-    shown = "\n".join(clean(line) for line in (question.text, *question.lettered))
-    messages.print(f"\n{path} shows {in_words(rate)}\n{shown}", markup=False, highlight=False, soft_wrap=True)
+    shown = (question.text, *question.lettered)
+    messages.print("", f"{path} shows {in_words(rate)}", *shown, sep="\n", soft_wrap=True)
     if play:
         typer.launch(str(path))
     try:
@@ -184,18 +184,16 @@ def _ask(question: Question, path: Path, rate: float, play: bool, messages: Cons
 
 def _work(asked: Asked, questions: Sequence[Question], messages: Console) -> int:
     """Ask what was not asked before; how many questions could not be."""
-    from vmmetrics.report.markup import clean
-
     failed = 0
     with stoppable():
         try:
             for number, (question, rate, why) in enumerate(asked.work_through(questions), 1):
                 failed += why is not None
                 said = f"{rate:g} fps" if rate is not None else "at no rate"
-                text = f"[{number}/{len(questions)}] {clean(question.id)}: {said if why is None else clean(why)}"
-                messages.print(text, markup=False, highlight=False, soft_wrap=True)
+                text = f"[{number}/{len(questions)}] {question.id}: {said if why is None else why}"
+                messages.print(text, soft_wrap=True)
         except KeyboardInterrupt:
-            messages.print("stopped; what was said is kept, the same command goes on", markup=False)
+            messages.print("stopped; what was said is kept, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     return failed
 
@@ -203,29 +201,27 @@ def _work(asked: Asked, questions: Sequence[Question], messages: Console) -> int
 def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console, picture: Path | None) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
     from vmmetrics.cli.prompts_stats import save_picture
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.minfps import agreement, distributions
 
     rows = distributions(found, group)
-    grid = Table(title=Text(clean(f"{name}: minFPS")), title_justify="left", box=SIMPLE_HEAD)
+    grid = Table(title=f"{name}: minFPS", title_justify="left", box=SIMPLE_HEAD)
     for place, head in enumerate((group, "n", "never", "mean", "quartiles", *list(rows[0].buckets)[:-1])):
-        grid.add_column(Text(clean(head)), justify="left" if place == 0 else "right")
+        grid.add_column(head, justify="left" if place == 0 else "right")
     for row in rows:
-        grid.add_row(*(Text(clean(cell)) for cell in _cells(row)))
+        grid.add_row(*_cells(row))
     output.print(grid)
     annotators = sorted({who for question in found for who in question.by})
-    output.print(Text(clean(f"minimum over {', '.join(annotators) or 'nobody'}"), "dim"))
+    output.print(f"minimum over {', '.join(annotators) or 'nobody'}", style="dim")
     alike = agreement(found)
     if alike is not None:
-        output.print(Text(f"all annotators in one bucket: {alike:.1%} of the questions with two or more"))
+        output.print(f"all annotators in one bucket: {alike:.1%} of the questions with two or more")
     known = [(q.min_fps, q.known) for q in found if q.known is not None and q.min_fps is not None]
     if known:
         same = sum(abs(rate - stated) < 1e-6 for rate, stated in known)
         lower = sum(rate < stated - 1e-6 for rate, stated in known)
-        output.print(Text(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}"))
+        output.print(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
     if picture is not None and found:
         from vmmetrics.report.minfps_chart import minfps_chart
 

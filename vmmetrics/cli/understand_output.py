@@ -60,15 +60,12 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
         raise SetupError(f"The data of {benchmark.name} are not those that the run in {folder} was asked from")
     answers, warnings = read_answers(folder)
     for warning in warnings:
-        messages.print(f"warning: {warning}", style="yellow", markup=False)
+        messages.print(f"warning: {warning}", style="yellow")
     return run, benchmark, loaded, answers
 
 
 def print_result(result: Result, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
-    from rich.text import Text
-
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.tables import HEADS, row
 
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
@@ -78,7 +75,7 @@ def print_result(result: Result, output: Console) -> None:
     _print_table(output, title, heads, [row(figure, known) for figure in result.figures])
     _print_notes([(f"{f.group} {f.name} {f.measure}", f.note) for f in result.figures], output)
     for name, count in result.counts.items():
-        output.print(Text(clean(f"{name}: {count:,}")))
+        output.print(f"{name}: {count:,}")
 
 
 def print_differences(found: Sequence[Difference], title: str, output: Console) -> None:
@@ -91,29 +88,22 @@ def print_differences(found: Sequence[Difference], title: str, output: Console) 
 
 def _print_notes(notes: Sequence[tuple[str, str]], output: Console) -> None:
     """Each note once, with the first few rows that have it; from pairs of row and note."""
-    from rich.text import Text
-
-    from vmmetrics.report.markup import clean
-
     for note in dict.fromkeys(note for _, note in notes if note):
         places = [place for place, its in notes if its == note]
         shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
-        output.print(Text(clean(f"{shown}: {note}"), "dim"))
+        output.print(f"{shown}: {note}", style="dim")
 
 
 def _print_table(output: Console, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
-    from vmmetrics.report.markup import clean
-
-    shown = Table(title=Text(clean(title)), title_justify="left", box=SIMPLE_HEAD)
+    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for place, head in enumerate(heads):
-        shown.add_column(Text(clean(head)), justify="left" if place < 3 else "right")
+        shown.add_column(head, justify="left" if place < 3 else "right")
     for place, cells in enumerate(rows):
         last = place + 1 == len(rows) or rows[place + 1][0] != cells[0]
-        shown.add_row(*(Text(clean(cell)) for cell in cells), end_section=last)
+        shown.add_row(*cells, end_section=last)
     output.print(shown)
 
 
@@ -137,7 +127,7 @@ def judge_of(
                 for done in judged:
                     bar.step()
                     yield done
-            messages.print(f"judge, this time: {self.ledger}", markup=False, highlight=False)
+            messages.print(f"judge, this time: {self.ledger}")
 
     if text is None or not text.startswith("endpoint:"):
         return None if text is None else Path(text)
@@ -165,13 +155,9 @@ class AnswerProgress(StepBar):
 
     def advance(self, outcome: Outcome) -> None:
         """Count a question, and say what went wrong with it."""
-        from rich.text import Text
-
-        from vmmetrics.report.markup import clean
-
         answered = outcome.answered
         if answered.error is not None:
             self.failed += 1
             kind = "error" if outcome.kept else "no answer"
-            self._console.print(Text(clean(f"{kind}: {answered.question}: {answered.error}"), "red"), soft_wrap=True)
+            self._console.print(f"{kind}: {answered.question}: {answered.error}", style="red", soft_wrap=True)
         self.step()

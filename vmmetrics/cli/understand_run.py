@@ -12,6 +12,7 @@ import typer
 
 from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, PerMinute, Prices, Tokens, Yes
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.understand_output import AnswerProgress, print_result, scoring
@@ -46,15 +47,19 @@ def run(
         typer.Option(help="'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'."),
     ] = None,
     control: Annotated[str | None, typer.Option(help="blind: words alone; single-frame: the middle frame.")] = None,
-    side: Annotated[int, typer.Option(min=16, help="Longer side of the frames, pixels.")] = 448,
+    side: Annotated[int, typer.Option(min=16, max=MAX_COUNT, help="Longer side of the frames, pixels.")] = 448,
     form: Annotated[str, typer.Option(help="Frames as images or video; auto: as the model takes them best.")] = "auto",
     protocol: Annotated[str, typer.Option(help="Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask so many questions only; may grow.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Ask so many questions only; may grow.")
+    ] = None,
     tokens: Tokens = 512,
-    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of an endpoint.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(help="Of an endpoint's sampling.")] = None,
+    temperature: Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of an endpoint.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Of an endpoint's sampling.")] = None,
     per_minute: PerMinute = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Questions at once; of a local model, of torch.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MAX_JOBS, help="Questions at once; of a local model, of torch.")
+    ] = None,
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,
@@ -89,7 +94,7 @@ def run(
     _score(asking, folder, output, messages)
     if failed:
         again_said = "the same command asks again where none came, --again also where there was an error"
-        messages.print(f"{failed:,} questions got no answer; {again_said}", markup=False, highlight=False)
+        messages.print(f"{failed:,} questions got no answer; {again_said}")
         raise typer.Exit(EXIT_FAILURES)
 
 
@@ -151,7 +156,7 @@ def _ask(
     session |= {"found": found, "versions": recorded_versions(), "machine": machine()}
     with RunFolder(path, asking.configuration(), session) as folder:
         for warning in folder.warnings:
-            messages.print(f"warning: {warning}", style="yellow", markup=False)
+            messages.print(f"warning: {warning}", style="yellow")
         if not _begin(asking, settings, folder, again, yes, messages):
             raise typer.Exit(EXIT_INTERRUPTED)
         try:
@@ -159,7 +164,7 @@ def _ask(
         finally:
             folder.finish({"problems": dict(asking.loaded.problems), "usage": usage_of(folder.answers)})
             if isinstance(asking.model, EndpointModel):
-                messages.print(f"this time: {asking.model.client.ledger}", markup=False, highlight=False)
+                messages.print(f"this time: {asking.model.client.ledger}")
     return failed
 
 
@@ -168,20 +173,19 @@ def _begin(
 ) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.report.markup import clean
     from vmmetrics.understanding.models.endpoint import EndpointModel
 
     todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, number in asking.loaded.problems.items():
-        messages.print(f"{number:,} {clean(problem)}", markup=False, highlight=False)
+        messages.print(f"{number:,} {problem}")
     before = f", {wanted - len(todo):,} of them answered before" if wanted > len(todo) else ""
-    messages.print(f"{count(wanted, 'question')} to {clean(asking.model.name)}{before}", markup=False, highlight=False)
+    messages.print(f"{count(wanted, 'question')} to {asking.model.name}{before}")
     if not isinstance(asking.model, EndpointModel) or not todo:
         return True
     expected = _LETTER_TOKENS if todo[0].options else _WORDS_TOKENS
     conversations = [asking.turns(question) for question in todo]
     estimate = asking.model.estimate(conversations, asking.frames_each(todo), expected)
-    messages.print(f"{settings.spec}: {estimate}", markup=False, highlight=False)
+    messages.print(f"{settings.spec}: {estimate}")
     return yes or agreed(messages)
 
 
@@ -192,7 +196,7 @@ def _work(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> 
                 progress.advance(outcome)
         except KeyboardInterrupt:
             progress.stop()
-            messages.print(f"stopped; what was answered is in {folder.path}, the same command goes on", markup=False)
+            messages.print(f"stopped; what was answered is in {folder.path}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     answers = folder.answers
     return sum(q.id not in answers or answers[q.id].error is not None for q in asking.covered(answers))
@@ -204,7 +208,7 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console) -> No
     from vmmetrics.understanding.scoring import score, write
 
     if asking.benchmark.needs_judge:
-        messages.print(f"answers: {path}/answers.jsonl; 'vmmetrics understand score' has them judged", markup=False)
+        messages.print(f"answers: {path}/answers.jsonl; 'vmmetrics understand score' has them judged")
         return
     answers, _ = read_answers(path)
     result = score(
@@ -214,4 +218,4 @@ def _score(asking: Asking, path: Path, output: Console, messages: Console) -> No
     files = write(result, path)
     print_result(result, output)
     for file in files:
-        messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
+        messages.print(f"written: {file}", soft_wrap=True)

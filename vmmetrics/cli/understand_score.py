@@ -9,6 +9,7 @@ import typer
 
 from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.endpoint_options import KEY_VARIABLE, KeyEnv, MaxCost, Prices, Yes
+from vmmetrics.cli.numbers import MAX_COUNT
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED
 from vmmetrics.cli.understand_output import judge_of, print_result, reopen, scoring
 
@@ -20,7 +21,7 @@ def score(
     judge: Annotated[
         str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
     ] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a judge's answer.")] = 8192,
+    tokens: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of a judge's answer.")] = 8192,
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,
@@ -43,11 +44,11 @@ def score(
     estimate = getattr(benchmark, "judge_estimate", None)
     if isinstance(asked, Client) and estimate is not None:
         expected = estimate(questions, answers, asked)
-        messages.print(f"{judge}: {expected}", markup=False, highlight=False, soft_wrap=True)
+        messages.print(f"{judge}: {expected}", soft_wrap=True)
         if expected.requests and not yes and not agreed(messages):
             raise typer.Exit(EXIT_INTERRUPTED)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
     files = work.write(result, folder)
     print_result(result, output)
     for file in files:
-        messages.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
+        messages.print(f"written: {file}", soft_wrap=True)

@@ -32,5 +32,5 @@ def submission(
     questions = loaded.questions
     write_text(out, written(questions, answers, way))
     there = sum(1 for q in questions if q.id in answers and answers[q.id].error is None)
-    messages.print(f"{there:,} of {len(questions):,} questions are answered", markup=False, highlight=False)
-    messages.print(f"written: {out}", markup=False, highlight=False, soft_wrap=True)
+    messages.print(f"{there:,} of {len(questions):,} questions are answered")
+    messages.print(f"written: {out}", soft_wrap=True)

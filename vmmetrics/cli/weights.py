@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,7 +49,7 @@ def list_weights(
         cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, _where(entry), size)
         grid.add_row(*map(Text, cells), Text(state, style))
     output.print(grid)
-    output.print(Text(f"weights folder: {home}"), soft_wrap=True)
+    output.print(f"weights folder: {home}", soft_wrap=True)
 
 
 @app.command()
@@ -69,8 +70,6 @@ def fetch(
     ] = False,
 ) -> None:
     """Fetch published weights; what was cut off goes on, what is here and whole is left alone."""
-    from rich.text import Text
-
     from vmmetrics.checkpoints import fetch as fetching
     from vmmetrics.cli.progress import open_consoles
 
@@ -79,7 +78,7 @@ def fetch(
         listener = bars.listener(accept_licence)
         found = fetching.fetch(names, listener, mirror=mirror, copies=copies, offline=offline)
     for one in found:
-        output.print(Text(f"{one.entry.name}: {one.path}"), soft_wrap=True)
+        output.print(f"{one.entry.name}: {one.path}", soft_wrap=True)
 
 
 @app.command()
@@ -87,8 +86,6 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all that are here.")] = None,
 ) -> None:
     """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
-    from rich.text import Text
-
     from vmmetrics.checkpoints import inspect, select, weights_home
     from vmmetrics.cli.progress import open_consoles
 
@@ -96,13 +93,13 @@ def verify(
     home = weights_home()
     entries = [entry for entry in select(names or None) if names or (home / entry.name).is_dir()]
     if not entries:
-        output.print(Text(f"no published weights in {home}"), soft_wrap=True)
+        output.print(f"no published weights in {home}", soft_wrap=True)
     wrong = 0
     for entry in entries:
         found = inspect(entry, home, "all")
         wrong += not found.whole
         said = "ok" if found.whole else f"{found.problem}; mend it with: {found.command}"
-        output.print(Text(f"{entry.name}: {said}", "" if found.whole else "red"), soft_wrap=True)
+        output.print(f"{entry.name}: {said}", style="" if found.whole else "red", soft_wrap=True)
     if wrong:
         raise typer.Exit(EXIT_DAMAGED)
 
@@ -113,8 +110,14 @@ def path(
 ) -> None:
     """Print where a checkpoint lies, checked, or where the weights folder is."""
     from vmmetrics.checkpoints import resolve, weights_home
+    from vmmetrics.cli.progress import open_consoles
 
-    typer.echo(weights_home() if name is None else resolve(name))
+    place = weights_home() if name is None else resolve(name)
+    output, _ = open_consoles()
+    if output.is_terminal:
+        output.print(str(place), soft_wrap=True)
+    else:  # a script that reads it needs the very bytes
+        typer.echo(os.fsencode(place))
 
 
 def _state(found: Inspection) -> tuple[str, str]:
@@ -176,4 +179,4 @@ class _Bars:
         return told
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(text, soft_wrap=True)

@@ -23,6 +23,8 @@ from vmmetrics.run.settings import Settings
 from vmmetrics.run.table import Table
 from vmmetrics.run.work import Scorer, Task
 
+MAX_NAME = 150
+"""Bytes of the clips' folder in the name of a run; systems allow 255 for a whole name."""
 RUNS_FOLDER = "vmmetrics-runs"
 """Where runs go that were given no directory, below the current folder."""
 
@@ -106,7 +108,7 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
     """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
     given = json.dumps([setup.configuration, [str(path.absolute()) for path in paths]], sort_keys=True)
     digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    name = paths[0].resolve().name.encode("utf-8", "replace").decode() or "clips"
+    name = paths[0].resolve().name.encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
     return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
 
 

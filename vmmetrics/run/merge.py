@@ -57,8 +57,8 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
             for line in provenance.differences(ours, theirs, names=(str(run), str(runs[0])))
         ]
         if different:
-            told = "\n  ".join(different)
-            raise SetupError(f"The runs have different configurations and cannot be merged:\n  {told}")
+            lines = (f"  {line}" for line in different)
+            raise SetupError("The runs have different configurations and cannot be merged:", *lines)
     kept, duplicates, conflicts = _join(runs)
     _write(out, headers, runs, kept)
     return Merged(export(out), duplicates, conflicts)

@@ -21,6 +21,9 @@ from vmmetrics.video.subject import find_subject, subject_of_phrase
 MAX_SIDECAR_BYTES = 64 * 2**10
 """Longer texts beside a clip are no prompts."""
 
+MAX_PROMPT = 100_000
+"""Characters of a prompt; what is longer is refused, not cut: no model reads it, and a list must not stall a run."""
+
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
 _INDEXED_NAME = re.compile(r"(?P<prompt>.*\S)-[0-9]+")
 
@@ -139,9 +142,11 @@ class Prompts:
 
         Raises:
             SetupError: A list beside the clip cannot be read.
-            ClipError: The text beside the clip cannot be read.
+            ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
         found = self._listed(source) or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
+        if found.prompt and len(found.prompt) > MAX_PROMPT:
+            raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
         subject = self._subject or found.subject
         if subject is None and found.prompt:
             subject = find_subject(found.prompt)

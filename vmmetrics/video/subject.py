@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from vmmetrics.clip import Subject
 from vmmetrics.video import words
@@ -14,6 +14,7 @@ _SPACY_MODEL = "en_core_web_sm"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")
 _AFTER_GERUND = words.DETERMINERS | words.PREPOSITIONS | words.ADVERBS
 _SENTENCE_ENDS = frozenset(".;:!?")
+_COMMA = frozenset(",")
 _MAX_PHRASE = 8  # words; a longer run without a verb or preposition is a list of tags, not a noun phrase
 
 
@@ -38,105 +39,140 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     Before it, what only sets the scene is skipped: "a video of", "in the park,", "there is", "the camera follows".
     Groups count as what they are groups of: "a flock of birds" is about birds.
     """
-    tokens = _TOKEN.findall(text.strip())
-    tokens = _skip_opening(tokens)
-    for start in range(len(tokens)):
-        phrase = _noun_phrase(tokens[start:])
+    lowered = [token.lower() for token in _TOKEN.findall(text)]
+    for start in range(_after_openings(lowered), len(lowered)):
+        phrase = _noun_phrase(lowered, start)
         if phrase:
             return _subject(phrase, source)
     return None
 
 
 def _subject(phrase: list[str], source: str) -> Subject:
-    lowered = [token.lower() for token in phrase]
-    head = lowered[-1]
+    head = phrase[-1]
     for suffix in ("'s", "’s"):
         head = head.removesuffix(suffix)
-    return Subject(words.PRONOUNS.get(head, head), " ".join(lowered), source)
+    return Subject(words.PRONOUNS.get(head, head), " ".join(phrase), source)
 
 
-def _skip_opening(tokens: list[str]) -> list[str]:
-    """Drop what comes before the subject, as often as something is recognised."""
-    while tokens:
-        rest = _after_opening([token.lower() for token in tokens])
-        if rest == 0:
+class _Landmarks(NamedTuple):
+    """For each position of a text, and its end, where the next landmark from there on is; the text's length without.
+
+    Attributes:
+        commas: The next comma.
+        ends: The next end of a sentence.
+        determiners: The next determiner that follows no preposition.
+    """
+
+    commas: list[int]
+    ends: list[int]
+    determiners: list[int]
+
+    @classmethod
+    def of(cls, lowered: list[str]) -> Self:
+        """Look through the words of a text once."""
+        before = ["", *lowered]
+        starts = (a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False))
+        return cls(
+            _next_true([word == "," for word in lowered]),
+            _next_true([word in _SENTENCE_ENDS for word in lowered]),
+            _next_true(list(starts)),
+        )
+
+
+def _next_true(flags: list[bool]) -> list[int]:
+    """Return, for each position and the end, the next position from there on with a true flag, or the length.
+
+    >>> _next_true([False, True, False])
+    [1, 1, 3, 3]
+    """
+    positions = [len(flags)]
+    for i in range(len(flags) - 1, -1, -1):
+        positions.append(i if flags[i] else positions[-1])
+    return positions[::-1]
+
+
+def _after_openings(lowered: list[str]) -> int:
+    """Return the position after what comes before the subject, as often as something is recognised."""
+    landmarks, start = _Landmarks.of(lowered), 0
+    while start < len(lowered):
+        after = _after_opening(lowered, start, landmarks)
+        if after == start:
             break
-        tokens = tokens[rest:]
-    return tokens
+        start = after
+    return start
 
 
-def _after_opening(lowered: list[str]) -> int:
-    """How many leading tokens only set the scene."""
-    first = lowered[0]
+def _after_opening(lowered: list[str], start: int, landmarks: _Landmarks) -> int:
+    """Return the position after the words from ``start`` on that only set the scene; ``start`` where none do."""
+    first, second = lowered[start], lowered[start + 1] if start + 1 < len(lowered) else ""
     if first in ",.;:!?" or first in words.ADVERBS or (first.endswith("ly") and first not in words.LY_NOUNS):
-        return 1
-    if first == "there" and lowered[1:2] and lowered[1] in words.AUXILIARIES:
-        return 2
+        return start + 1
+    if first == "there" and second in words.AUXILIARIES:
+        return start + 2
     if first in words.PREPOSITIONS or first in words.SUBORDINATORS:
-        return _after_prepositional(lowered)
-    if first.endswith("ing") and first not in words.ING_NOUNS and lowered[1:2] and lowered[1] in _AFTER_GERUND:
-        return 1  # "riding a bicycle"
-    return _after_shot(lowered)
+        return _after_prepositional(start, landmarks)
+    if first.endswith("ing") and first not in words.ING_NOUNS and second in _AFTER_GERUND:
+        return start + 1  # "riding a bicycle"
+    return _after_shot(lowered, start)
 
 
-def _after_prepositional(lowered: list[str]) -> int:
-    """Length of a leading "in the park," or "in the park" + noun phrase."""
-    sentence_end = next((i for i, word in enumerate(lowered) if word in _SENTENCE_ENDS), len(lowered))
-    if "," in lowered[:sentence_end]:
-        return lowered.index(",") + 1
-    determiners = [
-        i for i in range(3, sentence_end)
-        if lowered[i] in words.DETERMINERS and lowered[i - 1] not in words.PREPOSITIONS
-    ]  # fmt: skip
-    return determiners[0] if determiners else 1
+def _after_prepositional(start: int, landmarks: _Landmarks) -> int:
+    """Return the position after "in the park," or "in the park" + noun phrase at ``start``."""
+    sentence_end, comma = landmarks.ends[start], landmarks.commas[start]
+    if comma < sentence_end:
+        return comma + 1
+    determiner = landmarks.determiners[min(start + 3, len(landmarks.ends) - 1)]
+    return determiner if determiner < sentence_end else start + 1
 
 
-def _after_shot(lowered: list[str]) -> int:
-    """Length of a leading "a slow-motion close-up of" or "the camera pans over"."""
-    for i, token in enumerate(lowered[:_MAX_PHRASE]):
+def _after_shot(lowered: list[str], start: int) -> int:
+    """Return the position after "a slow-motion close-up of" or "the camera pans over" at ``start``."""
+    for i in range(start, min(len(lowered), start + _MAX_PHRASE)):
+        token = lowered[i]
         if token in words.SHOTS:
             for j in range(i + 1, min(len(lowered), i + 5)):
                 if lowered[j] in words.SHOT_LINKS:
                     return j + 1
                 if lowered[j] in words.DETERMINERS:
-                    return j if j > i + 1 else 0
-            return 0
+                    return j if j > i + 1 else start
+            return start
         if token not in words.DETERMINERS and token not in words.ADJECTIVES and token not in words.SHOT_MODIFIERS:
-            return 0
-    return 0
+            return start
+    return start
 
 
-def _noun_phrase(tokens: list[str]) -> list[str]:
-    """The noun phrase that starts at the first token, or nothing."""
+def _noun_phrase(lowered: list[str], start: int) -> list[str]:
+    """Return the words of the noun phrase at ``start``, or nothing; of "a flock of birds" those of the birds."""
     phrase: list[str] = []
+    group: list[str] = []
     singular = nouns = False
-    for position, token in enumerate(tokens):
-        word = token.lower()
-        following = tokens[position + 1].lower() if position + 1 < len(tokens) else ""
+    for position in range(start, len(lowered)):
+        word = lowered[position]
+        following = lowered[position + 1] if position + 1 < len(lowered) else ""
         if not phrase and word in words.DETERMINERS:
             singular = word in words.SINGULAR_DETERMINERS
-            phrase = [token]
+            phrase = [word]
         elif word in words.DETERMINERS and not nouns:
-            phrase.append(token)
-        elif word == "of" and nouns and phrase[-1].lower() in words.GROUPS:
-            inner = _noun_phrase(tokens[position + 1 :])
-            return inner or phrase
+            phrase.append(word)
+        elif word == "of" and nouns and phrase[-1] in words.GROUPS:
+            group, phrase = phrase, []
+            singular = nouns = False
         elif word == "," and not nouns and phrase:
             continue  # "a small, brown dog"
         elif word == "and" and phrase and not nouns:
-            phrase.append(token)  # "a black and white cat"
+            phrase.append(word)  # "a black and white cat"
         elif word in words.PRONOUNS and not phrase:
-            return [token]
-        elif _ends_phrase(word, [p.lower() for p in phrase], nouns, singular, following):
+            return [word]
+        elif _ends_phrase(word, phrase, nouns, singular, following):
             break
         else:
-            phrase.append(token)
+            phrase.append(word)
             nouns |= not _modifies(word)
         if len(phrase) >= _MAX_PHRASE:
             break
-    while phrase and phrase[-1].lower() in ("and", *words.DETERMINERS):
+    while phrase and phrase[-1] in ("and", *words.DETERMINERS):
         phrase.pop()
-    return phrase if any(token.lower() not in words.DETERMINERS for token in phrase) else []
+    return phrase if any(word not in words.DETERMINERS for word in phrase) else group
 
 
 def _modifies(word: str) -> bool:

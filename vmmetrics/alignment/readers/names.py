@@ -76,7 +76,7 @@ def match_names(
                 told_by_folder |= len(key) > 1
                 del left_over[0][left[0]], left_over[1][right[0]]
             if clashes:
-                raise SetupError(_clash_message(sorted(clashes)))
+                raise SetupError(*_clash_message(sorted(clashes)))
         if told_by_folder:
             break
     return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))
@@ -140,7 +140,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN_NAMES]) + more
 
 
-def _clash_message(clashes: list[str]) -> str:
+def _clash_message(clashes: list[str]) -> list[str]:
     more = [f"and {len(clashes) - _SHOWN_CLASHES} more"] if len(clashes) > _SHOWN_CLASHES else []
-    shown = "\n  ".join([*clashes[:_SHOWN_CLASHES], *more])
-    return f"Which clip is which cannot be told from the names:\n  {shown}\nname clips by their paths on both sides"
+    shown = (f"  {line}" for line in (*clashes[:_SHOWN_CLASHES], *more))
+    return ["Which clip is which cannot be told from the names:", *shown, "name clips by their paths on both sides"]

@@ -91,5 +91,5 @@ def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
         raise SetupError(f"{path}: cannot be gone on from: {error}") from error
     differing = differences(run, theirs)
     if differing:
-        raise SetupError(f"{path.parent} holds another training run; give another --out:\n" + "\n".join(differing))
+        raise SetupError(f"{path.parent} holds another training run; give another --out:", *differing)
     return stored

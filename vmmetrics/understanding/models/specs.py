@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TOKENS = 512
 """Tokens of an answer at most, unless said otherwise: a letter has one, a caption a few hundred."""
+SEED_DIGITS = 18
+"""Of ``random:SEED``, at most."""
 FORMS = "endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority, oracle"
 """How models are named; the oracle knows the synthetic suite."""
 
@@ -55,7 +57,7 @@ class ModelSettings:
         kind, rest = self.kind, self.rest
         known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
         known["oracle"] = not rest
-        known["random"] = not rest or rest.isdigit()
+        known["random"] = not rest or (rest.isdecimal() and len(rest) <= SEED_DIGITS)
         if not known.get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
