@@ -256,7 +256,7 @@ def test_pt_is_refused_where_torch_would_run_its_code(
     fake.__version__ = version  # type: ignore[attr-defined]
     fake.load = lambda *_, **__: pytest.fail("the file was opened")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", fake)
-    (tmp_path / "a.pt").write_bytes(b"anything")
+    (tmp_path / "a.pt").write_bytes(b"PK\x03\x04 and anything")
     with pytest.raises(SetupError, match=r"install torch 2\.6 or newer"):
         read_clip(tmp_path / "a.pt")
 

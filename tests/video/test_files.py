@@ -13,6 +13,7 @@ import pytest
 from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
+from vmmetrics.video.budget import clip_bytes
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 # Codes of the saturated primaries, from the matrices of the standards. Limited range:
@@ -195,7 +196,7 @@ def test_too_large_is_downscaled_by_area(tmp_path: Path) -> None:
     frames = np.zeros((6, 400, 400, 3), np.uint8)
     frames[:, ::2] = 200  # alternate lines: the mean is 100 whatever the phase of the resampling by area
     file = write_video(tmp_path / "a.mkv", frames, "ffv1", "bgr0")
-    clip = read_clip(file, max_memory=6 * 200 * 200 * (3 + 70))  # RGB and working pictures
+    clip = read_clip(file, max_memory=clip_bytes(6, 200, 200))
     assert clip.frames.shape == (6, 200, 200, 3)
     assert clip.size == (400, 400)
     assert any("downscaled from 400x400 to 200x200" in note for note in clip.notes)
