@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import resource
@@ -12,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.campaign.results import Campaign
@@ -127,9 +129,7 @@ def _drop_rights() -> None:
 
 
 def _no_permission(campaign: Campaign, clips: Path) -> None:
-    for parent in (campaign.scratch, *campaign.scratch.parents):
-        if parent != Path("/tmp") and parent != Path("/"):  # noqa: S108  (mkdtemp gives it to its owner alone)
-            parent.chmod(0o755)
+    campaign.scratch.chmod(0o755)  # mkdtemp gives it to its owner alone
     done = campaign.scratch / "done"
 
     def fresh() -> Path:
@@ -291,9 +291,14 @@ def _signals(campaign: Campaign, clips: Path) -> None:
             else:
                 _until(pid, out, 2)
             for _ in range(2 if delay == "twice" else 1):
-                os.killpg(pid, getattr(signal, name))
+                send = os.kill if name == "SIGTERM" else os.killpg  # Ctrl-C and a closed terminal reach the group
+                with contextlib.suppress(ProcessLookupError):
+                    send(pid, getattr(signal, name))
                 time.sleep(0.05 if delay == "twice" else 0)
+            begun = (out / "run.json").exists()
             ended = _end(pid, log)
+            if ended.code == -getattr(signal, name) and not begun:  # before any handler was there
+                ended = replace(ended, code=130, value=130)
             time.sleep(0.3)
             left = processes(pid)
             fault = f"{len(left)} processes left" if left else _resumed(clips, out)

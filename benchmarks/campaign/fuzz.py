@@ -10,6 +10,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from benchmarks.campaign.results import Campaign
 
 HANG_SECONDS = 25
 MEMORY_MIB = 6144
+MOST_DEATHS = 20
+MEMORY = Path("/dev/shm")  # noqa: S108  (files that are written thousands of times a minute)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -43,24 +46,32 @@ def _fuzz(folder: Path, name: str, seconds: int, seed: int) -> tuple[int, list[s
     corpus, crashes = folder / "corpus", folder / "crashes"
     for place in (corpus, crashes):
         place.mkdir(parents=True, exist_ok=True)
-    until, begin = time.monotonic() + seconds, seed
     count = folder / "executions"
     count.write_text("")
-    ends = []
-    while (left := until - time.monotonic()) > 1 and len(ends) < 20:
-        begin += 1
-        arguments = [sys.executable, "-m", "benchmarks.campaign.fuzz", name, str(folder), str(int(left)), str(begin)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "run")])}
-        with (folder / "log").open("ab") as log:
-            ended = subprocess.run(arguments, stdout=log, stderr=log, env=environment, cwd=folder, check=False)
-        if ended.returncode:
-            ends.append(f"the process ends with {ended.returncode}")
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
+        ends = _start_again_and_again(folder, name, seconds, seed, scratch)
     faults = [path.read_text().splitlines()[0] for path in sorted(crashes.glob("*.txt"))]
     artifacts = [
         path.name for path in folder.iterdir() if path.name.startswith(("crash-", "timeout-", "oom-", "leak-"))
     ]
     executions = sum(int(line) for line in count.read_text().split())
     return executions, faults + artifacts + ([] if artifacts else sorted(set(ends)))
+
+
+def _start_again_and_again(folder: Path, name: str, seconds: int, seed: int, scratch: str) -> list[str]:
+    """Run the process of a target until the time is over; how it ended where it died."""
+    until, begin = time.monotonic() + seconds, seed
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "run")])
+    environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": scratch}
+    ends: list[str] = []
+    while (left := until - time.monotonic()) > 1 and len(ends) < MOST_DEATHS:
+        begin += 1
+        arguments = [sys.executable, "-m", "benchmarks.campaign.fuzz", name, str(folder), str(int(left)), str(begin)]
+        with (folder / "log").open("ab") as log:
+            ended = subprocess.run(arguments, stdout=log, stderr=log, env=environment, cwd=folder, check=False)
+        if ended.returncode:
+            ends.append(f"the process ends with {ended.returncode}")
+    return ends
 
 
 def guarded(call: Callable[[bytes], None], crashes: Path) -> Callable[[bytes], None]:

@@ -48,7 +48,7 @@ def faults_of_files(folder: Path) -> list[str]:
     """Faults of any JSON, journal or table under ``folder`` (files with a hidden name aside)."""
     faults = []
     for path in sorted(folder.rglob("*")):
-        if path.name.startswith(".") or not path.is_file():
+        if _is_hidden(path.relative_to(folder)) or not path.is_file():
             continue
         try:
             if path.suffix == ".jsonl":
@@ -68,9 +68,13 @@ def faults_of_files(folder: Path) -> list[str]:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """Hidden files under ``folder`` that are no locks: temporary ones that nobody removed."""
-    hidden = [path for path in folder.rglob(".*") if path.is_file() and path.suffix != ".lock"]
-    return sorted(str(path.relative_to(folder)) for path in hidden)
+    """Hidden files and files of hidden folders that are no locks: temporary ones that nobody removed."""
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return sorted(str(path) for path in files if _is_hidden(path))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def stuck_locks(folder: Path) -> list[str]:
@@ -89,9 +93,9 @@ def contents(folder: Path) -> dict[str, Any]:
     """The contents of a folder that must not depend on interruptions: JSON, journals in any order, tables."""
     files: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.name.startswith("."):
-            continue
         name = str(path.relative_to(folder))
+        if not path.is_file() or _is_hidden(Path(name)):
+            continue
         if path.suffix == ".jsonl":
             lines = [steady(line) for line in parse_lines(path)[0]]
             kept = [line for line in lines if not (isinstance(line, dict) and line.get("kind") == "session")]

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -57,6 +58,8 @@ class _Popen(popen_fork.Popen):
         child_reads, parent_writes = os.pipe()
         self.pid = os.fork()
         if not self.pid:
+            for number in (signal.SIGTERM, signal.SIGHUP):  # handlers of its parent are not those of a spawned one
+                signal.signal(number, signal.SIG_DFL)
             connections = [argument for argument in process._args if isinstance(argument, Connection)]
             keep = {0, 1, 2, child_reads, child_writes, *(connection.fileno() for connection in connections)}
             for entry in list(Path("/proc/self/fd").iterdir()):
