@@ -56,7 +56,7 @@ def score_one(clip: BadClip) -> dict[str, Any]:
 
     settings = Settings(metrics=METRICS)
     name = clip.path.name.encode("utf-8", "backslashreplace").decode()
-    task = Task(clip=name, model=None, path=clip.path.absolute(), metrics=METRICS, root=clip.root)
+    task = Task(clip=name, model=None, path=clip.path.absolute(), metrics=METRICS)
     outcome = Scorer(settings).score(task)
     record = outcome.record.to_json()
     encode(record)

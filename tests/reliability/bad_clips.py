@@ -23,14 +23,12 @@ class BadClip:
         rule: ``"error"``: refused with a reason; ``"ok"``: read; ``"whole"``: refused, read with every frame, or read
             with a note; ``"any"``: refused with a reason or read.
         frames: Frames of the whole clip, for ``"whole"``.
-        root: Folder that it must stay in.
     """
 
     kind: str
     path: Path
     rule: Rule = "any"
     frames: int = 0
-    root: Path | None = None
 
 
 Group = Callable[[Path, bool], Iterable[BadClip]]
@@ -59,7 +57,7 @@ def catalogue(folder: Path, *, dense: bool = False) -> list[BadClip]:
 
 def _listed(folder: Path) -> Iterator[BadClip]:
     for bad in make_all(folder / "clips"):
-        yield BadClip(f"listed: {bad.name}", bad.path, bad.expected, root=folder / "clips")
+        yield BadClip(f"listed: {bad.name}", bad.path, bad.expected)
 
 
 def attempt(make: Callable[..., Any], path: Path, *arguments: Any, **options: Any) -> Path | None:

@@ -74,10 +74,10 @@ def kinds(folder: Path, _dense: bool) -> Iterator[BadClip]:
     for number, name in enumerate(NAMES):
         path = root / os.fsdecode(name)
         with contextlib.suppress(OSError):  # a file system that takes no such name
-            yield BadClip(f"name {number}: {name!r}"[:60], put(path, data), "ok", root=root)
+            yield BadClip(f"name {number}: {name!r}"[:60], put(path, data), "ok")
     deep = root.joinpath(*(letter * 100 for letter in "defg"))
     deep.mkdir(parents=True)
-    yield BadClip("deep path", put(deep / "a.mp4", data), "ok", root=root)
+    yield BadClip("deep path", put(deep / "a.mp4", data), "ok")
 
 
 def _links(root: Path, outside: Path, data: bytes) -> Iterator[BadClip]:
@@ -105,20 +105,20 @@ def _links(root: Path, outside: Path, data: bytes) -> Iterator[BadClip]:
         ("link-empty.mp4", "empty.mp4", "error"),
     ):
         (root / name).symlink_to(target)
-        yield BadClip(f"symlink {name}", root / name, rule, root=root)  # type: ignore[arg-type]
+        yield BadClip(f"symlink {name}", root / name, rule)  # type: ignore[arg-type]
     put(root / "empty.mp4", b"")
     os.link(root / "plain.mp4", root / "hard.mp4")
-    yield BadClip("hard link", root / "hard.mp4", "ok", root=root)
+    yield BadClip("hard link", root / "hard.mp4", "ok")
     if os.geteuid():  # root reads everything
         denied = put(root / "denied.mp4", data)
         denied.chmod(0)
-        yield BadClip("no permission", denied, "error", root=root)
+        yield BadClip("no permission", denied, "error")
 
 
 def _special(root: Path) -> Iterator[BadClip]:
     for suffix in ("mp4", "npy", "gif", "webp", "pt"):
         os.mkfifo(root / f"pipe.{suffix}")
-        yield BadClip(f"pipe .{suffix}", root / f"pipe.{suffix}", "error", root=root)
+        yield BadClip(f"pipe .{suffix}", root / f"pipe.{suffix}", "error")
     address = socket.socket(socket.AF_UNIX)
     before = Path.cwd()
     os.chdir(root)  # the whole path may be too long for a socket
@@ -126,7 +126,7 @@ def _special(root: Path) -> Iterator[BadClip]:
         address.bind("socket.mp4")
     os.chdir(before)
     address.close()
-    yield BadClip("socket", root / "socket.mp4", "error", root=root)
+    yield BadClip("socket", root / "socket.mp4", "error")
 
 
 def _frames(root: Path, outside: Path) -> Iterator[BadClip]:
@@ -144,4 +144,4 @@ def _frames(root: Path, outside: Path) -> Iterator[BadClip]:
             odd.mkdir()
         else:
             odd.symlink_to({"outside": outside / "frame.png", "text": "/etc/hostname", "zero": "/dev/zero"}[name])
-        yield BadClip(f"frames, one {name}", home, rule, root=root)  # type: ignore[arg-type]
+        yield BadClip(f"frames, one {name}", home, rule)  # type: ignore[arg-type]

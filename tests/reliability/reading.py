@@ -21,7 +21,7 @@ def read_one(bad: BadClip) -> dict[str, Any]:
     from vmmetrics.video import read_clip
 
     try:
-        clip = read_clip(bad.path, root=bad.root)
+        clip = read_clip(bad.path)
     except VMMetricsError as error:
         return {"error": str(error), "fault": fault_of_reason(str(error))}
     except Exception as error:

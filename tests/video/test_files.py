@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
 from vmmetrics.video.budget import clip_bytes
+from vmmetrics.video.containers import packets_of
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 # Codes of the saturated primaries, from the matrices of the standards. Limited range:
@@ -201,9 +203,10 @@ def test_too_large_is_downscaled_by_area(tmp_path: Path) -> None:
     assert clip.size == (400, 400)
     assert any("downscaled from 400x400 to 200x200" in note for note in clip.notes)
     np.testing.assert_array_equal(clip.frames, np.full_like(clip.frames, 100))
-    with pytest.raises(ClipError, match=r"max_memory of 2 MiB would do"):
+    with pytest.raises(ClipError, match=r"max_memory of 3 MiB would do"):
         read_clip(file, max_memory=100_000)
-    assert read_clip(file, max_memory=2**21).frames.nbytes * 73 / 3 <= 2**21
+    _, height, width, _ = read_clip(file, max_memory=3 * 2**20).frames.shape
+    assert clip_bytes(6, width, height) <= 3 * 2**20
 
 
 def test_memory_holds_the_frames_once(tmp_path: Path) -> None:
@@ -289,3 +292,15 @@ def test_invisible_frames_are_not_missed(tmp_path: Path, codec: str) -> None:
     options = {"auto-alt-ref": "1", "lag-in-frames": "16", "deadline": "good", "cpu-used": "4"}
     clip = read_clip(write_video(tmp_path / "a.webm", moving_frames(40), codec, options=options))
     assert len(clip) == 40
+
+
+def test_a_stream_that_begins_midway_is_damage() -> None:
+    class Container:  # as PyAV behaves where FFmpeg adds a stream while it reads, found by fuzzing FLV
+        def demux(self, stream: object) -> Iterator[object]:
+            yield stream
+            yield [][1]
+
+    packets = packets_of(Container(), "packet")  # type: ignore[arg-type]
+    assert next(packets) == "packet"
+    with pytest.raises(ClipError, match=r"begins a stream that its header does not announce"):
+        next(packets)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +12,9 @@ import numpy as np
 
 from vmmetrics.errors import ClipError
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
+from vmmetrics.video.containers import opened, packets_of, reason, video_stream
 from vmmetrics.video.decoded import Decoded, Limits
 from vmmetrics.video.ebml import check_whole
-from vmmetrics.video.opening import open_regular
 from vmmetrics.video.pixels import HDR_TRANSFERS, FrameConverter, Orientation, colour_of
 from vmmetrics.video.timing import from_times, regular
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     import av
     from av.container import InputContainer
     from av.video.stream import VideoStream
-
-# Self-contained formats only: playlists and the like (concat, hls, sdp) would let a file make us open others.
-_FORMATS = "mov,mp4,m4a,3gp,matroska,webm,avi,mpegts,mpeg,flv,ogg,asf,m4v,h264,hevc,ivf,obu,av1,yuv4mpegpipe,mxf,nut"
 
 # Ask decoders to report damage rather than paint over it, and to refuse sizes that only the bitstream states.
 _DECODER_OPTIONS = {"err_detect": "crccheck+explode", "max_pixels": str(MAX_PIXELS)}
@@ -42,48 +38,6 @@ _WITHOUT_PTS = "avi"
 
 # Slack when a stated duration is held against the last frame: seconds.
 _DURATION_SLACK = 0.1
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[InputContainer]:
-    """Open a container; whatever FFmpeg cannot make sense of becomes a ClipError.
-
-    FFmpeg is handed an open file rather than a name, so that no name is taken for a URL or pattern.
-    """
-    import av
-
-    with open_regular(path) as file:
-        try:
-            container: InputContainer = av.open(
-                file, "r", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
-            )
-        except (av.FFmpegError, ValueError) as error:
-            raise ClipError(f"Not a video file that can be read, or cut short: {_reason(error)}") from error
-        try:
-            yield container
-        except av.FFmpegError as error:
-            raise ClipError(f"The file is damaged: {_reason(error)}") from error
-        finally:
-            container.close()
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def video_stream(container: InputContainer) -> VideoStream:
-    """The first video stream that is no cover picture.
-
-    Raises:
-        ClipError: There is none.
-    """
-    from av.stream import Disposition
-
-    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
-    if not streams:
-        kinds = sorted({stream.type for stream in container.streams})
-        raise ClipError(f"Expected a video stream but the file holds {', '.join(kinds) or 'nothing'} only")
-    return streams[0]
 
 
 @dataclass(slots=True)
@@ -144,7 +98,7 @@ def index_of(path: Path) -> Index:
         index = Index(stated=int(stream.frames), duration=_stated_duration(container, stream))
         index.sequential = container.format.name == _WITHOUT_PTS
         time_base = stream.time_base or Fraction(1)
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             if not packet.size:
                 continue
             index.damaged |= packet.is_corrupt
@@ -215,7 +169,7 @@ def read_video(path: Path, limits: Limits) -> Decoded:
     with opened(path) as container:
         stream = video_stream(container)
         decoder = Decoder(stream, index, lambda width, height: make_plan(count, width, height, limits.max_memory))
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             decoder.feed(packet)
         rate = stated_rate(stream)
     notes += decoder.finish()
@@ -283,7 +237,7 @@ class Decoder:
             frames = self._context.decode(packet if packet is not None and packet.size else None)
         except (av.FFmpegError, MemoryError) as error:
             at = f"{len(self.times)} of {len(self._index.pts)}"
-            raise ClipError(f"Damaged after {at} frames: {_reason(error)}") from error
+            raise ClipError(f"Damaged after {at} frames: {reason(error)}") from error
         for frame in frames:
             self._take(frame)
 

@@ -12,8 +12,9 @@ import numpy as np
 from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray
 from vmmetrics.video.budget import Plan, check_size
+from vmmetrics.video.containers import opened, packets_of, video_stream
 from vmmetrics.video.decoded import Decoded, Limits, Sampling
-from vmmetrics.video.files import Decoder, Index, check_index, index_of, opened, shown_at, stated_rate, video_stream
+from vmmetrics.video.files import Decoder, Index, check_index, index_of, shown_at, stated_rate
 from vmmetrics.video.timing import Timing, from_times, regular
 
 
@@ -66,7 +67,7 @@ def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callabl
         stream = video_stream(container)
         decoder = Decoder(stream, index, plan, lambda _, time: time in wanted)
         before: int | None = None  # group that the last packet which was fed is of
-        for number, packet in enumerate(container.demux(stream)):
+        for number, packet in enumerate(packets_of(container, stream)):
             group = groups[number] if number < len(groups) else -1
             if before is not None and group != before and group not in needed:
                 decoder.feed(None)
@@ -91,7 +92,7 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
     group = 0
     with opened(path) as container:
         stream = video_stream(container)
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             time = None if packet.pts is None or stream.time_base is None else float(packet.pts * stream.time_base)
             if packet.is_keyframe and packet.size:
                 group += bool(groups)
@@ -108,7 +109,7 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
     with opened(path) as container:
         stream = video_stream(container)
         every = Decoder(stream, index, _plan(1, limits, sampling), lambda *_: False)
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             every.feed(packet)
         rate = stated_rate(stream)
     notes = [*notes, *every.finish()]
@@ -118,7 +119,7 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
     with opened(path) as container:
         stream = video_stream(container)
         decoder = Decoder(stream, index, _plan(len(places), limits, sampling), lambda number, _: number in wanted)
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             decoder.feed(packet)
             if len(decoder.times) > places[-1]:
                 break
