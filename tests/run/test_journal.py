@@ -51,7 +51,10 @@ def test_a_damaged_line_in_the_middle_is_passed_over_and_reported(tmp_path: Path
     path.write_bytes(b'{"a":1}\n\x00\x00garbage\n[1]\n{"a":2}\n')
     journal = Journal(path)
     assert journal.read_new() == [{"a": 1}, {"a": 2}]
-    assert journal.damaged == [2, 3]
+    assert journal.damaged == [
+        "line 2, not JSON: Expecting value: line 1 column 1 (char 0)",
+        "line 3, expected an object but got [1]",
+    ]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -22,12 +22,13 @@ def show(
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.report.film import write_film
     from vmmetrics.report.findings import Findings, perceive
+    from vmmetrics.report.markup import clean
     from vmmetrics.report.sheet import draw_sheet
     from vmmetrics.run.recall import recall
 
     found = recall(run, clip)
     for warning in found.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        typer.echo(f"warning: {clean(warning)}", err=True)
     findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
     perceived = perceive(found.scene, findings)
     partial = out.with_name(f".{out.stem}.partial{out.suffix}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from vmmetrics.errors import VMMetricsError
 from vmmetrics.run import provenance
 from vmmetrics.run.directory import RunDirectory
 from vmmetrics.run.engine import Engine, InProcess, Workers
@@ -84,8 +85,11 @@ def run(
                 listener.warn(directory.warnings)
             with _engine(setup, jobs, out / "workers.log") as engine:
                 records = Session(tasks, engine, directory, listener).run()
-        finally:  # after Ctrl-C as well: the tables show what there is
-            export(out)
+        except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
+            with contextlib.suppress(VMMetricsError):
+                export(out)
+            raise
+        export(out)
     return Table(records, setup.label, out)
 
 
