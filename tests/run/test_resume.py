@@ -16,7 +16,6 @@ from vmmetrics.run.journal import Journal
 from vmmetrics.run.work import Task
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
-CONFIGURATION = {"preset": "embedded", "protocol": "vmmetrics"}
 
 
 @pytest.fixture
@@ -181,8 +180,8 @@ def test_a_damaged_line_costs_its_clip_alone(make_clips: Any, tmp_path: Path, sc
     assert values(score(clips, out=run, listener=Ear())) == values(whole)
     assert [clip for clip, _ in scored] == ["a.npy"]
     assert warned == [
-        "scores.jsonl, line 1, not JSON: Expecting value: line 1 column 1 (char 0); "
-        "the line was passed over, and its clip is scored again"
+        "scores.jsonl line 1 is damaged and was passed over (not JSON: Expecting value: line 1 column 1 (char 0)); "
+        "its clip is scored again"
     ]
 
 
@@ -196,9 +195,9 @@ def test_a_folder_of_other_things_is_not_taken_for_a_run(make_clips: Any, tmp_pa
 
 
 def test_one_process_opens_a_directory_once(tmp_path: Path) -> None:
-    with RunDirectory.open(tmp_path / "run", CONFIGURATION, {}), pytest.raises(SetupError, match="open already"):
-        RunDirectory.open(tmp_path / "run", CONFIGURATION, {})
-    RunDirectory.open(tmp_path / "run", CONFIGURATION, {}).close()
+    with RunDirectory.open(tmp_path / "run", {}, {}), pytest.raises(SetupError, match="open already"):
+        RunDirectory.open(tmp_path / "run", {}, {})
+    RunDirectory.open(tmp_path / "run", {}, {}).close()
 
 
 def test_a_clip_written_to_while_scored_is_an_error(

@@ -67,8 +67,8 @@ def reward_clips(
         if line.model != model_id:
             raise SetupError(f"{rewards} has rewards of another model or setting; name another file")
         known[line.clip, line.sha256] = line.mq_raw
-    if journal.damaged:
-        raise SetupError(f"{rewards}, {journal.damaged[0]}; remove the line, or name another file")
+    for number, why in journal.damaged:
+        raise SetupError(f"{rewards}, line {number}, {why}; remove the line, or name another file")
     for source in sources:
         try:
             prompt, content = prompts.lookup(source).prompt, fingerprint(source.path)

@@ -113,7 +113,7 @@ class RunDirectory(Locked):
 
     def _take_in(self) -> None:
         self.records |= {record.key: record for record in self._scores.read_as(Record)}
-        self.warnings += self._scores.warnings(", and its clip is scored again")
+        self.warnings += self._scores.warnings("; its clip is scored again")
 
     def claim(self, key: str) -> bool:
         """Take a clip in hand, unless another process has; a claim dies with its process."""
@@ -196,8 +196,8 @@ def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 class _Configuration:
     """What every run's configuration has; the rest differs from suite to suite."""
 
-    preset: str
-    protocol: str
+    preset: str = ""
+    protocol: str = ""
     label: str = ""
     comparable: bool = False
     models: Mapping[str, Any] = field(default_factory=dict)

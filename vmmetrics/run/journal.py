@@ -34,7 +34,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.damaged: list[str] = []
+        self.damaged: list[tuple[int, str]] = []
         self._offset = 0
         self._lines = 0
 
@@ -64,7 +64,7 @@ class Journal:
             try:
                 lines.append(_decoded(raw, kind))
             except ValueError as error:
-                self.damaged.append(f"line {self._lines}, {error}")
+                self.damaged.append((self._lines, str(error)))
         return lines
 
     def warnings(self, then: str = "") -> list[str]:
@@ -74,9 +74,9 @@ class Journal:
             then: What becomes of such a line, in words.
         """
         new, self.damaged = self.damaged, []
-        texts = [f"{self.path.name}, {problem}; the line was passed over{then}" for problem in new[:_NAMED]]
-        more = len(new) - _NAMED
-        return [*texts, f"{self.path.name}: {more:,} more lines were passed over{then}"] if more > 0 else texts
+        name, more = self.path.name, len(new) - _NAMED
+        texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in new[:_NAMED]]
+        return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
 
     def cut_torn_tail(self) -> int:
         """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""

@@ -59,6 +59,8 @@ def _models(run: str) -> Iterator[_Model]:
     """The models of a run: one per folder, or one in all."""
     name, path = _split(run)
     configuration = read_run_json(path)["configuration"]
+    if not {"preset", "protocol"} <= configuration.keys():
+        raise SetupError(f"{path / 'run.json'} does not say preset and protocol; score the clips again")
     by_model: dict[str | None, list[Record]] = {}
     warnings: list[str] = []
     for record in read_records(path, warnings):

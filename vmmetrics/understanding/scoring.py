@@ -219,11 +219,10 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
         read = read_figures(figures)
         journal = Journal(path)
         lines = journal.read_as(_Line)
-        problems = journal.damaged
     except OSError as error:
         raise cannot("read", path, error) from error
-    if problems:
-        raise SetupError(f"{path}, {problems[0]}; score the run again")
+    for number, why in journal.damaged:
+        raise SetupError(f"{path}, line {number}, {why}; score the run again")
     questions = [Question(line.question, line.video, "", groups=line.groups) for line in lines]
     scored = [Scored(line.question, line.value, line.chosen, line.answered, line.parts) for line in lines]
     by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)
