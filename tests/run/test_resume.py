@@ -219,7 +219,7 @@ def test_a_clip_written_to_while_scored_is_an_error(
 def test_what_no_file_can_hold_is_an_error_of_its_clip(tmp_path: Path) -> None:
     frames = np.zeros((4, 16, 24, 3), np.uint8)
     tags: list[dict[str, Any]] = [{}, {"speed": float("nan")}, {"speed": np.float32(1)}, {"speed": 1e300}, {}]
-    clips = [Clip(frames + n, np.arange(4) / 8, 8.0, f"clip{n}", tags=tag) for n, tag in enumerate(tags)]
+    clips = [Clip(frames + n, np.arange(4) / 8, 8.0, f"clip{n}\ud800", tags=tag) for n, tag in enumerate(tags)]
     for _ in range(2):
         table = score(clips, out=tmp_path / "run")
         assert [record.error is None for record in table] == [True, False, False, False, True]

@@ -62,8 +62,8 @@ def recall(run: Path, name: str) -> Recalled:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     path = _unchanged(record)
     configuration = header["configuration"]
-    if configuration["preset"] not in preset_names():
-        raise SetupError(f"{run} holds scores of {configuration['preset']}, which leave nothing to draw")
+    if configuration.get("preset") not in preset_names():
+        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
     known = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
     reading = asdict(known.reading)
     settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
