@@ -64,6 +64,7 @@ def test_optional_fields_and_ignored_columns(tmp_path: Path) -> None:
         ('{"a": "x", "a": "z", "b": "y", "winner": "a"}', "occurs twice"),
         ('["x", "y"]', "expected a JSON object"),
         ('{"a": "x"', "delimiter"),
+        pytest.param("[" * 100_000, "nested too deeply", id="deep"),
     ],
 )
 def test_each_fault_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:

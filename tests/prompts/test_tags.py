@@ -47,6 +47,28 @@ def test_pattern_and_tags_are_read_from_every_form(tmp_path: Path, name: str) ->
     assert tags_of(tmp_path / name, "0004.mp4") == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("p.csv", "clip,prompt,tag_a,tag_b,tag_c,tag_d\n1,x,nan,inf,Infinity,1e999\n"),
+        ("p.jsonl", '{"clip": 1, "prompt": "x", "tags": {"a": NaN, "b": Infinity, "c": 1e999, "d": -1e300}}\n'),
+        ("p.json", '[{"clip": 1, "prompt": "x", "subject": NaN, "tag_a": NaN, "tag_b": "inf"}]'),
+    ],
+)
+def test_a_gap_is_no_tag_and_an_infinity_a_text(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    tags = tags_of(tmp_path / name, "0001.mp4")
+    assert "a" not in tags
+    assert all(isinstance(value, str) for value in tags.values())
+    assert tags["b"].lower().startswith("inf")
+
+
+def test_a_name_of_five_thousand_digits_is_a_name(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(f"clip,prompt\n{'9' * 5000},a dog runs\n1,a cat runs\n")
+    prompts = Prompts.load(tmp_path / "p.csv")
+    assert prompts.unmatched([Source(tmp_path / "0001.mp4", "0001.mp4", None, tmp_path)]) == ["9" * 5000]
+
+
 def scene(frames: int = 4, **tags: str | float) -> Scene:
     clip = Clip(np.zeros((frames, 8, 8, 3), np.uint8), np.arange(frames) / 8, 8.0, tags=tags)
     return Scene(clip, Models(*[None] * 6))  # type: ignore[arg-type]

@@ -51,7 +51,15 @@ def test_a_damaged_line_in_the_middle_is_passed_over_and_reported(tmp_path: Path
     path.write_bytes(b'{"a":1}\n\x00\x00garbage\n[1]\n{"a":2}\n')
     journal = Journal(path)
     assert journal.read_new() == [{"a": 1}, {"a": 2}]
-    assert journal.damaged == [2, 3]
+    assert journal.damaged == [
+        (2, "not JSON: Expecting value: line 1 column 1 (char 0)"),
+        (3, "expected an object but got [1]"),
+    ]
+    assert journal.warnings() == [
+        "j.jsonl line 2 is damaged and was passed over (not JSON: Expecting value: line 1 column 1 (char 0))",
+        "j.jsonl line 3 is damaged and was passed over (expected an object but got [1])",
+    ]
+    assert journal.warnings() == []
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -81,3 +89,13 @@ def test_a_full_disk_is_said_to_be_one_and_leaves_whole_lines(tmp_path: Path, mo
 def test_a_name_that_is_no_utf8_survives() -> None:
     line = {"clip": b"a\xff.mp4".decode("utf-8", "surrogateescape")}
     assert json.loads(encode(line).decode("utf-8")) == line
+
+
+def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_bytes(b"x\n" * 1005)
+    journal = Journal(path)
+    journal.read_new()
+    warnings = journal.warnings("; sorry")
+    assert len(warnings) == 6
+    assert warnings[-1] == "j.jsonl: 1,000 more lines are damaged and were passed over; sorry"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.run.record import Record, result_from_json, result_to_json
+from vmmetrics.schema import convert
 from vmmetrics.types import Event, MetricResult
 
 RECORD = Record(
@@ -16,8 +17,8 @@ RECORD = Record(
 
 
 def test_a_record_survives_its_line() -> None:
-    assert Record.from_json(json.loads(json.dumps(RECORD.to_json()))) == RECORD
-    assert Record.from_json({**RECORD.to_json(), "field of a later version": 1}) == RECORD
+    assert convert(Record, json.loads(json.dumps(RECORD.to_json()))) == RECORD
+    assert convert(Record, {**RECORD.to_json(), "field of a later version": 1}) == RECORD
 
 
 def test_added_metrics_join_what_was_known() -> None:

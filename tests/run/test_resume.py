@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.run import Table, score
 from vmmetrics.run.directory import RunDirectory, read_events, read_records
 from vmmetrics.run.engine import InProcess
+from vmmetrics.run.journal import Journal
 from vmmetrics.run.work import Task
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -177,7 +179,10 @@ def test_a_damaged_line_costs_its_clip_alone(make_clips: Any, tmp_path: Path, sc
 
     assert values(score(clips, out=run, listener=Ear())) == values(whole)
     assert [clip for clip, _ in scored] == ["a.npy"]
-    assert warned == ["scores.jsonl line 1 is damaged and was passed over; its clip is scored again"]
+    assert warned == [
+        "scores.jsonl line 1 is damaged and was passed over (not JSON: Expecting value: line 1 column 1 (char 0)); "
+        "its clip is scored again"
+    ]
 
 
 def test_a_folder_of_other_things_is_not_taken_for_a_run(make_clips: Any, tmp_path: Path) -> None:
@@ -209,3 +214,51 @@ def test_a_clip_written_to_while_scored_is_an_error(
 
     monkeypatch.setattr(FakeSuite, "score_clip", meddle)
     assert "written to while" in (score(clips)[0].error or "")
+
+
+def test_what_no_file_can_hold_is_an_error_of_its_clip(tmp_path: Path) -> None:
+    frames = np.zeros((4, 16, 24, 3), np.uint8)
+    tags: list[dict[str, Any]] = [{}, {"speed": float("nan")}, {"speed": np.float32(1)}, {"speed": 1e300}, {}]
+    clips = [Clip(frames + n, np.arange(4) / 8, 8.0, f"clip{n}\ud800", tags=tag) for n, tag in enumerate(tags)]
+    for _ in range(2):
+        table = score(clips, out=tmp_path / "run")
+        assert [record.error is None for record in table] == [True, False, False, False, True]
+        assert "tags.speed: expected text or a finite number" in (table[1].error or "")
+    assert len(read_records(tmp_path / "run")) == 5
+
+
+def test_a_journal_that_cannot_be_read_is_said(make_clips: Any, tmp_path: Path) -> None:
+    clips, run = make_clips("a"), tmp_path / "run"
+    score(clips, out=run)
+    (run / "scores.jsonl").unlink()
+    (run / "scores.jsonl").mkdir()
+    with pytest.raises(SetupError, match=r"Cannot write a run to .*run: Is a directory"):
+        score(clips, out=run)
+    with pytest.raises(SetupError, match=r"Cannot read .*scores\.jsonl: Is a directory"):
+        read_records(run)
+
+
+def test_of_a_full_disk_the_first_message_counts(
+    make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips, run = make_clips("a", "b"), tmp_path / "run"
+
+    def full(self: Journal, lines: Any) -> None:
+        raise SetupError("Cannot write scores.jsonl: No space left on device")
+
+    def fuller(path: Path, data: bytes) -> None:
+        raise SetupError(f"Cannot write {path}: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "append", full)
+        patch.setattr("vmmetrics.run.atomic.write_atomically", fuller)
+        patch.setattr("vmmetrics.run.directory.write_json", lambda path, value: path.write_text(json.dumps(value)))
+        with pytest.raises(SetupError, match=r"Cannot write scores\.jsonl"):
+            score(clips, out=run)
+    with monkeypatch.context() as patch:
+        patch.setattr("vmmetrics.run.atomic.write_atomically", fuller)
+        patch.setattr("vmmetrics.run.directory.write_json", lambda path, value: path.write_text(json.dumps(value)))
+        with pytest.raises(SetupError, match=r"Cannot write .*scores\.csv"):
+            score(clips, out=run)
+    assert len(read_records(run)) == 2  # nothing is lost
+    assert len(score(clips, out=run)) == 2

@@ -14,6 +14,7 @@ from PIL import Image
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import ClipError
+from vmmetrics.schema import convert
 from vmmetrics.understanding.frames import FramePolicy, frames_wanted, look, nearest
 from vmmetrics.understanding.replies import Answered, Shown
 
@@ -105,15 +106,15 @@ def test_what_was_assumed_of_a_file_is_recorded(tmp_path: Path) -> None:
         Image.fromarray(np.full((32, 32, 3), 90, np.uint8)).save(tmp_path / f"{number}.png")
     shown = look(tmp_path, FramePolicy("native")).shown
     assert shown.notes == ("states no frame rate; 8 frames per second assumed",)
-    kept = Answered.from_json(json.loads(json.dumps(Answered("q", "A", shown).to_json())))
+    kept = convert(Answered, json.loads(json.dumps(Answered("q", "A", shown).to_json())))
     assert kept.shown == shown
     assert "notes" not in Answered("q", "A", Shown((0.0,), "first")).to_json()["shown"]
 
 
 @pytest.mark.parametrize("line", [{"text": "A"}, {"question": 5}, {"question": "q", "text": None}])
 def test_a_line_that_is_no_answer(line: dict[str, Any]) -> None:
-    with pytest.raises(TypeError):
-        Answered.from_json(line)
+    with pytest.raises(ValueError, match=r"question|text"):
+        convert(Answered, line)
 
 
 def test_nothing_is_read_where_nothing_is_shown(tmp_path: Path) -> None:

@@ -134,6 +134,9 @@ def _json_lines(path: Path, text: str, problems: list[str]) -> Iterator[tuple[st
         where = f"{path}:{number}"
         try:
             fields = json.loads(line, object_pairs_hook=_without_repeats)
+        except RecursionError:
+            problems.append(f"{where}: it is nested too deeply")
+            continue
         except ValueError as error:
             problems.append(f"{where}: {error}")
             continue

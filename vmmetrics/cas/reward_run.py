@@ -64,10 +64,12 @@ def reward_clips(
     """
     journal = Journal(rewards)
     known: dict[tuple[str, str], float] = {}
-    for line in journal.read_new():
-        if line.get("model") != model_id:
+    for line in journal.read_as(_Line):
+        if line.model != model_id:
             raise SetupError(f"{rewards} has rewards of another model or setting; name another file")
-        known[str(line["clip"]), str(line["sha256"])] = float(line["mq_raw"])
+        known[line.clip, line.sha256] = line.mq_raw
+    for number, why in journal.damaged:
+        raise SetupError(f"{rewards}, line {number}, {why}; remove the line, or name another file")
     for source in sources:
         try:
             check_header(source.path)
@@ -82,6 +84,16 @@ def reward_clips(
         record = {"clip": source.name, "sha256": content, "model": model_id, "prompt": prompt, "group": source.model}
         journal.append([record | {"mq_raw": found.raw, "mq": found.normalised}])
         yield Step(source.name, found.raw, prompt=prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What is taken from a line of the file."""
+
+    clip: str
+    sha256: str
+    model: str
+    mq_raw: float
 
 
 def rewarded(steps: Iterable[Step]) -> list[Rewarded]:

@@ -118,10 +118,10 @@ def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Pat
     found = [inspect(published(name), home) for name in names]
     broken = [one for one in found if not one.whole]
     if broken:
-        problems = "\n  ".join(one.problem for one in broken)
         raise SetupError(
-            f"Weights are missing or damaged:\n  {problems}\n"
-            f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}"
+            "Weights are missing or damaged:",
+            *(f"  {one.problem}" for one in broken),
+            f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
         )
     return {one.entry.name: one.path for one in found}
 

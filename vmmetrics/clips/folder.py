@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from vmmetrics.run.atomic import write_text
 from vmmetrics.run.journal import Journal, Line, sync_folder
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.provenance import differences
+from vmmetrics.schema import read_json
 
 JOURNAL_FILE = "generation.jsonl"
 PROMPTS_FILE = "prompts.json"
@@ -78,13 +80,13 @@ class ClipFolder(Locked):
         different = [
             line
             for session in self._sessions[:1]  # all of them were held against the first
-            for line in differences(ours, session["configuration"], names=("now", "the folder"))
+            for line in differences(ours, session.get("configuration", {}), names=("now", "the folder"))
         ]
         if different:
             raise SetupError(
-                f"{self.path} holds clips that were made otherwise:\n  "
-                + "\n  ".join(different)
-                + "\nchoose another folder for --out, or make them as before"
+                f"{self.path} holds clips that were made otherwise:",
+                *(f"  {line}" for line in different),
+                "choose another folder for --out, or make them as before",
             )
 
     def join(self, configuration: Mapping[str, Any], session: Mapping[str, Any], jobs: Sequence[Job]) -> None:
@@ -108,16 +110,15 @@ class ClipFolder(Locked):
     def refresh(self) -> None:
         """Take in what other processes wrote since."""
         with self._locks.holding(JOURNAL):
-            lines = self._journal.read_new()
+            lines = self._journal.read_new(_Line)
         for line in lines:
-            if line.get("kind") == "session" and isinstance(line.get("configuration"), dict):
+            if line["kind"] == "session":
                 self._sessions.append(line)
-            elif line.get("kind") == "clip" and isinstance(line.get("clip"), str):
+            elif "clip" in line:
                 self.newest[line["clip"]] = line
                 if "error" not in line:
                     self._made[line["clip"]] = line
-        while self._journal.damaged:
-            self.warnings.append(f"{JOURNAL_FILE} line {self._journal.damaged.pop(0)} is damaged and was passed over")
+        self.warnings += self._journal.warnings()
 
     def made(self, job: Job) -> bool:
         """Whether the clip is there, made from this prompt with this seed."""
@@ -192,10 +193,23 @@ class ClipFolder(Locked):
         write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Fields of a line of ``generation.jsonl`` that this package reads: those of a session, and those of a clip."""
+
+    kind: str
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    clip: str = ""
+    prompt: str = ""
+    seed: int | None = None
+    bytes: int = 0
+    error: str = ""
+
+
 def _rows(path: Path) -> list[dict[str, Any]]:
     """Entries of an earlier list; none where it is not ours."""
     try:
-        rows = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        rows = read_json(path)
+    except SetupError:
         return []
     return [row for row in rows if isinstance(row, dict) and row.get("clip")] if isinstance(rows, list) else []

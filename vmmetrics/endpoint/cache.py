@@ -14,6 +14,7 @@ from vmmetrics.checkpoints import weights_home
 from vmmetrics.endpoint.messages import Reply, Turn, tokens
 from vmmetrics.errors import SetupError
 from vmmetrics.run.atomic import write_json
+from vmmetrics.schema import parse_json
 
 
 def default_folder(name: str = "replies") -> Path:
@@ -50,9 +51,8 @@ class ReplyCache:
     def get(self, key: str) -> Reply | None:
         """The reply kept under a key; None where there is none, or where its file is damaged."""
         try:
-            kept = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-            return _reply(kept)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return _reply(parse_json((self.folder / f"{key}.json").read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def put(self, key: str, reply: Reply) -> None:

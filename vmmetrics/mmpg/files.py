@@ -14,6 +14,7 @@ from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
 from vmmetrics.plain import plain
 from vmmetrics.run.atomic import write_atomically, write_text
+from vmmetrics.schema import check, parse_json
 from vmmetrics.shipped import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -102,8 +103,8 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     try:
-        rows = json.loads(text) if path.suffix.lower() == ".json" else list(_lines(text, path))
-    except (ValueError, RecursionError) as error:
+        rows = parse_json(text, gaps=True) if path.suffix.lower() == ".json" else list(_lines(text, path))
+    except ValueError as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise SetupError(f"{path}: expected a list of objects")
@@ -115,8 +116,8 @@ def _lines(text: str, path: Path) -> Iterator[Any]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield json.loads(line)
-            except (ValueError, RecursionError) as error:
+                yield parse_json(line, gaps=True)
+            except ValueError as error:
                 raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
 
 
@@ -150,23 +151,10 @@ def _read_table(folder: Path, name: str, kind: type[T]) -> tuple[T, ...]:
 
 
 def _item(kind: type[T], row: Mapping[str, Any], where: str) -> T:
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-    try:
-        item = kind(**values)
-    except (TypeError, ValueError) as error:
-        raise SetupError(f"{where}: {error}") from error
-    wrong = [f.name for f in fields(kind) if not _fits(getattr(item, f.name), str(f.type))]
-    if wrong:
-        raise SetupError(f"{where}: expected {', '.join(wrong)} to be what the field holds")
-    return item
-
-
-def _fits(value: Any, kind: str) -> bool:
-    if kind.startswith("tuple"):
-        return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
-    if kind in ("int", "float"):
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, str)
+    unknown = row.keys() - {part.name for part in fields(kind)}
+    if unknown:
+        raise SetupError(f"{where}: there is no field {min(unknown)}")
+    return check(kind, row, where)
 
 
 def _without_defaults(item: Any) -> dict[str, Any]:

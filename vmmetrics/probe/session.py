@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,7 +68,7 @@ class Session:
             return [*broken, *self._do(wanted, None, listener, [])]
         with _Folder(out, self.configuration()) as folder:
             # Errors are tried again: a full disk or too little memory may be mended by now.
-            kept = {key_of(line): line for line in folder.lines if _is_line(line) and "error" not in line}
+            kept = {key_of(line): line for line in folder.lines if "error" not in line}
             keys = {work.key for work in wanted}
             before = [line for key, line in kept.items() if key in keys]
             return [*broken, *self._do(wanted, folder.journal, listener, before)]
@@ -109,8 +109,18 @@ class Session:
         return sorted(lines, key=lambda line: place[key_of(line)])
 
 
-def _is_line(line: Line) -> bool:
-    return {"clip", "sha256", "kind", "strength"} <= line.keys()
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Fields of a line of the journal; a case that failed as a whole has no scores."""
+
+    clip: str
+    sha256: str
+    kind: str
+    strength: float
+    scores: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    fps: float | None = None
 
 
 class _Folder(SoleFolder):
@@ -120,4 +130,4 @@ class _Folder(SoleFolder):
 
     def _read(self) -> None:
         self.journal = Journal(self.path / LINES)
-        self.lines = self._lines(self.journal)
+        self.lines = self._lines(self.journal, _Case)

@@ -31,6 +31,7 @@ _TRUNK = ((5, 6), (5, 11), (6, 12), (11, 12), (0, 1), (0, 2), (1, 3), (2, 4))
 _SIDES: tuple[tuple[tuple[tuple[int, int], ...], Colour], ...] = (
     (_TRUNK, (245, 245, 245)), (_LEFT, (64, 200, 255)), (_RIGHT, (255, 176, 64)),
 )  # fmt: skip
+_FAR = 10_000  # pixels
 _SHIFT = 4  # OpenCV takes fixed-point coordinates with this many bits behind the point
 
 
@@ -154,13 +155,15 @@ def _free_row(top: float, left: float, taken: list[tuple[float, float]], step: f
 
 
 def _scaled(box: tuple[float, ...], scale: tuple[float, float]) -> tuple[float, float, float, float]:
-    return (box[0] * scale[0], box[1] * scale[1], box[2] * scale[0], box[3] * scale[1])
+    """A box in picture pixels; far-off sides are held near the picture, whose drawing would take minutes."""
+    x0, y0, x1, y1 = np.clip(np.array(box) * np.tile(scale, 2), -_FAR, _FAR).tolist()
+    return (x0, y0, x1, y1)
 
 
 def _fixed(xy: NDArray[np.floating], scale: tuple[float, float]) -> NDArray[np.int32]:
     """Clip pixels (centres at integers) as fixed-point picture pixels; far-off points are held near the picture."""
     moved = (xy + 0.5) * np.array(scale) - 0.5
-    fixed: NDArray[np.int32] = np.rint(np.clip(moved, -10_000, 10_000) * (1 << _SHIFT)).astype(np.int32)
+    fixed: NDArray[np.int32] = np.rint(np.clip(moved, -_FAR, _FAR) * (1 << _SHIFT)).astype(np.int32)
     return fixed
 
 

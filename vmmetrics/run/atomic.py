@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import platform
+import re
+import shutil
+import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +42,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         SetupError: It cannot be written; what was there before still is.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = temporary_of(path)
     try:
         with temporary.open("wb") as file:
             file.write(data)
@@ -50,3 +56,39 @@ def write_atomically(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             raise cannot("write", path, error) from error
         raise
+
+
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+_TEMPORARY = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,9})\.partial", re.DOTALL)
+_ABANDONED_SECONDS = 24 * 3600  # no file takes as long to write; of other machines nothing else is known
+
+
+def temporary_of(path: Path) -> Path:
+    """Return the hidden name beside ``path`` under which this process makes it; what dead processes left there goes."""
+    _remove_leftovers(path.parent.absolute())
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
+
+
+@cache  # once per folder and process: a folder of replies is written to often
+def _remove_leftovers(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for left in list(folder.iterdir()):
+            name = _TEMPORARY.fullmatch(left.name)
+            if name is None:
+                continue
+            with contextlib.suppress(OSError):
+                old = time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS
+                if old or (name["host"] == _HOST and not _alive(int(name["pid"]))):
+                    shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+def _alive(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # no way to ask there that does no harm
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True

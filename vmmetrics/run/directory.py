@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from vmmetrics.run.folder import prepare
 from vmmetrics.run.journal import Journal, Line, iterate_lines
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.record import Record, in_order
+from vmmetrics.schema import check, convert, read_json
 
 FORMAT = 1
 """Version of the layout, in ``run.json``."""
@@ -75,8 +77,10 @@ class RunDirectory(Locked):
                     if cut:
                         run.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
             run.refresh()
-        except BaseException:
+        except BaseException as error:
             run.close()
+            if isinstance(error, OSError):
+                raise cannot("write", f"a run to {path}", error) from error
             raise
         return run
 
@@ -93,9 +97,9 @@ class RunDirectory(Locked):
                     different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
             if different:
                 raise SetupError(
-                    f"{self.path} was scored with another configuration:\n  "
-                    + "\n  ".join(different)
-                    + "\nchoose another folder for --out, or score with what the run used"
+                    f"{self.path} was scored with another configuration:",
+                    *(f"  {line}" for line in different),
+                    "choose another folder for --out, or score with what the run used",
                 )
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
@@ -105,15 +109,11 @@ class RunDirectory(Locked):
     def refresh(self) -> None:
         """Take in what other processes appended since."""
         with self._locks.holding(JOURNAL):
-            lines = self._scores.read_new()
-        for record in _records(lines, self.warnings):
-            self.records[record.key] = record
-        self._warn_of_damage()
+            self._take_in()
 
-    def _warn_of_damage(self) -> None:
-        while self._scores.damaged:
-            number = self._scores.damaged.pop(0)
-            self.warnings.append(f"scores.jsonl line {number} is damaged and was passed over; its clip is scored again")
+    def _take_in(self) -> None:
+        self.records |= {record.key: record for record in self._scores.read_as(Record)}
+        self.warnings += self._scores.warnings("; its clip is scored again")
 
     def claim(self, key: str) -> bool:
         """Take a clip in hand, unless another process has; a claim dies with its process."""
@@ -131,19 +131,21 @@ class RunDirectory(Locked):
             events: Metric to events and series, as :func:`vmmetrics.run.record.result_to_json` gives them.
 
         Returns:
-            The record as written: with what was known about the clip's other metrics.
+            The record as written: with what was known about the clip's other metrics. Where it holds what no file can
+            (NaN, an object that is no JSON), the clip's record is an error instead.
         """
         with self._locks.holding(JOURNAL):
-            lines = self._scores.read_new()
-            for other in _records(lines, self.warnings):
-                self.records[other.key] = other
+            self._take_in()
             whole = record.over(self.records.get(record.key))
-            if events:
-                self._events.append([_events_line(record, events)])
-            self._scores.append([whole.to_json()])  # last: where this line stands, the events stand too
-            for own in _records(self._scores.read_new(), self.warnings):
-                self.records[own.key] = own
-        self._warn_of_damage()
+            try:
+                convert(Record, whole.to_json())  # nothing is written that would not be read
+                if events:
+                    self._events.append([_events_line(record, events)])
+                self._scores.append([whole.to_json()])  # last: where this line stands, the events stand too
+            except (ValueError, TypeError) as error:
+                whole = _without_content(record, f"The record cannot be written: {error}")
+                self._scores.append([whole.to_json()])
+            self._take_in()
         return whole
 
     def close(self) -> None:
@@ -166,14 +168,20 @@ def _events_line(record: Record, events: Mapping[str, Any]) -> Line:
     }
 
 
-def _records(lines: list[Line], warnings: list[str]) -> list[Record]:
-    found = []
-    for line in lines:
-        try:
-            found.append(Record.from_json(line))
-        except TypeError as error:
-            warnings.append(f"scores.jsonl: a line of clip {line.get('clip')!r} was passed over ({error})")
-    return found
+def _without_content(record: Record, error: str) -> Record:
+    """Return the record of a clip that failed, with nothing but texts in it."""
+    return Record(
+        clip=record.clip,
+        model=record.model,
+        path=record.path,
+        sha256=record.sha256,
+        preset=record.preset,
+        protocol=record.protocol,
+        error=error,
+        prompt=record.prompt,
+        prompt_source=record.prompt_source,
+        subject=record.subject,
+    )
 
 
 def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -184,32 +192,80 @@ def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {"parts": {name: parts[name] for name in in_order(parts)}, "lower_is_better": lower}
 
 
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """What every run's configuration has; the rest differs from suite to suite."""
+
+    preset: str = ""
+    protocol: str = ""
+    label: str = ""
+    comparable: bool = False
+    models: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Fields of ``run.json``."""
+
+    configuration: _Configuration
+    metrics: tuple[str, ...]
+    sessions: tuple[Mapping[str, Any], ...]
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lower_is_better: tuple[str, ...] = ()
+
+
 def read_run_json(path: Path) -> dict[str, Any]:
     """Read ``run.json`` of a run directory.
 
     Raises:
         SetupError: There is none, it is damaged, or a later version wrote it.
     """
-    try:
-        run = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise SetupError(f"{path} is no run directory: it has no run.json") from error
-    except (OSError, ValueError) as error:
-        raise SetupError(f"{path / 'run.json'} cannot be read: {error}") from error
-    if not isinstance(run, dict) or run.get("format") != FORMAT:
+    file = path / "run.json"
+    if not file.is_file():
+        raise SetupError(f"{path} is no run directory: it has no run.json")
+    run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
+    if run.get("format") != FORMAT:
         raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
+    check(_Header, run, file)
     return run
 
 
-def read_records(path: Path) -> list[Record]:
+def read_records(path: Path, warnings: list[str] | None = None) -> list[Record]:
     """Newest record of every clip of a run directory, in order of name; a torn last line is left out.
 
+    Args:
+        path: Run directory.
+        warnings: Takes what was passed over because it is damaged, in words; None where that was said before.
+
     Raises:
-        SetupError: It is no run directory.
+        SetupError: It is no run directory, or cannot be read.
     """
     read_run_json(path)
-    newest = {record.key: record for record in _records(Journal(path / "scores.jsonl").read_new(), [])}
+    journal = Journal(path / "scores.jsonl")
+    try:
+        newest = {record.key: record for record in journal.read_as(Record)}
+    except OSError as error:
+        raise cannot("read", journal.path, error) from error
+    if warnings is not None:
+        warnings += journal.warnings()
     return sorted(newest.values(), key=lambda record: record.clip)
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Fields of a line of ``events.jsonl`` that every reader needs."""
+
+    clip: str
+    sha256: str | None
+    metrics: Mapping[str, Any]
+    path: str | None = None
+
+
+def events_lines(path: Path, containing: bytes = b"") -> Iterator[Line]:
+    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over."""
+    return iterate_lines(path / "events.jsonl", containing, _Events)
 
 
 def read_events(path: Path, record: Record) -> dict[str, Any]:
@@ -219,8 +275,8 @@ def read_events(path: Path, record: Record) -> dict[str, Any]:
         path: Run directory.
         record: The clip.
     """
-    found: dict[str, Any] = {}
-    for line in iterate_lines(path / "events.jsonl", containing=str(record.sha256).encode()):
-        if (line.get("path") or line.get("clip")) == record.key and line.get("sha256") == record.sha256:
-            found.update(line["metrics"])
-    return {metric: found[metric] for metric in in_order(found) if metric in record.settled()}
+    newest: dict[str, Any] = {}
+    for line in events_lines(path, containing=str(record.sha256).encode()):
+        if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
+            newest.update(line["metrics"])
+    return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.atomic import write_json
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import ByteLocks, Locked
 from vmmetrics.run.provenance import differences
+from vmmetrics.schema import check, read_json
+
+T = TypeVar("T")
 
 
 class SoleFolder(Locked):
@@ -64,8 +68,9 @@ class SoleFolder(Locked):
         different = differences(now, record["configuration"])
         if different:
             raise SetupError(
-                f"{self.path} was begun with other settings:\n  " + "\n  ".join(different)
-                + "\nchoose another folder for --out, or go on with those"
+                f"{self.path} was begun with other settings:",
+                *(f"  {line}" for line in different),
+                "choose another folder for --out, or go on with those",
             )  # fmt: skip
         if self._started(record) or new:
             self._save(record)
@@ -78,12 +83,9 @@ class SoleFolder(Locked):
     def _known(self) -> dict[str, Any]:
         """The record that is there."""
         path = self.path / self.RECORD
-        try:
-            record: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            known = record.get("format"), record["configuration"].keys()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SetupError(f"{path} cannot be read: {error}") from error
-        if known[0] != self.FORMAT:
+        record = check(dict[str, Any], read_json(path), path)
+        check(_Record, record, path)
+        if record.get("format") != self.FORMAT:
             raise SetupError(f"{path} was written by another version of vmmetrics (format {self.FORMAT} expected)")
         return record
 
@@ -93,15 +95,31 @@ class SoleFolder(Locked):
     def _read(self) -> None:
         """Read what is there, once it is nobody else's."""
 
-    def _lines(self, journal: Journal) -> list[Line]:
+    def _lines(self, journal: Journal, like: type = Line) -> list[Line]:
         """The lines of a journal; what a write that was cut off left is removed, what is damaged passed over."""
+        self._cut(journal)
+        lines = journal.read_new(like)
+        self.warnings += journal.warnings()
+        return lines
+
+    def _lines_as(self, journal: Journal, kind: type[T]) -> list[T]:
+        """:meth:`_lines`, converted."""
+        self._cut(journal)
+        lines = journal.read_as(kind)
+        self.warnings += journal.warnings()
+        return lines
+
+    def _cut(self, journal: Journal) -> None:
         cut = journal.cut_torn_tail()
         if cut:
             self.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
-        lines = journal.read_new()
-        numbers = journal.damaged
-        self.warnings += [f"{journal.path.name} line {number} is damaged and was passed over" for number in numbers]
-        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What every record has."""
+
+    configuration: Mapping[str, Any]
 
 
 def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None:

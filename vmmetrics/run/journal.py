@@ -7,11 +7,15 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.schema import convert, parse_json
 
 Line = dict[str, Any]
+_NAMED = 5  # damaged lines that are named one by one
+
+T = TypeVar("T")
 
 
 def encode(line: Line) -> bytes:
@@ -25,22 +29,32 @@ class Journal:
 
     Attributes:
         path: The file.
-        damaged: Line numbers (from 1) that are complete but no JSON object; they are passed over.
+        damaged: Complete lines that were passed over: number (from 1) and what is wrong with it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.damaged: list[int] = []
+        self.damaged: list[tuple[int, str]] = []
         self._offset = 0
         self._lines = 0
         self._exists = False
 
-    def read_new(self) -> list[Line]:
+    def read_new(self, like: type = Line) -> list[Line]:
         """Return the complete lines that were not returned before. A last line without its end is left alone.
+
+        Args:
+            like: Lines that do not convert to it (:func:`vmmetrics.schema.convert`) are passed over.
 
         Raises:
             SetupError: The file was removed or cut short since it was read or written.
         """
+        return [line for line, _ in self._read(like)]
+
+    def read_as(self, kind: type[T]) -> list[T]:
+        """:meth:`read_new` with every line converted."""
+        return [converted for _, converted in self._read(kind)]
+
+    def _read(self, kind: type[T]) -> list[tuple[Line, T]]:
         if not self._check_file():
             return []
         with self.path.open("rb") as file:
@@ -51,12 +65,22 @@ class Journal:
         lines = []
         for raw in data[:end].split(b"\n")[:-1]:
             self._lines += 1
-            line = decode(raw)
-            if line is None:
-                self.damaged.append(self._lines)
-            else:
-                lines.append(line)
+            try:
+                lines.append(_decoded(raw, kind))
+            except ValueError as error:
+                self.damaged.append((self._lines, str(error)))
         return lines
+
+    def warnings(self, then: str = "") -> list[str]:
+        """Return what was passed over since the last call, in words; of many lines the first.
+
+        Args:
+            then: What becomes of such a line, in words.
+        """
+        new, self.damaged = self.damaged, []
+        name, more = self.path.name, len(new) - _NAMED
+        texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in new[:_NAMED]]
+        return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
 
     def cut_torn_tail(self) -> int:
         """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""
@@ -114,24 +138,34 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def iterate_lines(path: Path, containing: bytes = b"") -> Iterator[Line]:
-    """The complete lines of a journal that contain some bytes, one at a time; nothing where there is no file."""
+def iterate_lines(path: Path, containing: bytes = b"", like: type = Line) -> Iterator[Line]:
+    """The complete lines of a journal, one at a time; nothing where there is no file.
+
+    Args:
+        path: The file.
+        containing: Lines without these bytes are left out.
+        like: Lines that do not convert to it are passed over.
+    """
     if not path.exists():
         return
     with path.open("rb") as file:
         for raw in file:
-            line = decode(raw) if containing in raw and raw.endswith(b"\n") else None
-            if line is not None:
-                yield line
+            if containing in raw and raw.endswith(b"\n"):
+                with contextlib.suppress(ValueError):
+                    yield _decoded(raw, like)[0]
 
 
-def decode(raw: bytes) -> Line | None:
-    """The JSON object in one line, or None where there is none."""
+def _decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:
+    """A line as it is and converted.
+
+    Raises:
+        ValueError: It is no JSON, or does not convert; the text says why.
+    """
     try:
-        line = json.loads(raw)
-    except ValueError:
-        return None
-    return line if isinstance(line, dict) else None
+        line = parse_json(raw)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from error
+    return line, convert(kind, line)
 
 
 def _end_of_last_line(file: Any, size: int, block: int = 1 << 16) -> int:

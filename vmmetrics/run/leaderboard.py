@@ -34,6 +34,7 @@ class _Model:
     run: Path
     configuration: Mapping[str, Any]
     records: tuple[Record, ...]
+    warnings: tuple[str, ...]
 
 
 def make_boards(runs: Sequence[str], by: By = "average") -> list[Board]:
@@ -58,14 +59,17 @@ def _models(run: str) -> Iterator[_Model]:
     """The models of a run: one per folder, or one in all."""
     name, path = _split(run)
     configuration = read_run_json(path)["configuration"]
+    if not {"preset", "protocol"} <= configuration.keys():
+        raise SetupError(f"{path / 'run.json'} does not say preset and protocol; score the clips again")
     by_model: dict[str | None, list[Record]] = {}
-    for record in read_records(path):
+    warnings: list[str] = []
+    for record in read_records(path, warnings):
         by_model.setdefault(record.model, []).append(record)
     if not by_model:
         raise SetupError(f"{path} holds no clips yet")
     for model, records in by_model.items():
-        shown = model or name or path.resolve().name
-        yield _Model(f"{name}/{model}" if name and model else shown, path, configuration, tuple(records))
+        shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
+        yield _Model(shown, path, configuration, tuple(records), tuple(warnings))
 
 
 def _split(run: str) -> tuple[str | None, Path]:
@@ -102,7 +106,13 @@ def _board(models: list[_Model], by: By) -> Board:
         rows=rows,
         steps=steps,
         prompts=len(prompts),
-        notes=(*_configuration_notes(models), note, *_missing_notes(rows), *_rank_notes(rows, by)),
+        notes=(
+            *_configuration_notes(models),
+            *_damage_notes(models),
+            note,
+            *_missing_notes(rows),
+            *_rank_notes(rows, by),
+        ),
     )
 
 
@@ -124,7 +134,7 @@ def _name(record: Record) -> str:
     """A clip's name without its model's folder and without its suffix."""
     path = PurePosixPath(record.clip)
     inner = path.relative_to(record.model) if record.model and path.is_relative_to(record.model) else path
-    return str(inner.with_suffix(""))
+    return str(inner.with_suffix("") if inner.name else inner)
 
 
 def _matrix(found: Mapping[str, list[Record]], prompts: list[str]) -> FloatArray:
@@ -229,6 +239,11 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
             more = f" and {len(told) - _SHOWN_DIFFERENCES} more" if len(told) > _SHOWN_DIFFERENCES else ""
             notes.append(f"Runs were not made alike: {'; '.join(told[:_SHOWN_DIFFERENCES])}{more}")
     return notes
+
+
+def _damage_notes(models: list[_Model]) -> list[str]:
+    warnings = {model.run: model.warnings for model in models}
+    return [f"{run}: {text}" for run, texts in warnings.items() for text in texts]
 
 
 def _missing_notes(rows: Sequence[Row]) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import VMMetricsError
 from vmmetrics.run import provenance
 from vmmetrics.run.directory import RunDirectory
 from vmmetrics.run.engine import Engine, InProcess, Workers
@@ -96,8 +96,8 @@ def run(
                 listener.warn(directory.warnings)
             with _engine(setup, jobs, out / "workers.log", bound) as engine:
                 records = Session(tasks, engine, directory, listener).run()
-        except BaseException:  # Ctrl-C as well: the tables show what there is
-            with contextlib.suppress(OSError, SetupError):  # why the run ended is what the user must hear
+        except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
+            with contextlib.suppress(OSError, VMMetricsError):
                 export(out)
             raise
         export(out)

@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.02  # between two tries where the system offers no waiting
 
 def claim_byte(key: str) -> int:
     """The byte that stands for the clip with this key; 48 bits, so that two clips hardly ever share one."""
-    return _FIRST_CLAIM + int.from_bytes(hashlib.sha256(os.fsencode(key)).digest()[:6], "big")
+    return _FIRST_CLAIM + int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:6], "big")
 
 
 class ByteLocks:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run import provenance
-from vmmetrics.run.atomic import write_json
-from vmmetrics.run.directory import FORMAT, described, read_records, read_run_json
+from vmmetrics.run.atomic import temporary_of, write_json
+from vmmetrics.run.directory import FORMAT, described, events_lines, read_records, read_run_json
 from vmmetrics.run.export import export
-from vmmetrics.run.journal import Journal, Line, iterate_lines
+from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.record import Record, in_order
 from vmmetrics.run.table import Table
 
@@ -26,11 +25,13 @@ class Merged(NamedTuple):
         table: All records.
         duplicates: Clips that were in more than one run.
         conflicts: Of these, the ones whose scores differed; the first run's stand.
+        warnings: What was passed over in the runs because it is damaged, in words.
     """
 
     table: Table
     duplicates: tuple[str, ...]
     conflicts: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def merge(runs: Sequence[Path], out: Path) -> Merged:
@@ -59,9 +60,10 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
         if different:
             lines = (f"  {line}" for line in different)
             raise SetupError("The runs have different configurations and cannot be merged:", *lines)
-    kept, duplicates, conflicts = _join(runs)
+    warnings: list[str] = []
+    kept, duplicates, conflicts = _join(runs, warnings)
     _write(out, headers, runs, kept)
-    return Merged(export(out), duplicates, conflicts)
+    return Merged(export(out), duplicates, conflicts, tuple(warnings))
 
 
 def _comparable(header: dict[str, Any], first: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -75,11 +77,14 @@ def _comparable(header: dict[str, Any], first: dict[str, Any]) -> Iterator[tuple
 _Key = tuple[str, str | None]
 
 
-def _join(runs: Sequence[Path]) -> tuple[dict[_Key, Record], tuple[str, ...], tuple[str, ...]]:
+def _join(runs: Sequence[Path], warnings: list[str]) -> tuple[dict[_Key, Record], tuple[str, ...], tuple[str, ...]]:
     kept: dict[_Key, Record] = {}
     duplicates, conflicts = [], []
     for run in runs:
-        for record in read_records(run):
+        damaged: list[str] = []
+        records = read_records(run, damaged)
+        warnings += [f"{run}: {text}" for text in damaged]
+        for record in records:
             key = (record.clip, record.sha256)
             first = kept.setdefault(key, record)
             if first is record:
@@ -102,9 +107,9 @@ def _combine(first: Record, second: Record) -> Record:
 
 
 def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], kept: dict[_Key, Record]) -> None:
-    building = out.with_name(f".{out.name}.{os.getpid()}")
-    building.mkdir(parents=True)
+    building = temporary_of(out)
     try:
+        building.mkdir(parents=True)
         events = Journal(building / "events.jsonl")
         for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
             events.append(_events(run, kept))
@@ -123,13 +128,15 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], k
         if out.exists():
             out.rmdir()
         building.replace(out)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(building, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise cannot("write", f"a run to {out}", error) from error
         raise
 
 
 def _events(run: Path, kept: dict[_Key, Record]) -> Iterator[Line]:
-    for line in iterate_lines(run / "events.jsonl"):
+    for line in events_lines(run):
         record = kept.get((line["clip"], line["sha256"]))
         if record is not None:
             yield {**line, "path": record.path}

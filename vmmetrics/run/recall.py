@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.perception.scene import Scene
 from vmmetrics.run import provenance
 from vmmetrics.run.directory import read_events, read_records, read_run_json
 from vmmetrics.run.fingerprint import fingerprint
-from vmmetrics.run.record import Record, in_order, result_from_json
+from vmmetrics.run.record import Record, result_from_json
 from vmmetrics.run.settings import Settings
-from vmmetrics.types import MetricResult
-from vmmetrics.video import read_clip
+from vmmetrics.schema import check
+from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.video import ASSUME_FPS, read_clip
+from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 
 
 @dataclass(frozen=True)
@@ -53,26 +56,67 @@ def recall(run: Path, name: str) -> Recalled:
         ClipError: The clip could not be scored, or its file has moved or changed since.
     """
     header = read_run_json(run)
-    record = find(read_records(run), name)
+    warnings: list[str] = []
+    record = find(read_records(run, warnings), name)
     if record.error is not None:
         raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
     path = _unchanged(record)
     configuration = header["configuration"]
-    if configuration["preset"] not in preset_names():
-        raise SetupError(f"{run} holds scores of {configuration['preset']}, which leave nothing to draw")
-    reading = configuration["reading"]
-    settings = Settings(configuration["preset"], configuration["protocol"], reading=tuple(reading.items()))
+    if configuration.get("preset") not in preset_names():
+        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
+    known = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
+    reading = asdict(known.reading)
+    settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
     suite = settings.build()
-    subject = None if record.subject is None else Subject(**record.subject)
+    subject = None
+    if record.subject is not None:
+        subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
     clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
     different = provenance.differences(settings.configuration(suite), configuration)
-    warnings = [f"{line}; masks and tracks may differ from those that were scored" for line in different]
-    events = read_events(run, record)
-    results = {
-        metric: result_from_json(metric, events[metric], record.scores.get(metric), record.missing.get(metric))
-        for metric in in_order(events)
-    }
-    return Recalled(record, results, clip, suite.scene(clip), str(configuration["label"]), tuple(warnings))
+    warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
+    results = {}
+    for metric, line in read_events(run, record).items():
+        try:
+            results[metric] = _result(metric, line, record, len(clip))
+        except ValueError as error:
+            warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
+    return Recalled(record, results, clip, suite.scene(clip), known.label, tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The options of the reader that ``run.json`` may name, and no others."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - no field
+
+    assume_fps: float = ASSUME_FPS
+    max_memory: int = DEFAULT_MAX_MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """What is taken from the configuration of a run."""
+
+    preset: str
+    protocol: Protocol
+    label: str
+    reading: _Reading
+
+
+def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricResult:
+    """Return a stored result whose frames are in the clip.
+
+    Raises:
+        ValueError: It is no result of this clip.
+    """
+    result = result_from_json(metric, line, record.scores.get(metric), record.missing.get(metric))
+    beyond = [frame for event in result.events for frame in event.frames if not 0 <= frame < num_frames]
+    if beyond:
+        raise ValueError(f"events: expected frames of a clip of {num_frames} but got {beyond[0]}")
+    empty = [name for name, values in result.series.items() if not values.size]
+    if empty:
+        raise ValueError(f"series.{empty[0]}: expected values but got none")
+    return result
 
 
 def find(records: Sequence[Record], name: str) -> Record:
@@ -100,8 +144,12 @@ def _unchanged(record: Record) -> Path:
     if record.path is None:
         raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
     path = Path(record.path)
-    if not path.exists():
+    try:
+        now = fingerprint(path) if path.is_absolute() and (path.is_file() or path.is_dir()) else None
+    except OSError as error:
+        raise ClipError(f"{path} cannot be read: {os_reason(error)}; score it where it is now") from error
+    if now is None:
         raise ClipError(f"{record.clip} is no longer at {path}; put it back, or score it where it is now")
-    if fingerprint(path) != record.sha256:
+    if now != record.sha256:
         raise ClipError(f"{path} has changed since it was scored; score it again, then draw it")
     return path

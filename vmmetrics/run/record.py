@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from vmmetrics.schema import convert
 from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
 
 _OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
@@ -115,22 +116,8 @@ class Record:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The line in ``scores.jsonl``."""
+        """The line in ``scores.jsonl``; :func:`vmmetrics.schema.convert` reads it back."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Record:
-        """Read a line of ``scores.jsonl``; fields of a later version are passed over.
-
-        Raises:
-            TypeError: A field that every record has is absent.
-        """
-        known = {name: line[name] for name in (f.name for f in fields(cls)) if name in line}
-        if known.get("size") is not None:
-            known["size"] = tuple(known["size"])
-        for name in ("notes", "not_applicable"):
-            known[name] = tuple(known.get(name, ()))
-        return cls(**known)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -160,39 +147,41 @@ def result_to_json(result: MetricResult) -> dict[str, Any]:
     return stored
 
 
-def result_from_json(metric: str, line: Mapping[str, Any], score: float | None, missing: str | None) -> MetricResult:
-    """The :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept."""
-    events = tuple(
-        Event(
-            metric,
-            frames=tuple(event["frames"]),
-            reason=event["reason"],
-            target=event.get("target"),
-            box=tuple(event["box"]) if "box" in event else None,
-            magnitude=event.get("magnitude"),
-            threshold=event.get("threshold"),
-            excuse=event.get("excuse"),
-        )
-        for event in line["events"]
-    )
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What :func:`result_to_json` keeps of a result."""
+
+    events: tuple[Mapping[str, Any], ...]
+    series: Mapping[str, tuple[float | None, ...]]
+    probabilities: tuple[float, ...] | None = None
+    view_scores: tuple[float, ...] = ()
+    view_frames: tuple[tuple[int, int], ...] = ()
+    looks: tuple[Look, ...] = ()
+
+
+def result_from_json(metric: str, line: Any, score: float | None, missing: str | None) -> MetricResult:
+    """The :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept.
+
+    Raises:
+        ValueError: It is no stored result; the text names the field.
+    """
+    stored = convert(_Stored, line)
+    events = convert(tuple[Event, ...], [{**event, "metric": metric} for event in stored.events])
     series: dict[str, FloatArray] = {
-        name: np.array([math.nan if v is None else v for v in values]) for name, values in line["series"].items()
+        name: np.array([math.nan if v is None else v for v in values], float) for name, values in stored.series.items()
     }
-    if "probabilities" in line:
-        return PlausibilityResult(
-            score,
-            missing,
-            events,
-            series,
-            probabilities=tuple(line["probabilities"]),
-            view_scores=tuple(line["view_scores"]),
-            view_frames=tuple((first, last) for first, last in line["view_frames"]),
-            looks=tuple(
-                Look(look["frame"], tuple(tuple(row) for row in look["gain"]), look["reason"])
-                for look in line.get("looks", ())
-            ),
-        )
-    return MetricResult(score, missing, events, series)
+    if stored.probabilities is None:
+        return MetricResult(score, missing, events, series)
+    return PlausibilityResult(
+        score,
+        missing,
+        events,
+        series,
+        probabilities=stored.probabilities,
+        view_scores=stored.view_scores,
+        view_frames=stored.view_frames,
+        looks=stored.looks,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -210,7 +210,7 @@ def _row(record: Record) -> dict[str, Any]:
         "preset": record.preset,
         "protocol": record.protocol,
         "prompt": record.prompt,
-        "subject": record.subject["phrase"] if record.subject else None,
+        "subject": record.subject.get("phrase") if record.subject else None,
         **{_tag_column(name): value for name, value in record.tags.items()},
         "notes": "; ".join(record.notes) or None,
         "path": record.path,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from vmmetrics.run.paired import holm
 from vmmetrics.understanding.benchmark import Figure, Reference, Scoring
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.run_folder import read_answers, read_run
-from vmmetrics.understanding.scoring import UNLIKE, ReadScores, file_in, read_scores
+from vmmetrics.understanding.scoring import UNLIKE, ReadScores, file_in, read_figures, read_scores
 from vmmetrics.understanding.statistics import ALL, Difference, differences
 
 
@@ -107,11 +106,8 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
 
 
 def _figures(path: Path) -> tuple[list[Figure], str]:
-    try:
-        said = json.loads(path.read_text("utf-8"))
-        return [Figure(**figure) for figure in said["figures"]], str(said["frames"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SetupError(f"{path} is damaged: {error}; score the run again") from error
+    read = read_figures(path)
+    return list(read.figures), read.frames
 
 
 def _first_group(figures: Sequence[Figure]) -> str | None:

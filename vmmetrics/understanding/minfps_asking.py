@@ -278,18 +278,18 @@ class Asked(Locked):
             if not self._locks.try_acquire(0):
                 raise SetupError(f"{annotator.name} is being asked by another process")
             for path in sorted(self.path.parent.glob("*.jsonl")):
-                about_others = next(iterate_lines(path), head)["about"] != head["about"]  # ids may be the same
+                about_others = next(iterate_lines(path), head).get("about") != head["about"]  # ids may be the same
                 if about_others or (path == self.path and next(iterate_lines(path), head) != head):
                     raise SetupError(f"{path} is about other questions, or of another annotator; choose another --out")
         except BaseException:
             self.close()
             raise
         self._journal = Journal(self.path)
-        lines = self._journal.read_new()
+        lines = self._journal.read_as(_Line)
         if not lines:
             self._journal.append([head])
-        self._found = {line["question"] for line in lines[1:] if "found" in line}
-        self.said |= {(line["question"], line["rate"]): line["answerable"] for line in lines[1:] if "rate" in line}
+        self._found = {line.question for line in lines if line.found}
+        self.said |= {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
 
     def answerable(self, question: Question, rate: float) -> bool:
         """What they say, or said before."""
@@ -318,15 +318,26 @@ class Asked(Locked):
             yield question, found.min_fps, None
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Fields of a line of a journal: of its head, of what was said, and of what was found."""
+
+    annotator: str = ""
+    question: str = ""
+    rate: float | None = None
+    answerable: bool = False
+    found: bool = False
+    min_fps: float | None = None
+
+
 def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRate]:
     """The minFPS of every question that an annotator is done with, from the journals of all of them."""
     by: dict[str, dict[str, float | None]] = {}
     for path in sorted((folder / _FOLDER).glob("*.jsonl")):
-        lines = iterate_lines(path)
-        name = next(lines, {}).get("annotator", path.stem)
+        name, *lines = Journal(path).read_as(_Line) or [_Line()]
         for line in lines:
-            if line.get("found"):
-                by.setdefault(line["question"], {})[name] = line["min_fps"]
+            if line.found:
+                by.setdefault(line.question, {})[name.annotator or path.stem] = line.min_fps
     return [QuestionRate(q.id, by[q.id], q.groups, known_of(q.reference)) for q in questions if q.id in by]
 
 

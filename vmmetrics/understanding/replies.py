@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
 
 from vmmetrics.understanding.questions import Question
 
@@ -61,23 +61,6 @@ class Answered:
         if self.shown is not None and not self.shown.notes:
             del line["shown"]["notes"]
         return line
-
-    @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Read a line; fields of a later version are passed over.
-
-        Raises:
-            TypeError: It names no question, or is not of this form.
-        """
-        known = {part.name: line[part.name] for part in fields(cls) if part.name in line}
-        if known.get("shown"):
-            shown = {part.name: known["shown"][part.name] for part in fields(Shown) if part.name in known["shown"]}
-            lists = {name: tuple(shown.get(name, ())) for name in ("seconds", "notes")}
-            known["shown"] = Shown(**{**shown, **lists})
-        answered = cls(**known)
-        if not isinstance(answered.question, str) or not isinstance(answered.text, str):
-            raise TypeError("question and text must be texts")
-        return answered
 
 
 def said_of(answered: Answered | None) -> str:

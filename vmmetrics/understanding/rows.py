@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.schema import parse_json
 
 SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
 _LARGEST_FIELD: Final = 2**24  # characters of a cell in a table; the csv module's own bound is 128 KiB
@@ -38,11 +38,11 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
                 return list(csv.DictReader(file, delimiter=SEPARATORS[suffix]))
             if suffix == ".jsonl":
                 return list(_values(file, problems))
-            value = json.load(file)
+            value = parse_json(file.read(), gaps=True)
             return value if isinstance(value, list) else [value]
     except OSError as error:
         raise cannot("read", path, error) from error
-    except (ValueError, RecursionError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise SetupError(f"{path}: not readable as {suffix.lstrip('.') or 'JSON'}: {error}") from error
 
 
@@ -95,13 +95,13 @@ def nothing_found(path: Path, what: str, problems: Mapping[str, int]) -> SetupEr
 
 def _values(lines: Iterable[str], problems: Counter[str] | None) -> Iterator[Any]:
     read = False
-    failure: ValueError | RecursionError | None = None
+    failure: ValueError | None = None
     for line in lines:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            value = parse_json(line, gaps=True)
+        except ValueError as error:
             if problems is None:
                 raise
             problems["lines that are not JSON"] += 1

@@ -6,15 +6,16 @@ what an endpoint said. ``scores.jsonl``, ``figures.json``, ``figures.csv`` and `
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run.folder import SoleFolder
-from vmmetrics.run.journal import Journal, Line
+from vmmetrics.run.journal import Journal
 from vmmetrics.run.provenance import now
+from vmmetrics.schema import check, read_json
 from vmmetrics.understanding.replies import Answered
 
 FORMAT = 1
@@ -55,7 +56,7 @@ class RunFolder(SoleFolder):
 
     def _read(self) -> None:
         self._journal = Journal(self.path / "answers.jsonl")
-        self.answers = _answers(self._lines(self._journal), self.warnings)
+        self.answers = {answered.question: answered for answered in self._lines_as(self._journal, Answered)}
 
     def add(self, answers: Sequence[Answered]) -> None:
         """Keep answers; when this returns they are on the disk."""
@@ -74,34 +75,53 @@ def read_run(path: Path) -> dict[str, Any]:
     Raises:
         SetupError: There is none of an understanding run, it is damaged, or a later version wrote it.
     """
-    try:
-        run = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise SetupError(f"{path} holds no run: it has no run.json") from error
-    except (OSError, ValueError) as error:
-        raise SetupError(f"{path / 'run.json'} cannot be read: {error}") from error
-    if not isinstance(run, dict) or run.get("kind") != KIND or run.get("format") != FORMAT:
+    file = path / "run.json"
+    if not file.is_file():
+        raise SetupError(f"{path} holds no run: it has no run.json")
+    run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
+    if run.get("kind") != KIND or run.get("format") != FORMAT:
         raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {FORMAT} expected)")
-    if not isinstance(run.get("configuration"), dict) or not run.get("sessions"):
-        raise SetupError(f"{path / 'run.json'} is damaged: it does not say what was run")
+    check(_Header, run, file)
+    if not run["sessions"]:
+        raise SetupError(f"{file} is damaged: it does not say what was run")
     return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Frames:
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    benchmark: str
+    data: Mapping[str, str]
+    model: _Model
+    frames: _Frames | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    data: str | None = None
+    videos: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What is taken from ``run.json``."""
+
+    configuration: _Configuration
+    sessions: tuple[_Session, ...]
 
 
 def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
     """The last answer to each question of a run, and what was found damaged."""
     journal = Journal(path / "answers.jsonl")
-    lines = journal.read_new()
-    warnings = [f"answers.jsonl line {number} is damaged and was passed over" for number in journal.damaged]
-    return _answers(lines, warnings), warnings
-
-
-def _answers(lines: Iterable[Line], warnings: list[str]) -> dict[str, Answered]:
-    found = {}
-    for line in lines:
-        try:
-            answered = Answered.from_json(line)
-        except (TypeError, AttributeError) as error:
-            warnings.append(f"answers.jsonl: a line was passed over ({error})")
-        else:
-            found[answered.question] = answered
-    return found
+    answers = {answered.question: answered for answered in journal.read_as(Answered)}
+    return answers, journal.warnings()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.endpoint import Client
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.plain import plain
 from vmmetrics.run.atomic import write_atomically, write_json
-from vmmetrics.run.journal import encode, iterate_lines
+from vmmetrics.run.journal import Journal, encode
+from vmmetrics.schema import check, read_json
 from vmmetrics.understanding.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.questions import Question
@@ -212,22 +212,53 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
         SetupError: It was not scored, or a file is damaged.
     """
     path, figures = file_in(folder, "scores.jsonl", protocol), file_in(folder, "figures.json", protocol)
-    try:
-        said = json.loads(figures.read_text("utf-8"))
-        lines = list(iterate_lines(path))
-        questions = [
-            Question(line["question"], line["video"], "", groups={k: tuple(v) for k, v in line["groups"].items()})
-            for line in lines
-        ]
-        scored = [
-            Scored(line["question"], line["value"], line["chosen"], line["answered"], line["parts"]) for line in lines
-        ]
-        by = frozenset(str(line["detail"]["by"]) for line in lines if "by" in line["detail"])
-        measure = next((str(row["measure"]) for row in said["figures"]), "accuracy")
-    except FileNotFoundError as error:
+    if not (path.is_file() and figures.is_file()):
         way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
-        raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SetupError(f"{path} or {figures} is damaged: {error}; score the run again") from error
+        raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does")
+    try:
+        read = read_figures(figures)
+        journal = Journal(path)
+        lines = journal.read_as(_Line)
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    for number, why in journal.damaged:
+        raise SetupError(f"{path}, line {number}, {why}; score the run again")
+    questions = [Question(line.question, line.video, "", groups=line.groups) for line in lines]
+    scored = [Scored(line.question, line.value, line.chosen, line.answered, line.parts) for line in lines]
+    by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)
+    measure = next((figure.measure for figure in read.figures), "accuracy")
     data = tuple(sorted(configuration["data"].values()))
-    return ReadScores(said["benchmark"], said["model"], measure, questions, scored, data, by)
+    return ReadScores(read.benchmark, read.model, measure, questions, scored, data, by)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFigures:
+    """What is taken from ``figures.json``."""
+
+    benchmark: str
+    model: str
+    frames: str
+    figures: tuple[Figure, ...]
+
+
+def read_figures(path: Path) -> ReadFigures:
+    """Read ``figures.json`` of a run.
+
+    Raises:
+        SetupError: It is damaged.
+    """
+    return check(ReadFigures, read_json(path), path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of ``scores.jsonl``."""
+
+    question: str
+    video: str
+    groups: Mapping[str, tuple[str, ...]]
+    value: float | None
+    chosen: int | None
+    answered: bool
+    parts: Mapping[str, float]
+    detail: Mapping[str, Any]

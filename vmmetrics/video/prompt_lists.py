@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError
+from vmmetrics.report.markup import without_guard
+from vmmetrics.schema import LARGEST_NUMBER, parse_json
 from vmmetrics.types import Tags
 from vmmetrics.video.subject import subject_of_phrase
 
@@ -79,7 +80,7 @@ def read_list(path: Path) -> list[Entry]:
         raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")
     try:
         rows = list(_rows_of_json(text, suffix) if suffix.startswith(".json") else _rows_of_table(text, suffix))
-    except (ValueError, csv.Error, RecursionError) as error:
+    except (ValueError, csv.Error) as error:
         raise SetupError(f"{path}: not readable as {suffix[1:]}: {error}") from error
     return [_entry(row, f"{path.name}, entry {number}") for number, row in enumerate(rows, start=1)]
 
@@ -89,16 +90,16 @@ def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     for row in reader:
         if None in row:
             raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
-        yield row
+        yield {name: without_guard(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
 
 
 def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
     if suffix == ".jsonl":
         # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
-        loaded: Any = [json.loads(line) for line in text.split("\n") if line.strip()]
+        loaded: Any = [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
     else:
-        loaded = json.loads(text)
+        loaded = parse_json(text, gaps=True)
     if isinstance(loaded, Mapping):
         loaded = [
             {**value, "clip": key} if isinstance(value, Mapping) else {"clip": key, "prompt": value}
@@ -133,11 +134,7 @@ def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
     listed = row.get("tags")
     if isinstance(listed, Mapping):
         given |= {str(key): value for key, value in listed.items()}
-    tags = {
-        key: value
-        for key, value in given.items()
-        if isinstance(value, str | float | int) and not isinstance(value, bool) and value != ""
-    }
+    tags = {key: tag for key, value in given.items() if (tag := _tag(value)) is not None}
     return ({} if pattern is None else {"pattern": pattern}) | tags
 
 
@@ -145,15 +142,22 @@ def _cell(value: Any) -> Any:
     """A cell of a table, which has no types: a number where it reads as one."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return value
+
+
+def _tag(value: Any) -> str | float | None:
+    """The value of a tag: None for a gap, which pandas writes as nan; a number that no table can hold is a text."""
+    if isinstance(value, bool) or not isinstance(value, str | float | int) or value == "" or value != value:
+        return None
+    return str(value) if not isinstance(value, str) and abs(value) > LARGEST_NUMBER else value
 
 
 def _first(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> str | None:
     """The text of the first of ``columns`` that is there and not blank."""
     for column in columns:
         value = row.get(column)
-        if value is None or isinstance(value, bool):
+        if value is None or isinstance(value, bool) or value != value:  # NaN is a gap
             continue
         if not isinstance(value, (str, int)):
             raise SetupError(f"{where}: expected text in {column} but got {type(value).__name__}")

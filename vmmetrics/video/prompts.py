@@ -25,6 +25,7 @@ MAX_PROMPT = 100_000
 """Characters of a prompt; what is longer is refused, not cut: no model reads it, and a list must not stall a run."""
 
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
+_LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
 _INDEXED_NAME = re.compile(r"(?P<prompt>.*\S)-[0-9]+")
 
 
@@ -88,7 +89,7 @@ def _keys(clip: str) -> list[tuple[str, str | int]]:
     # Only a suffix that looks like one is taken off: "0.5 speed" is a name.
     stem = re.sub(r"\.[A-Za-z0-9]{2,4}$", "", parts[-1])
     keys: list[tuple[str, str | int]] = [*tails, ("stem", "/".join([*parts[:-1], stem])), ("stem", stem)]
-    if stem.isdecimal():
+    if stem.isdecimal() and len(stem) < _LONGEST_NUMBER:
         keys.append(("number", int(stem)))  # VMBench: index 1 is 0001.mp4
     return keys
 

@@ -10,6 +10,7 @@ import pytest
 
 from vmmetrics.alignment.readers.scores import read_scores
 from vmmetrics.errors import SetupError
+from vmmetrics.report.markup import csv_text
 from vmmetrics.run.record import Record
 from vmmetrics.run.table import Table
 
@@ -152,3 +153,9 @@ def test_directories_without_a_run(tmp_path: Path) -> None:
         read_scores(write_run(tmp_path / "run", []))
     with pytest.raises(SetupError, match="No metric xyz in the scores; they have mss"):
         read_scores({"clip": ["a"], "mss": [1]}, metrics=["xyz"])
+
+
+def test_a_clip_whose_name_a_table_guards_joins_with_its_ratings(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(csv_text([("clip", "pas"), ("=x.mp4", 0.5), ("'=y.mp4", 0.25)]))
+    scores = read_scores(str(tmp_path / "scores.csv"))
+    assert scores.clips == ("=x.mp4", "'=y.mp4")

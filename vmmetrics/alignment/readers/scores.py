@@ -126,20 +126,20 @@ def _of_run(path: Path) -> Table:
 
     if not path.exists():
         raise SetupError(f"{path}: there is no such file or run directory")
-    records = read_records(path)
+    warnings: list[str] = []
+    records = read_records(path, warnings)
     if not records:
         raise SetupError(f"{path} holds no clips yet")
     failed = sum(record.failed for record in records)
-    notes = (f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part",) if failed else ()
-    return Table(str(path), _record_columns(records), notes)
+    notes = [f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part"] if failed else []
+    return Table(str(path), _record_columns(records), (*notes, *(f"{path.name}: {text}" for text in warnings)))
 
 
 def _lower_of(run: Path) -> set[str]:
     """Metrics of a run of which lower is better."""
     from vmmetrics.run.directory import read_run_json
 
-    lower = read_run_json(run).get("lower_is_better", [])
-    return {str(metric) for metric in lower} if isinstance(lower, list) else set()
+    return set(read_run_json(run).get("lower_is_better", ()))
 
 
 def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ import numpy as np
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
 from vmmetrics.errors import SetupError
+from vmmetrics.report.markup import without_guard
+from vmmetrics.schema import parse_json
 from vmmetrics.types import FloatArray
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
@@ -75,15 +76,15 @@ def read_json(path: Path) -> tuple[Any, tuple[str, ...]]:
     """
     text, notes = _text(path)
     try:
-        return (_lines(text) if path.suffix.lower() in {".jsonl", ".ndjson"} else json.loads(text)), notes
-    except (ValueError, RecursionError) as error:
-        with contextlib.suppress(ValueError, RecursionError):  # released files call JSON Lines .json
+        return (_lines(text) if path.suffix.lower() in {".jsonl", ".ndjson"} else parse_json(text, gaps=True)), notes
+    except ValueError as error:
+        with contextlib.suppress(ValueError):  # released files call JSON Lines .json
             return _lines(text), notes
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
 
 
 def _lines(text: str) -> list[Any]:
-    return [json.loads(line) for line in text.split("\n") if line.strip()]
+    return [parse_json(line, gaps=True) for line in text.split("\n") if line.strip()]
 
 
 def to_number(cell: Any) -> float | None:
@@ -198,7 +199,7 @@ def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[An
     delimiter = delimiter or max(",;\t", key=header.count)
     try:
         reader = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=delimiter, strict=True)
-        names = [name.strip() for name in next(reader)]
+        names = [without_guard(name.strip()) for name in next(reader)]
         _refuse_repeats(names, path)
         rows = []
         for row in reader:
@@ -209,7 +210,7 @@ def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[An
                     f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
                     f"{delimiter!r}"
                 )
-            rows.append(row + [""] * (len(names) - len(row)))
+            rows.append([*map(without_guard, row), *[""] * (len(names) - len(row))])
     except csv.Error as error:
         raise SetupError(f"{path}: not readable as a table: {error}") from error
     return {name: [row[index] for row in rows] for index, name in enumerate(names)}

@@ -69,11 +69,11 @@ class Candidates(SoleFolder):
 
     def _read(self) -> None:
         self._journals = {name: Journal(self.path / f"{name}.jsonl") for name in _JOURNALS}
-        lines = {name: self._lines(journal) for name, journal in self._journals.items()}
+        lines = {name: self._lines(journal, _JOURNALS[name]) for name, journal in self._journals.items()}
         self.lines = lines["combinations"]
-        self.done = {str(line.get("combination")) for line in self.lines}
-        self._known_entries = {str(line.get("index")) for line in (*lines["candidates"], *lines["rejected"])}
-        self._texts = {_same(str(line.get("prompt"))): str(line.get("index")) for line in lines["candidates"]}
+        self.done = {line["combination"] for line in self.lines}
+        self._known_entries = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
+        self._texts = {_same(line["prompt"]): line["index"] for line in lines["candidates"]}
 
     def add(self, outcome: Outcome) -> Outcome:
         """Keep the outcome of a combination; when this returns it is on the disk. An unreachable one is not kept.
@@ -109,7 +109,27 @@ class Candidates(SoleFolder):
         return Outcome(outcome.combination, outcome.status, outcome.why, accepted, rejected)
 
 
-_JOURNALS = ("candidates", "rejected", "combinations")
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """What is taken from a line of ``candidates.jsonl`` and ``rejected.jsonl``."""
+
+    index: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Combination:
+    """What is taken from a line of ``combinations.jsonl``."""
+
+    combination: str
+    status: str
+    pattern: str = ""
+    lemma: str = ""
+    accepted: int = 0
+    rejected: int = 0
+
+
+_JOURNALS = {"candidates": _Candidate, "rejected": _Candidate, "combinations": _Combination}
 
 
 def _same(text: str) -> str:

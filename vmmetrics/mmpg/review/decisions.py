@@ -14,6 +14,7 @@ from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.review.corrections import check_correction
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import JOURNAL, ByteLocks, Locked
+from vmmetrics.schema import convert
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 VERDICTS = (KEEP, EDIT, DROP)
@@ -81,14 +82,7 @@ class Decision:
         Raises:
             ValueError: It is no decision.
         """
-        known = {part.name for part in fields(cls)}
-        try:
-            made = cls(**{name: value for name, value in line.items() if name in known})
-        except TypeError as error:
-            raise ValueError(str(error)) from error
-        texts = [getattr(made, part.name) for part in fields(cls) if part.name != "seconds"]
-        if not all(isinstance(text, str) for text in texts) or not isinstance(made.seconds, int | float):
-            raise ValueError("a field holds what it should not")
+        made = convert(cls, line)
         if made.decision not in (*VERDICTS, SKIP, SET, UNDO):
             raise ValueError(f"unknown decision {made.decision!r}")
         if made.decision == SET:
@@ -171,8 +165,7 @@ class DecisionFile(Locked):
     def _take_in(self) -> None:
         lines = self._journal.read_new()
         self.decisions += _decisions(lines, self._journal.path)
-        while self._journal.damaged:
-            self.warnings.append(f"{self._journal.path.name} line {self._journal.damaged.pop(0)} is damaged, left out")
+        self.warnings += self._journal.warnings()
 
 
 def read_decisions(paths: Iterable[Path]) -> list[Decision]:
