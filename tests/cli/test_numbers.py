@@ -8,7 +8,7 @@ import pytest
 import typer.main
 
 from vmmetrics.cli import numbers
-from vmmetrics.cli.main import app
+from vmmetrics.cli.app import app
 from vmmetrics.cli.running import parse_bytes, parse_shard
 from vmmetrics.video import timing
 

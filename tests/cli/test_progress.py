@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from rich.console import Console
-
+from vmmetrics.cli.consoles import PlainConsole
 from vmmetrics.cli.progress import LiveProgress
 from vmmetrics.run.record import Record
 
 
 def progress(terminal: bool) -> tuple[LiveProgress, Any]:
     text = io.StringIO()
-    console = Console(file=text, width=120, force_terminal=terminal)
+    console = PlainConsole(file=text, width=120, force_terminal=terminal)
     return LiveProgress(console, ("pas",), 1), text
 
 

@@ -218,7 +218,7 @@ def test_command_against_itself_keeps_nothing(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["--without", "spelling"], "Expected checks of"),
-        (["--cosine", "2"], "least_cosine"),
+        (["--cosine", "2"], "--cosine"),
         (["--url", "http://localhost:1/v1"], "go together"),
         (["--max-cost", "1"], "need --url"),
         (["--url", "nowhere", "--model", "m"], "http"),

@@ -37,7 +37,7 @@ def build_commands_once() -> None:
     """Have typer build the commands from their signatures once, for all processes that are forked from here."""
     import typer.main
 
-    from vmmetrics.cli.main import app
+    from vmmetrics.cli.app import app
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     typer.main.get_command(app)

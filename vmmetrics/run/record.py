@@ -44,6 +44,9 @@ class Record:
         tags: What the prompt list says of the motion asked for, its pattern first.
         notes: What had to be assumed or changed.
         seconds: Time spent on the clip.
+
+    Raises:
+        ValueError: Under protocol ``vmmetrics`` one of the five metrics lies outside 0..1.
     """
 
     clip: str
@@ -67,6 +70,13 @@ class Record:
     tags: Tags = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.protocol == "vmmetrics":  # the released scores leave 0..1
+            for metric in METRICS:
+                score = self.scores.get(metric)
+                if score is not None and not 0 <= score <= 1:
+                    raise ValueError(f"Expected {metric} in 0..1 but got {score}")
 
     @property
     def failed(self) -> bool:
