@@ -87,6 +87,7 @@ def _score_within(size: int, clips: Path, out: Path) -> int:
     os.dup2(writes, 1)
     os.dup2(writes, 2)
     os.close(writes)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115 - no longer a file
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python has it from its start
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))

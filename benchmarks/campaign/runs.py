@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.campaign.hostile_runs import variants
 from benchmarks.campaign.results import Campaign
-from tests.reliability.hostile_runs import variants
 from tests.reliability.warm import build_commands_once, fork_workers, import_what
 from tests.reliability.watched import Ended, Limits, command, run_command
 

@@ -25,14 +25,14 @@ NAN, INFINITE = float("nan"), float("inf")
 DEEP = '{"a":' * 100_000
 
 FIELDS: dict[str, list[Any]] = {
-    "clip": [None, 5, ["x"], {}, "", "..", "\udcff", "\x1b[31m"],
+    "clip": [None, 5, ["x"], {}, "", "..", "\udcff", "\x1b[31m", "a\nb", "../../a"],
     "model": [5, ["x"], {}, "", "a.npy", "a\n\\input{x}"],
-    "path": [5, ["x"], "", "relative", "/dev/null", "/\0", "/" + "a" * 5000, True],
+    "path": [5, ["x"], "", "relative", "/dev/null", "/dev/zero", "/proc/self/mem", "/\0", "/" + "a" * 5000, True],
     "sha256": [5, ["x"], {}, None, ""],
     "preset": [5, None, ["x"], "unknown"],
     "protocol": [5, None, "unknown"],
     "scores": ["x", ["a"], None, 5, {"pas": "x"}, {"pas": None}, {"pas": NAN}, {"pas": INFINITE}, {"pas": -INFINITE},
-               {"pas": True}, {"pas": 1e308}, {"pas": 10**400}, {"pas": [0.5]}, {"unknown": 0.5}],
+               {"pas": True}, {"pas": 1e308}, {"pas": -5}, {"pas": 10**400}, {"pas": [0.5]}, {"unknown": 0.5}],
     "missing": ["x", None, {"pas": 5}, ["pas"]],
     "errors": ["x", None, ["a"], {"pas": None}],
     "error": [5, ["x"], {}, True],
@@ -73,7 +73,7 @@ EVENT = {"frames": [0], "reason": "x"}
 EVENTS: list[Any] = [
     5, {}, None, {"events": 5, "series": {}}, {"events": [], "series": 5}, {"events": [{}], "series": {}},
     {"events": [5], "series": {}}, {"events": [], "series": {"value": "x"}}, {"events": [], "series": {"value": ["x"]}},
-    {"events": [], "series": {"unsteadiness": []}}, {"events": [], "series": {"value": [[1]]}},
+    {"events": [], "series": {"unsteadiness": []}}, {"events": [], "series": {"value": [[1], [2, 3]]}},
     {"events": [], "series": {"value": [1e308] * 4}}, {"events": [], "series": {"value": [1e15, -1e15, 0, 0]}},
     {"events": [{**EVENT, "frames": [10**9]}], "series": {}}, {"events": [{**EVENT, "frames": [-1]}], "series": {}},
     {"events": [{**EVENT, "frames": []}], "series": {}}, {"events": [{**EVENT, "reason": 5}], "series": {}},
@@ -89,7 +89,8 @@ TEXTS = {
     "run.json": [b"", b"[]", b"5", b"null", DEEP.encode(), b'{"format":' + b"1" * 5000 + b"}", b'{"format": 1e999}',
                  b'{"format": NaN}', b'{"a": "\xe9"}', b'{"format": 1'],
     "scores.jsonl": [b"\n", b"5\n", DEEP.encode() + b"\n", b'{"clip":' + b"1" * 5000 + b"}\n", b'{"a": "\xe9"}\n',
-                     b'{"scores": {"pas": 1e999}}\n', b"\0" * 50 + b"\n"],
+                     b'{"scores": {"pas": 1e999}}\n', b"\0" * 50 + b"\n",
+                     b'{"clip": "\\ud800"}\n', b'{"clip": "a", "clip": 5}\n'],
     "events.jsonl": [b"5\n", b"{}\n", DEEP.encode() + b"\n", b'{"clip": "a.npy"}\n', b'{"clip": 5, "sha256": 5}\n'],
 }  # fmt: skip
 """Whole files."""
