@@ -1,0 +1,2 @@
+bash /tmp/net/score.sh /work/wt/base base
+bash /tmp/net/score.sh /work/wt/final final
