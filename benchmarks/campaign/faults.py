@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 from benchmarks.campaign.results import Campaign
@@ -102,6 +103,7 @@ def _score_within(size: int, clips: Path, out: Path) -> int:
     for number in (1, 2):
         os.close(number)
         os.open(os.devnull, os.O_WRONLY)
+    resource_tracker._resource_tracker._stop()  # it holds the pipe, too
     os.waitpid(copier, 0)
     return code
 

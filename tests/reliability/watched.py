@@ -86,6 +86,9 @@ def watched(work: Callable[[], Any], limits: Limits | None = None) -> Ended:
     return Ended(json.loads(data) if data else None, code, exceeded, cpu, peak, text)
 
 
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def fork(work: Callable[[], int], output: int | None = None) -> int:
     """Start ``work`` in a process that leads a session of its own; its value is the exit code.
 
@@ -98,15 +101,20 @@ def fork(work: Callable[[], int], output: int | None = None) -> int:
     """
     sys.stdout.flush()
     sys.stderr.flush()
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, _STOPPING
+    )  # or one of them could meet the parent's handlers there
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return pid
     code = 1
     try:
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _STOPPING:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         nowhere = os.open(os.devnull, os.O_RDWR)
         target = nowhere if output is None else output
         os.dup2(nowhere, 0)
