@@ -141,6 +141,8 @@ _EXPECTED = {
 def _sentence(error: ValidationError, value: Any) -> str:
     """Say in one line where a value does not fit, what was expected there and what was there."""
     details = error.errors(include_url=False, include_context=False)
+    if details[0]["type"] == "value_error":  # of a dataclass itself, in its own words
+        return details[0]["msg"].removeprefix("Value error, ")
     path, got = _place(details[0]["loc"], value)
     expected: dict[str, None] = {}  # in the order of the types that would do
     for detail in details:

@@ -80,6 +80,7 @@ def align(
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.report.alignment_text import print_report
+    from vmmetrics.run.folder import prepare
 
     if len(sources) < 2:
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
@@ -96,7 +97,7 @@ def align(
         scale=scale,
     )
     if out is not None:
-        _make_folder(out)
+        prepare(out, _MATCHING, (), "report")  # before the figures: a folder that cannot be written costs no waiting
     report = hold_against(
         study,
         exclude_models=exclude_model or (),
@@ -121,26 +122,13 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _make_folder(out: Path) -> None:
-    """Before the figures are worked out, so that a folder that cannot be written costs no waiting."""
-    from vmmetrics.errors import cannot
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        others = any(out.iterdir()) and not (out / _MATCHING).exists()
-    except OSError as error:
-        raise cannot("write", out, error) from error
-    if others:
-        raise typer.BadParameter(f"{out} holds other files and no report; choose an empty folder", param_hint="--out")
-
-
 def _write(out: Path, study: Study, report: StudyReport) -> None:
     from vmmetrics.run.atomic import write_json, write_text
 
+    write_json(out / _MATCHING, _matching(study))  # first: by it the folder is known as ours, also after a kill
     for name, text in _texts(study, report):
         write_text(out / name, text)
     write_json(out / "report.json", report.to_json())
-    write_json(out / _MATCHING, _matching(study))
     _write_pictures(out, study, report)
 
 

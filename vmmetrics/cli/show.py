@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ def show(
     from vmmetrics.report.film import write_film
     from vmmetrics.report.findings import Findings, perceive
     from vmmetrics.report.sheet import draw_sheet
+    from vmmetrics.run.atomic import temporary_of
     from vmmetrics.run.recall import recall
 
     found = recall(run, clip)
@@ -32,13 +34,15 @@ def show(
         messages.print(f"warning: {warning}", soft_wrap=True)
     findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
     perceived = perceive(found.scene, findings)
-    partial = out.with_name(f".{out.stem}.partial{out.suffix}")
+    building = temporary_of(out)
     try:
+        building.mkdir()
+        partial = building / out.name
         if out.suffix.lower() == ".mp4":
             write_film(partial, found.clip, findings, perceived)
         else:
             draw_sheet(found.clip, findings, perceived).save(partial)
         partial.replace(out)
     finally:
-        partial.unlink(missing_ok=True)
+        shutil.rmtree(building, ignore_errors=True)
     output.print(str(out), soft_wrap=True)

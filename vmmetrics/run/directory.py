@@ -154,7 +154,10 @@ class RunDirectory(Locked):
         _open_here.discard(self.path)
 
 
-_OURS = {"run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "workers.log"}
+_OURS = {
+    "run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "breakdown.csv",
+    "workers.log",
+}  # fmt: skip
 
 
 def _events_line(record: Record, events: Mapping[str, Any]) -> Line:
@@ -263,20 +266,21 @@ class _Events:
     path: str | None = None
 
 
-def events_lines(path: Path, containing: bytes = b"") -> Iterator[Line]:
-    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over."""
-    return iterate_lines(path / "events.jsonl", containing, _Events)
+def events_lines(path: Path, containing: bytes = b"", warnings: list[str] | None = None) -> Iterator[Line]:
+    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over, with a warning."""
+    return iterate_lines(path / "events.jsonl", containing, _Events, warnings)
 
 
-def read_events(path: Path, record: Record) -> dict[str, Any]:
+def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
     """Events and series of a clip by metric, for the metrics its record has: the newest of each.
 
     Args:
         path: Run directory.
         record: The clip.
+        warnings: Takes what was passed over because it is damaged, in words.
     """
     newest: dict[str, Any] = {}
-    for line in events_lines(path, containing=str(record.sha256).encode()):
+    for line in events_lines(path, str(record.sha256).encode(), warnings):
         if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
             newest.update(line["metrics"])
     return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}

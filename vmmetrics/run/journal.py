@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +38,7 @@ class Journal:
         self._offset = 0
         self._lines = 0
         self._exists = False
+        self._written = 0  # size of the file after the last write
 
     def read_new(self, like: type = Line) -> list[Line]:
         """Return the complete lines that were not returned before. A last line without its end is left alone.
@@ -78,9 +79,7 @@ class Journal:
             then: What becomes of such a line, in words.
         """
         new, self.damaged = self.damaged, []
-        name, more = self.path.name, len(new) - _NAMED
-        texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in new[:_NAMED]]
-        return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
+        return _sentences(self.path.name, new, then)
 
     def cut_torn_tail(self) -> int:
         """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""
@@ -110,6 +109,7 @@ class Journal:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+                self._written = file.tell()
             self._exists = True
             if new:
                 sync_folder(self.path.parent)
@@ -119,7 +119,7 @@ class Journal:
     def _check_file(self) -> bool:
         """Whether the file is there; raise where it no longer holds what was read or written before."""
         size = self.path.stat().st_size if self.path.exists() else -1
-        if self._exists and size < self._offset:
+        if self._exists and size < max(self._offset, self._written):
             raise SetupError(
                 f"{self.path} was removed or cut short while this process used it; put it back, or start again "
                 "without it"
@@ -138,21 +138,36 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def iterate_lines(path: Path, containing: bytes = b"", like: type = Line) -> Iterator[Line]:
+def iterate_lines(
+    path: Path, containing: bytes = b"", like: type = Line, warnings: list[str] | None = None
+) -> Iterator[Line]:
     """The complete lines of a journal, one at a time; nothing where there is no file.
 
     Args:
         path: The file.
         containing: Lines without these bytes are left out.
         like: Lines that do not convert to it are passed over.
+        warnings: Takes what was passed over, in words.
     """
     if not path.exists():
         return
+    damaged = []
     with path.open("rb") as file:
-        for raw in file:
+        for number, raw in enumerate(file, 1):
             if containing in raw and raw.endswith(b"\n"):
-                with contextlib.suppress(ValueError):
+                try:
                     yield _decoded(raw, like)[0]
+                except ValueError as error:
+                    damaged.append((number, str(error)))
+    if warnings is not None:
+        warnings += _sentences(path.name, damaged)
+
+
+def _sentences(name: str, damaged: Sequence[tuple[int, str]], then: str = "") -> list[str]:
+    """Say which lines of a file were passed over and why; of many the first."""
+    texts = [f"{name} line {number} is damaged and was passed over ({why}){then}" for number, why in damaged[:_NAMED]]
+    more = len(damaged) - _NAMED
+    return [*texts, f"{name}: {more:,} more lines are damaged and were passed over{then}"] if more > 0 else texts
 
 
 def _decoded(raw: bytes, kind: type[T]) -> tuple[Line, T]:

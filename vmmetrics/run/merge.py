@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,6 +49,7 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
     Raises:
         SetupError: The configurations differ, a directory is no run, or ``out`` is taken.
     """
+    out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SetupError(f"{out} is taken; choose a new folder for --out")
     headers = [read_run_json(run) for run in runs]
@@ -62,8 +64,8 @@ def merge(runs: Sequence[Path], out: Path) -> Merged:
             raise SetupError("The runs have different configurations and cannot be merged:", *lines)
     warnings: list[str] = []
     kept, duplicates, conflicts = _join(runs, warnings)
-    _write(out, headers, runs, kept)
-    return Merged(export(out), duplicates, conflicts, tuple(warnings))
+    table = _write(out, headers, runs, kept, warnings)
+    return Merged(table, duplicates, conflicts, tuple(warnings))
 
 
 def _comparable(header: dict[str, Any], first: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -106,13 +108,19 @@ def _combine(first: Record, second: Record) -> Record:
     return replace(first, errors=open_errors).over(second)
 
 
-def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], kept: dict[_Key, Record]) -> None:
+def _write(
+    out: Path,
+    headers: Sequence[dict[str, Any]],
+    runs: Sequence[Path],
+    kept: dict[_Key, Record],
+    warnings: list[str],
+) -> Table:
     building = temporary_of(out)
     try:
         building.mkdir(parents=True)
         events = Journal(building / "events.jsonl")
         for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
-            events.append(_events(run, kept))
+            events.append(_events(run, kept, warnings))
         Journal(building / "scores.jsonl").append(
             record.to_json() for record in sorted(kept.values(), key=lambda record: record.clip)
         )
@@ -125,6 +133,7 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], k
             "sessions": [session for h in headers for session in h["sessions"]],
         }
         write_json(building / "run.json", header)
+        table = export(building)
         if out.exists():
             out.rmdir()
         building.replace(out)
@@ -133,10 +142,14 @@ def _write(out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], k
         if isinstance(error, OSError):
             raise cannot("write", f"a run to {out}", error) from error
         raise
+    table.path = out
+    return table
 
 
-def _events(run: Path, kept: dict[_Key, Record]) -> Iterator[Line]:
-    for line in events_lines(run):
+def _events(run: Path, kept: dict[_Key, Record], warnings: list[str]) -> Iterator[Line]:
+    damaged: list[str] = []
+    for line in events_lines(run, warnings=damaged):
         record = kept.get((line["clip"], line["sha256"]))
         if record is not None:
             yield {**line, "path": record.path}
+    warnings += [f"{run}: {text}" for text in damaged]

@@ -75,7 +75,7 @@ def recall(run: Path, name: str) -> Recalled:
     different = provenance.differences(settings.configuration(suite), configuration)
     warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
     results = {}
-    for metric, line in read_events(run, record).items():
+    for metric, line in read_events(run, record, warnings).items():
         try:
             results[metric] = _result(metric, line, record, len(clip))
         except ValueError as error:

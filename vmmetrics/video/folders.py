@@ -30,7 +30,7 @@ def natural_key(name: str) -> tuple[tuple[int, str | int], ...]:
     ['f1.png', 'f2.png', 'f10.png']
     """
     parts = re.split(r"([0-9]+)", name.lower())
-    return tuple((1, int(part)) if part.isdigit() else (0, part) for part in parts)
+    return tuple((1, int(part)) if part.isdecimal() else (0, part) for part in parts)
 
 
 def frame_files(folder: Path) -> list[Path]:
