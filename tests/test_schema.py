@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
+from vmmetrics.run.record import Record
 from vmmetrics.schema import check, convert, parse_json, read_json
 
 
@@ -84,3 +85,9 @@ def test_a_file_is_named(tmp_path: Path) -> None:
         read_json(tmp_path / "a.json")
     with pytest.raises(SetupError, match=r"Cannot read .*b\.json: No such file"):
         read_json(tmp_path / "b.json")
+
+
+def test_a_dataclass_that_refuses_says_so_in_its_own_words() -> None:
+    line = {"clip": "a", "model": None, "path": None, "sha256": None, "preset": "p", "protocol": "vmmetrics"}
+    with pytest.raises(ValueError, match=r"^Expected cas in 0\.\.1 but got 1\.5$"):
+        convert(Record, {**line, "scores": {"cas": 1.5}})

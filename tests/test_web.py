@@ -58,3 +58,11 @@ def test_nothing_but_the_web_is_opened(url: str) -> None:
     opener = web.opener(urllib.request.HTTPRedirectHandler())
     with pytest.raises(urllib.error.URLError, match="unknown url type"):
         opener.open(url, timeout=1)
+
+
+def test_a_key_with_invisible_or_far_apart_characters_is_not_shown() -> None:
+    key = "sk-SECRET-123456"
+    for apart in ("\u200b", "\u00ad", "\ufeff", " \u2060", "\x00"):
+        assert web.quoted(f"you sent {apart.join(key)} here", key) == "you sent *** here"
+        assert key[:4] not in web.mask(apart.join(key), key)
+    assert "SECRET" not in web.quoted((key[:12] + " " * 70_000 + key[12:]).encode(), key)

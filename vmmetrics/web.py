@@ -25,7 +25,8 @@ LEAST_SECRET = 8
 SCANNED = 1 << 16
 """Bytes of a server's words among which a key is looked for; of these the first are then shown."""
 _PIECE = 1 << 14  # bytes sent under one timeout: a TLS record
-_GAP = r"[\s\x00-\x1f\x7f-\x9f]*"  # what may stand between the characters of a key: ends of lines, control characters
+# What may stand between the characters of a key: ends of lines, control characters, and those that nobody sees.
+_GAP = r"[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*"
 _LONGEST_FORM = 12  # characters that one character of a key takes at most in any encoding below
 
 
@@ -170,10 +171,11 @@ def quoted(words: str | bytes, key: str | None = None) -> str:
     ']0;x you sent Bearer ***'
     """
     text = words[: SCANNED + 1].decode("utf-8", "replace") if isinstance(words, bytes) else words[: SCANNED + 1]
-    masked = mask(text, key)
-    if key and len(words) > SCANNED:  # the key may have begun at the cut
-        masked = masked[: -_LONGEST_FORM * len(key)]
-    return " ".join("".join(c if c.isprintable() else " " for c in masked).split())[:QUOTED]
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    masked = mask(plain, key)
+    if key and len(words) > SCANNED:  # the key may have begun at the cut, with a blank after each character
+        masked = masked[: -(_LONGEST_FORM + 1) * len(key)]
+    return masked[:QUOTED]
 
 
 def reason(error: BaseException, key: str | None = None) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from vmmetrics.cli.main import main
 from vmmetrics.cli.stopping import leaving, stoppable
+from vmmetrics.errors import SetupError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP] if os.name == "posix" else []
@@ -127,3 +128,11 @@ def test_errors_that_follow_from_nothing_stay_errors(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("vmmetrics.cli.score.find_tasks", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         main(["score", "clips"])
+
+
+def test_our_own_error_after_a_signal_is_said() -> None:
+    with pytest.raises(SetupError, match="No space left"), leaving(), stoppable():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:  # while the tables are written
+            raise SetupError("Cannot write scores.csv: No space left on device") from None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
-from vmmetrics.run.journal import Journal, encode
+from vmmetrics.run.journal import Journal, encode, iterate_lines
 
 LINES = [{"clip": "a", "x": 1}, {"clip": "ü\u2028b", "x": 2.5}, {"clip": "c\n", "x": None}]
 
@@ -99,3 +99,18 @@ def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     warnings = journal.warnings("; sorry")
     assert len(warnings) == 6
     assert warnings[-1] == "j.jsonl: 1,000 more lines are damaged and were passed over; sorry"
+
+
+def test_a_file_that_is_only_written_is_missed_when_it_is_cut(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.jsonl")
+    journal.append([{"a": 1}])
+    (tmp_path / "j.jsonl").write_bytes(b"")
+    with pytest.raises(SetupError, match="removed or cut short"):
+        journal.append([{"a": 2}])
+
+
+def test_lines_one_at_a_time_name_what_was_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "j.jsonl").write_bytes(b'{"a": 1}\nx\n{"a": 2}\n')
+    warnings: list[str] = []
+    assert [line["a"] for line in iterate_lines(tmp_path / "j.jsonl", warnings=warnings)] == [1, 2]
+    assert len(warnings) == 1 and warnings[0].startswith("j.jsonl line 2 is damaged and was passed over (not JSON")

@@ -184,3 +184,18 @@ def test_runs_of_different_configurations_do_not_merge(make_clips: Any, tmp_path
         merge([tmp_path / "one"], tmp_path / "two")
     with pytest.raises(SetupError, match="no run directory"):
         merge([clips], tmp_path / "both")
+
+
+def test_merging_names_damaged_events_and_takes_the_present_folder(
+    make_clips: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = make_clips("a")
+    score(clips, out=tmp_path / "one")
+    with (tmp_path / "one" / "events.jsonl").open("ab") as file:
+        file.write(b"x\n")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    merged = merge([tmp_path / "one"], Path())
+    assert len(merged.warnings) == 1 and "events.jsonl line 2 is damaged" in merged.warnings[0]
+    assert merged.table.label == "" or "preset" in merged.table.label
+    assert (tmp_path / "here" / "scores.csv").exists() and merged.table.path == tmp_path / "here"

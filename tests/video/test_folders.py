@@ -12,6 +12,7 @@ from tests.bad_inputs import moving_frames, write_pictures
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
 from vmmetrics.video.budget import clip_bytes
+from vmmetrics.video.folders import natural_key
 
 FRAMES = moving_frames(12, (40, 32))
 
@@ -114,3 +115,7 @@ def test_memory_bound(tmp_path: Path) -> None:
         write_pictures(tmp_path / "clip", moving_frames(4, (400, 200))), max_memory=clip_bytes(4, 200, 100)
     )
     assert clip.frames.shape == (4, 100, 200, 3)
+
+
+def test_digits_of_other_scripts_are_letters_in_names() -> None:
+    assert sorted(["f10", "①1", "b²", "f2"], key=natural_key) == ["b²", "f2", "f10", "①1"]

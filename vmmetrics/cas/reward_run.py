@@ -68,8 +68,8 @@ def reward_clips(
         if line.model != model_id:
             raise SetupError(f"{rewards} has rewards of another model or setting; name another file")
         known[line.clip, line.sha256] = line.mq_raw
-    for number, why in journal.damaged:
-        raise SetupError(f"{rewards}, line {number}, {why}; remove the line, or name another file")
+    if journal.damaged:
+        raise SetupError(*journal.warnings(), f"remove these lines from {rewards}, or name another file")
     for source in sources:
         try:
             check_header(source.path)

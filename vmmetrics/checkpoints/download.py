@@ -12,13 +12,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from vmmetrics import web
 from vmmetrics.checkpoints.folder import PARTIAL
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 
 Progress = Callable[[int, int | None], None]
 """Told the bytes that are there and those there will be."""
@@ -156,10 +157,11 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
 def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress, most: int | None) -> None:
     """One request for what is lacking of ``part``."""
     mark = _mark_of(part)
-    have = _size(part) if mark.exists() else 0  # without a mark nobody knows whether the rest would be of the same file
+    validator = _read_mark(mark)  # without one nobody knows whether the rest would be of the same file
+    have = _size(part) if validator else 0
     asked = dict(headers)
     if have:
-        asked |= {"Range": f"bytes={have}-", "If-Range": mark.read_text(encoding="utf-8")}
+        asked |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
         response = _open(url, asked)
     except urllib.error.HTTPError as error:
@@ -174,18 +176,22 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress,
         if most is not None and total is not None and total > most:
             raise _TooLargeError(most)
         if start == 0:
-            validator = response.headers.get("ETag") or response.headers.get("Last-Modified")
-            part.unlink(missing_ok=True)
-            mark.unlink(missing_ok=True)
-            if validator and not validator.startswith("W/"):  # a weak one is not good enough for ranges
-                mark.write_text(validator, encoding="utf-8")
-        with part.open("r+b" if start else "wb") as file:
+            validator = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+            with _on_disk(part):
+                discard(part)
+                if validator and not validator.startswith("W/"):  # a weak one is not good enough for ranges
+                    mark.write_text(validator, encoding="utf-8", errors="backslashreplace")
+        with _on_disk(part):
+            file = part.open("r+b" if start else "wb")
+        with file:
             file.seek(start)
             done = renewed = start
             while (total is None or done < total) and (block := response.read1(_BLOCK)):
                 if most is not None and done + len(block) > most:
                     raise _TooLargeError(most)
-                file.write(block)
+                with _on_disk(part):
+                    file.write(block)
+                    file.flush()
                 done += len(block)
                 progress(done, total)
                 if done >= renewed + FLOOR:
@@ -194,6 +200,23 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress,
             file.truncate()
     if total is not None and done < total:
         raise _CutOffError(f"the connection ended after {done} of {total} bytes")
+
+
+@contextmanager
+def _on_disk(part: Path) -> Iterator[None]:
+    """Tell what this machine refuses from what a server does: trying again mends the latter alone."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot("write", part, error) from error
+
+
+def _read_mark(mark: Path) -> str:
+    """The validator of what was brought; empty where there is none that can be read."""
+    try:
+        return mark.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def _extent(response: web.Response, have: int) -> tuple[int, int | None]:

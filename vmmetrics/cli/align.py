@@ -39,7 +39,7 @@ def align(
     metric: Annotated[list[str] | None, typer.Option(help="Only this score; repeatable.")] = None,
     dimension: Annotated[
         list[str] | None,
-        typer.Option(help="Only this dimension, about motion or not, or bookkeeping by its name; repeatable."),
+        typer.Option(help="Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
     ] = None,
     lower: Annotated[list[str] | None, typer.Option(help="Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[

@@ -85,17 +85,17 @@ def baselines(
         typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
     ] = None,
     follow_links: Annotated[
-        bool, typer.Option(help="Follow symlinks that lead out of the folders given; refused, they are errors.")
+        bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")
     ] = True,
     allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
 ) -> None:
-    """Measure clips by baselines, to be held against people beside our metrics.
+    """Measure clips by baselines, to compare with human ratings next to our metrics.
 
     Without any download: ssim, frame_difference, temporal_flickering, flow_magnitude, warping_error,
     forward_backward_error, track_survival, brisque, niqe. With weights of yours: raft, clip_consistency,
     dino_consistency, film_smoothness, dover. With a video language model: vlm_judge.
 
-    Running the same command again goes on where it stopped. Exit codes: 0 all measured (a missing value is fine),
+    Running the same command again resumes. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
     part = None if shard is None else parse_shard(shard)

@@ -46,7 +46,7 @@ def reward(
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
 
-    Runs from local folders only. Running it again goes on where it stopped. Exit codes: 0 all scored, 3 some clips
+    Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
     from vmmetrics.cas.label_files import save

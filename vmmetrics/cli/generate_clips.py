@@ -63,7 +63,7 @@ def generate_clips(
 ) -> None:
     """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
 
-    Running the same command again goes on where it stopped; several at once on one folder share the work. What made
+    Running the same command again resumes; several at once on one folder share the work. What made
     each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
     """
     from vmmetrics.cli.generate_progress import ClipProgress

@@ -15,13 +15,12 @@ def merge(
     """Join run directories of one configuration, such as the shards of a large set."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.results import print_results
-    from vmmetrics.report.markup import clean
     from vmmetrics.run.merge import merge as merge_runs
 
     output, messages = open_consoles()
     merged = merge_runs(runs, out)
     for warning in merged.warnings:
-        messages.print(f"warning: {clean(warning)}", markup=False, highlight=False, soft_wrap=True)
+        messages.print(f"warning: {warning}", soft_wrap=True)
     print_results(merged.table, output, messages, name_failures=True)
     if merged.duplicates:
         messages.print(f"{len(merged.duplicates)} clips were in several runs")

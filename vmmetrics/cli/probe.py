@@ -70,7 +70,7 @@ def probe(
 ) -> None:
     """Put defects into good clips, one at a time and stronger and stronger, and see which metric notices.
 
-    Running the same command again goes on where it stopped; strengths, defects and clips may be added. Exit codes:
+    Running the same command again resumes; strengths, defects and clips may be added. Exit codes:
     0 all done, 3 something failed, 2 wrong usage or setup.
     """
     given = {} if harmless_strengths is None else {"harmless_strengths": _numbers(harmless_strengths)}

@@ -62,13 +62,13 @@ def score(
         typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
     ] = None,
     follow_links: Annotated[
-        bool, typer.Option(help="Follow symlinks that lead out of the folders given; refused, they are errors.")
+        bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")
     ] = True,
     allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
 ) -> None:
     """Score the motion of clips.
 
-    Running the same command again goes on where it stopped. Exit codes: 0 all scored (a missing score is fine),
+    Running the same command again resumes. Exit codes: 0 all scored (a missing score is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
     part = None if shard is None else parse_shard(shard)

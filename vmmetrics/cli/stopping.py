@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from vmmetrics.errors import VMMetricsError
+
 EXIT_INTERRUPTED = 130
 """Stopped by Ctrl-C, SIGTERM or SIGHUP; what was finished is kept."""
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -47,7 +49,8 @@ def _on_signals(act: Callable[[], None]) -> Iterator[None]:
             _leave()
         raise
     except Exception as error:
-        if stopped:  # an import that was cut off, a terminal that takes no more text: follows from the signal
+        # An import that was cut off, a terminal that takes no more text: such an error follows from the signal.
+        if stopped and not isinstance(error, VMMetricsError):
             raise SystemExit(getattr(error, "exit_code", EXIT_INTERRUPTED)) from None
         raise
     finally:

@@ -61,7 +61,7 @@ def build(
     """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
 
     Writes questions.jsonl ('vmmetrics understand run custom' reads it), rejected.jsonl with reasons, review.jsonl for
-    people, and summary.json. The same command goes on where it stopped; nothing is paid for twice. Options for models
+    people, and summary.json. The same command resumes; nothing is paid for twice. Options for models
     and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
     or setup, 130 stopped.
     """

@@ -68,7 +68,7 @@ def run(
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 
-    The same command goes on where it stopped; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
+    The same command resumes; nothing is asked or paid for twice. Exit codes: 0 all answered, 3 some
     questions without an answer, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.cli.progress import open_consoles

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vmmetrics.report.markup import csv_text
 from vmmetrics.run.atomic import write_atomically, write_text
-from vmmetrics.run.directory import read_records
+from vmmetrics.run.directory import read_records, read_run_json
 from vmmetrics.run.table import COUNTS, NUMBERS, Table
 
 
@@ -22,7 +22,8 @@ def export(path: Path) -> Table:
     Returns:
         Everything the run knows.
     """
-    table = Table(read_records(path), path=path)
+    label = read_run_json(path)["configuration"].get("label", "")
+    table = Table(read_records(path), str(label), path)
     write_text(path / "scores.csv", table.to_csv())
     if table.tags:
         write_text(path / "breakdown.csv", breakdown(table))

@@ -221,8 +221,8 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
         lines = journal.read_as(_Line)
     except OSError as error:
         raise cannot("read", path, error) from error
-    for number, why in journal.damaged:
-        raise SetupError(f"{path}, line {number}, {why}; score the run again")
+    if journal.damaged:
+        raise SetupError(*journal.warnings(), f"score {folder} again")
     questions = [Question(line.question, line.video, "", groups=line.groups) for line in lines]
     scored = [Scored(line.question, line.value, line.chosen, line.answered, line.parts) for line in lines]
     by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)

@@ -136,3 +136,22 @@ def test_two_clips_and_one_clip() -> None:
     np.testing.assert_array_equal(two.scores["mss"], [1, np.nan])
     one = read_study({"clip": ["a"], "mss": [1]}, {"clip": ["a"], "q": [1]})
     assert one.clips == ("a",)
+
+
+def test_columns_in_other_scripts_are_told_apart() -> None:
+    scores = {"clip": ["1", "2", "3"], "mss": [0.9, 0.4, 0.1]}
+    ratings = {"clip": ["1", "2", "3"], "质量": [5, 2, 1], "流畅": [1, 2, 5]}
+    study = read_study(scores, ratings, dimensions=["质量"])
+    assert study.facing["mss"] == ("质量",)
+    assert set(read_study(scores, ratings, facing={"mss": ["流畅"]}).facing["mss"]) == {"流畅"}
+
+
+def test_a_column_of_scores_may_be_called_confidence() -> None:
+    study = read_study({"clip": ["1", "2"], "confidence": [0.9, 0.4]}, {"clip": ["1", "2"], "smoothness": [5, 2]})
+    assert "confidence" in study.scores
+
+
+def test_a_run_given_last_is_said_before_the_ratings_are_read_as_scores(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(SetupError, match="scores come first and ratings last"):
+        read_study({"clip": ["1", "1"], "rater": ["a", "b"], "rating": [1, 2]}, tmp_path)

@@ -27,24 +27,27 @@ RIGHT_MODEL = ("right_model", "model_right", "model_b", "b_model", "model2", "mo
 OUTCOME = ("outcome", "preference", "preferred", "winner", "choice", "label", "result", "verdict", "standard_answer",
            "answer", "vote", "judgement", "judgment")  # fmt: skip
 
-# Columns that describe a clip, a row or how it was annotated, and judge nothing; "average" and "amplitude" are made
-# from the five metrics. A rank is better the lower it is, so it is read only where it is asked for.
-_BOOKKEEPING = (
-    "", "index", "unnamed_0", "level_0", "row", "number", "no", "id", "clip_id", "video_id", "internal_id",
-    "prompt_id", "prompt_index", "sent_id", "sample_id", "item_id", "question_id", "task_id", "inner_id",
-    "annotation_id", "project_id", "response_id", "session_id", "batch_id", "hit_id", "hit_type_id", "assignment_id",
-    "worker_id", "rater_id", "annotator_id", "user_id", "participant_id", "job_id", "run_id",
-    "frames", "num_frames", "frame_count", "n_frames", "fps", "frame_rate", "width", "height", "resolution", "bytes",
-    "file_size", "seconds", "length", "duration", "duration_s", "duration_ms", "duration_sec", "duration_seconds",
-    "duration_in_seconds", "time", "timestamp", "timestamp_ms", "unix_time", "date", "created", "created_at",
-    "updated_at", "submitted_at", "completed_at", "started_at", "start_time", "end_time", "accept_time",
-    "submit_time", "lead_time", "annotation_time", "rating_time", "task_time", "work_time", "work_time_in_seconds",
-    "elapsed", "elapsed_time", "time_taken", "time_spent", "response_time", "reaction_time", "watch_time", "rt",
-    "seed", "random_seed", "split", "fold", "group", "batch", "category", "trial", "trial_index", "session", "order",
-    "position", "page", "rank", "ranking", "confidence", "agreement", "weight", "age", "grid_view",
-    "max_assignments", "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
-    "number_of_similar_hits", "average", "amplitude", "missing", "error", "preset", "protocol", "notes", "subject",
-    "sha256",
+# Columns that describe a clip or a row and hold neither scores nor ratings; "average" and "amplitude" are made from the
+# five metrics.
+_OF_CLIPS = (
+    "", "index", "unnamed_0", "level_0", "row", "id", "clip_id", "video_id", "internal_id", "prompt_id",
+    "prompt_index", "sent_id", "frames", "num_frames", "frame_count", "n_frames", "fps", "width", "height",
+    "resolution", "seconds", "length", "duration", "time", "timestamp", "time_spent", "response_time",
+    "reaction_time", "seed", "split", "fold", "group", "category", "trial", "session", "order", "weight", "age",
+    "grid_view", "average", "amplitude", "missing", "error", "preset", "protocol", "notes", "subject", "sha256",
+)  # fmt: skip
+# Columns of how a clip was annotated. A rank is better the lower it is, so it is read only where it is asked for.
+_OF_ANNOTATION = (
+    "number", "no", "sample_id", "item_id", "question_id", "task_id", "inner_id", "annotation_id", "project_id",
+    "response_id", "session_id", "batch_id", "hit_id", "hit_type_id", "assignment_id", "worker_id", "rater_id",
+    "annotator_id", "user_id", "participant_id", "job_id", "run_id", "frame_rate", "bytes", "file_size", "duration_s",
+    "duration_ms", "duration_sec", "duration_seconds", "duration_in_seconds", "timestamp_ms", "unix_time", "date",
+    "created", "created_at", "updated_at", "submitted_at", "completed_at", "started_at", "start_time", "end_time",
+    "accept_time", "submit_time", "lead_time", "annotation_time", "rating_time", "task_time", "work_time",
+    "work_time_in_seconds", "elapsed", "elapsed_time", "time_taken", "watch_time", "rt", "random_seed", "batch",
+    "trial_index", "position", "page", "rank", "ranking", "confidence", "agreement", "max_assignments",
+    "assignment_duration_in_seconds", "auto_approval_delay_in_seconds", "lifetime_in_seconds",
+    "number_of_similar_hits",
 )  # fmt: skip
 
 
@@ -54,16 +57,25 @@ def normalised(name: str) -> str:
     >>> normalised(" Video-Path ")
     'video_path'
     """
-    return re.sub(r"[^0-9a-z]+", "_", str(name).casefold()).strip("_")
+    return re.sub(r"[\W_]+", "_", str(name).casefold()).strip("_")
+
+
+def describes_clip(name: str) -> bool:
+    """Return whether a column by its name describes a clip or a row: it holds neither scores nor ratings.
+
+    >>> describes_clip("num_frames"), describes_clip("confidence"), describes_clip("质量")
+    (True, False, False)
+    """
+    return _joined(name) in _JOINED_OF_CLIPS if _joined(name) else not str(name).strip()
 
 
 def is_bookkeeping(name: str) -> bool:
-    """Return whether a column by its name holds neither scores nor ratings.
+    """Return whether a column by its name holds no ratings: it describes a clip, or how it was annotated.
 
     >>> is_bookkeeping("lead_time"), is_bookkeeping("AssignmentId"), is_bookkeeping("smoothness")
     (True, True, False)
     """
-    return _joined(name) in _JOINED_BOOKKEEPING
+    return describes_clip(name) or _joined(name) in _JOINED_OF_ANNOTATION
 
 
 def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
@@ -79,7 +91,7 @@ def _joined(name: str) -> str:
     return normalised(name).replace("_", "")
 
 
-_JOINED_BOOKKEEPING = frozenset(map(_joined, _BOOKKEEPING))
+_JOINED_OF_CLIPS, _JOINED_OF_ANNOTATION = (frozenset(map(_joined, names)) for names in (_OF_CLIPS, _OF_ANNOTATION))
 
 
 def is_text(cells: Iterable[Any]) -> bool:

@@ -186,13 +186,14 @@ def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> J
     Raises:
         SetupError: One is not there.
     """
-    known = {normalised(name): name for name in judgements.dimensions}
-    unknown = [name for name in wanted if normalised(name) not in known]
+    known = {normalised(name): name for name in judgements.dimensions} | {name: name for name in judgements.dimensions}
+    wanted = [name if name in known else normalised(name) for name in wanted]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
         raise SetupError(
             f"No dimension {', '.join(unknown)} in the ratings; they have {', '.join(judgements.dimensions)}"
         )
-    kept = {known[normalised(name)] for name in wanted}
+    kept = {known[name] for name in wanted}
     return Judgements(
         judgements.clips,
         judgements.prompts,

@@ -70,6 +70,8 @@ def read_study(
     """
     if format is not None and format not in FORMATS:
         raise SetupError(f"Expected one of {', '.join(FORMATS)} as format but got {format!r}")
+    if isinstance(ratings, str | Path) and is_run(Path(ratings)):
+        raise SetupError(f"{ratings} is a run directory; scores come first and ratings last")
     found = read_scores(scores, metrics=metrics, lower=lower, clip_column=clip_column)
     faced = [name for names in (facing or {}).values() for name in ([names] if isinstance(names, str) else names)]
     judged = _read_judgements(ratings, format, clip_column, scale, [*dimensions, *faced])
@@ -93,8 +95,6 @@ def _read_judgements(
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
         path = Path(ratings)
-        if is_run(path):
-            raise SetupError(f"{path} is a run directory; scores come first and ratings last")
         if form is None or name is not None:
             released = read_released(path, name, scale)
             if released is not None:

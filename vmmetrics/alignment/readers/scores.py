@@ -181,7 +181,7 @@ def _values(table: Table, used: set[str | None], metrics: Sequence[str]) -> dict
     values = {}
     for column in table.columns:
         name = normalised(column)
-        if column in used or (called.is_bookkeeping(name) and name not in wanted):
+        if column in used or (called.describes_clip(column) and name not in wanted):
             continue
         found = numbers(table, column, wanted=name in wanted or column in METRICS)
         if found is not None:
