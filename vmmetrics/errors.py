@@ -38,6 +38,6 @@ def cannot(action: Literal["read", "write"], target: object, error: OSError) -> 
     return SetupError(f"Cannot {action} {target}: {os_reason(error)}")
 
 
-def os_reason(error: OSError) -> str:
-    """Return the system's reason without its number and path; the error's own text where it has none."""
-    return error.strerror or str(error) or type(error).__name__
+def os_reason(error: Exception) -> str:
+    """Return the reason that the system or FFmpeg gives, without number and path; else the error's own text."""
+    return str(getattr(error, "strerror", None) or error) or type(error).__name__

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from hashlib import sha256
 from pathlib import Path
@@ -138,6 +139,19 @@ def test_verifying_finds_what_hid_behind_size_and_time(home: Path, publish: Publ
     assert inspect(entry).whole  # nothing to see from outside
     assert "a.bin" in inspect(entry, effort="all").faults
     assert "a.bin" in inspect(entry).faults  # and from then on it is doubted
+
+
+def test_an_error_of_the_system_without_words_is_told(
+    home: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError
+
+    entry = publish("one", file("a.bin"))
+    put(home, "one/a.bin", BODY)
+    monkeypatch.setattr(module, "_check", fails)
+    with pytest.raises(SetupError, match=f"^Cannot read {re.escape(str(home / 'one'))}: OSError$"):
+        inspect(entry)
 
 
 def test_sizes_alone_hash_nothing(home: Path, publish: Publish, hashed: list[str]) -> None:

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.bad_inputs import moving_frames
 from vmmetrics.clip import Clip
 from vmmetrics.functional import motion_smoothness_score
 from vmmetrics.metrics.mss import EMBEDDED_THRESHOLDS
 from vmmetrics.perception.embedded.flow import DISFlow
-from vmmetrics.perception.embedded.quality import TemporalQuality, appearance, level, ramp
+from vmmetrics.perception.embedded.quality import TemporalQuality, appearance, level, ramp, without
 from vmmetrics.perception.embedded.quality_cadence import _is_cadence
 from vmmetrics.perception.embedded.quality_features import combs, neighbour_quantile
 from vmmetrics.perception.embedded.quality_motion import without_camera
@@ -282,3 +283,11 @@ def test_a_step_in_level_is_kept_and_a_spike_is_not():
 
 def test_ramp_by_hand():
     np.testing.assert_allclose(ramp(np.array([0, 1, 1.5, 2, 3.0]), 1, 2), [0, 0, 0.5, 1, 1])
+
+
+def test_flow_without_held_frames_has_a_map_for_each_pair() -> None:
+    frames = moving_frames(4)
+    held = np.array([False, False, True, False, False])
+    rest, flow = without(scene_with(frames[[0, 1, 1, 2, 3]]).flow, held), scene_with(frames).flow
+    for field in ("images", "forward", "backward", "forward_valid", "backward_valid"):
+        np.testing.assert_array_equal(getattr(rest, field), getattr(flow, field))

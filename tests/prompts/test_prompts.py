@@ -10,7 +10,9 @@ import pytest
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.report.markup import csv_text
 from vmmetrics.video import Prompts, Source, discover
+from vmmetrics.video.prompt_lists import read_list
 
 
 def source(root: Path, name: str) -> Source:
@@ -163,6 +165,19 @@ def test_lists_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, ma
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SetupError, match=match):
         Prompts.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("prompt", ["'Tis the season", "'-ish colours", "'@home", "''quoted''"])
+def test_apostrophes_in_the_table_of_somebody_else_are_theirs(tmp_path: Path, prompt: str) -> None:
+    (tmp_path / "list.csv").write_text(f"clip,prompt\na.mp4,{prompt}\n")
+    (entry,) = read_list(tmp_path / "list.csv")
+    assert entry.prompt == prompt
+
+
+def test_the_guard_of_our_own_table_is_taken_off(tmp_path: Path) -> None:
+    rows = [("clip", "prompt", "sha256"), ("=a.mp4", "'@home", "0"), ("b.mp4", "-ish", "1")]
+    (tmp_path / "scores.csv").write_text(csv_text(rows))
+    assert [(e.clip, e.prompt) for e in read_list(tmp_path / "scores.csv")] == [("=a.mp4", "'@home"), ("b.mp4", "-ish")]
 
 
 def test_missing_list(tmp_path: Path) -> None:

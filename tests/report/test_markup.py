@@ -9,7 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vmmetrics.report.markup import csv_text, tex_comment, without_guard
+from vmmetrics.report.markup import csv_text, is_ours, tex_comment, without_guard
+from vmmetrics.run import leaderboard_text
+from vmmetrics.run.export import breakdown
+from vmmetrics.run.table import Table
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 ROWS = st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4)
@@ -44,3 +47,10 @@ def test_a_comment_holds_its_text(text: str) -> None:
     comment = tex_comment(text)
     assert comment.startswith("% ")
     assert len(comment.splitlines()) == 1
+
+
+def test_our_tables_are_told_by_their_columns() -> None:
+    for text in (Table([]).to_csv(), breakdown(Table([])), leaderboard_text.to_csv([], [])):
+        assert is_ours(next(csv.reader([text])))
+    for columns in (["clip", "prompt"], ["video", "rater", "score"], [None, "id"], []):
+        assert not is_ours(columns)

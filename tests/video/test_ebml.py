@@ -12,7 +12,7 @@ import pytest
 
 from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.errors import ClipError
-from vmmetrics.video import read_clip
+from vmmetrics.video import ebml, read_clip
 from vmmetrics.video.ebml import check_whole
 
 QUICK = {"deadline": "realtime", "cpu-used": "8"}
@@ -147,3 +147,35 @@ def test_zeros_in_the_place_of_an_element_are_damage(tmp_path: Path) -> None:
         opened.truncate(5 * 2**30)  # as a download leaves it that was given its room first
     with pytest.raises(ClipError, match="damaged: no element begins at byte"):
         read_clip(file)
+
+
+LIVE = bytes.fromhex("1A45DFA380 18538067FF 1F43B675FF")  # the heads of a file, segment and cluster of unknown size
+
+
+@pytest.mark.parametrize("zeros", [1, 5, 4096, 100_000])
+def test_zeros_behind_a_live_file_are_padding(tmp_path: Path, zeros: int) -> None:
+    file = tmp_path / "a.webm"
+    whole = streamed(moving_frames(8), "libvpx", "webm", {"live": "1"})
+    file.write_bytes(whole + bytes(zeros))
+    assert len(read_clip(file)) == 8
+    file.write_bytes(whole + bytes(zeros) + b"\xec\x80" * 9)
+    with pytest.raises(ClipError, match=f"damaged: no element begins at byte {len(whole)}"):
+        check_whole(file)
+
+
+def test_zeros_for_most_of_a_live_file_are_damage(tmp_path: Path) -> None:
+    file = tmp_path / "a.webm"
+    file.write_bytes(LIVE)
+    with file.open("r+b") as opened:
+        opened.truncate(5 * 2**30)
+    with pytest.raises(ClipError, match=f"damaged: no element begins at byte {len(LIVE)}"):
+        check_whole(file)
+
+
+def test_no_more_than_so_many_elements_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.webm"
+    file.write_bytes(LIVE + b"\xec\x80" * 1000 + b"\xff")
+    with pytest.raises(ClipError, match="cut short"):
+        check_whole(file)
+    monkeypatch.setattr(ebml, "_MAX_ELEMENTS", 1000)
+    check_whole(file)

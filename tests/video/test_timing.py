@@ -92,6 +92,16 @@ def test_several_gaps_are_one_note() -> None:
     assert timing.notes == (f"100 s between frames 4 and 5 (the longest of 2 such steps): {CLOSED}",)
 
 
+@pytest.mark.parametrize("step, gap", [(1e-4, 20.0), (1e-9, 1e9)])  # rates without the gap: 10 kHz; infinite
+def test_gap_stays_where_the_rest_is_no_frame_rate(step: float, gap: float) -> None:
+    before = from_times([0, step, 2 * step, 3 * step, gap], 10, 8)
+    timing = without_gaps(before)
+    np.testing.assert_array_equal(timing.timestamps, before.timestamps)
+    assert timing.fps == before.fps == pytest.approx(4 / gap)
+    (note,) = timing.notes
+    assert note.endswith(f"between frames 3 and 4: a gap in the times, kept; the median step is {step:.3g} s")
+
+
 def test_hold_keeps_its_time_and_is_noted() -> None:
     before = from_times([0, 0.1, 0.2, 2.2, 2.3], 10, 8)
     timing = without_gaps(before)

@@ -29,7 +29,7 @@ from vmmetrics.checkpoints.folder import (
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, select
 from vmmetrics.checkpoints.sources import Remote, addresses, archive_name, find_copies, is_offline, list_remote
 from vmmetrics.checkpoints.whole import fault_of
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.lock import ByteLocks
 
 SPARE = 1.02
@@ -97,7 +97,7 @@ def fetch(
         elif lacking:
             _download_all(lacking, home, mirror, listener)
     except OSError as error:
-        raise SetupError(f"{error.filename or home}: cannot be written: {error.strerror or error}") from error
+        raise cannot("write", error.filename or home, error) from error
     now = [inspect(entry, home) for entry in entries]
     broken = [found for found in now if not found.whole]
     if broken:

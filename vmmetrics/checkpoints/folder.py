@@ -19,7 +19,7 @@ from typing import Any, Literal
 from vmmetrics import web
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside, published
 from vmmetrics.checkpoints.whole import fault_of
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.atomic import write_json
 
 LOCK = "weights.lock.json"
@@ -151,7 +151,7 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
             if record is not None:
                 records[name] = record
     except OSError as error:
-        raise SetupError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        raise cannot("read", error.filename or folder, error) from error
     if records != recorded:
         with contextlib.suppress(OSError):  # where nothing can be recorded, everything is hashed at every start
             _write_lock(entry, folder, records, listed)

@@ -12,7 +12,7 @@ from typing import Any
 
 from vmmetrics.checkpoints import weights_home
 from vmmetrics.endpoint.messages import Reply, Turn, tokens
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import cannot
 from vmmetrics.run.atomic import write_json
 from vmmetrics.schema import parse_json
 
@@ -66,7 +66,7 @@ class ReplyCache:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 write_json(self.folder / f"{key}.json", asdict(reply))
         except OSError as error:
-            raise SetupError(f"Cannot keep replies in {self.folder}: {error.strerror or error}") from error
+            raise cannot("write", f"replies to {self.folder}", error) from error
 
 
 def _reply(kept: Mapping[str, Any]) -> Reply:

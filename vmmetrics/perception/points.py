@@ -107,7 +107,7 @@ def first_good_frame(area: FloatArray) -> int:
 def key_moments(num_frames: int, fps: float, seconds: float = KEY_SECONDS) -> list[int]:
     """Return frames about ``seconds`` apart, the first half of that after the clip's beginning; one at least.
 
-    At rates below one frame in ``seconds`` that is every frame, once.
+    Where frames are further apart than ``seconds``, return every frame.
     """
     count = max(1, round(min(num_frames, num_frames / fps / seconds)))
     return [int((i + 0.5) * num_frames / count) for i in range(count)]

@@ -17,6 +17,9 @@ _SPECIAL_IN_MARKDOWN = frozenset(r"\`*_{}[]<>|#&~$")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet take a text for a formula (OWASP, CSV injection)."""
 
+_OURS = ({"clip", "sha256"}, {"tag", "value", "clips", "metric"}, {"table", "preset", "protocol", "comparable"})
+"""Columns that tell the tables which :func:`csv_text` writes and we read: scores, breakdowns, leaderboards."""
+
 
 def clean(text: str) -> str:
     r"""Text on one line, with control characters and stray bytes escaped.
@@ -62,13 +65,23 @@ def tex_comment(text: str) -> str:
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
     r"""Return rows as CSV (RFC 4180, lines end in LF): None is an empty cell, and no text is taken for a formula.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe in front; :func:`without_guard` removes it.
+    A text that a spreadsheet would take for a formula gets an apostrophe in front; :func:`without_guard` removes it, in
+    tables that are ours (:func:`is_ours`).
     A carriage return is quoted as well; Python's writer leaves it bare before 3.13.
 
     >>> csv_text([("clip", "score"), ("=1+1", -0.5), ("a\rb", None)])
     'clip,score\n\'=1+1,-0.5\n"a\rb",\n'
     """
     return "".join(",".join(_csv_cell(value) for value in row) + "\n" for row in rows)
+
+
+def is_ours(columns: Iterable[str | None]) -> bool:
+    """Return whether a table with these columns is ``scores.csv``, ``breakdown.csv`` or a leaderboard.
+
+    Only their cells have a guard: in another table ``'Tis the season`` is what somebody wrote.
+    """
+    names = set(columns)
+    return any(ours <= names for ours in _OURS)
 
 
 def without_guard(cell: str) -> str:

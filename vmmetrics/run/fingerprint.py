@@ -1,4 +1,4 @@
-"""The content of a clip in 64 letters: what makes a record valid for a file, whatever it is called.
+"""SHA-256 (hex) of the content of a clip: what makes a record valid for a file, whatever it is called.
 
 A file: SHA-256 of its bytes. A folder of frames: SHA-256 of the lines ``name NUL sha256 LF`` of its files, sorted by
 name; names that begin with a dot and symlinks that are no frames are left out. An array: SHA-256 of ``shape dtype LF``
@@ -54,7 +54,7 @@ def state(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 def _files(folder: Path) -> list[Path]:
     files = [f for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")]
-    # The reader has looked into the frames alone; what another symlink leads to is nobody's business.
+    # The reader has looked into the frames alone; other symlinks are not hashed.
     ours = (f for f in files if not f.is_symlink() or f.suffix.lower() in FRAME_SUFFIXES)
     return sorted(ours, key=lambda f: f.name)
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 
 JOURNAL = 0
 """Byte held while the journals are read or appended to."""
@@ -54,7 +54,7 @@ class ByteLocks:
             if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
                 return False
             raise SetupError(
-                f"The file system of {self._path.parent} cannot lock files ({error.strerror}); "
+                f"The file system of {self._path.parent} cannot lock files ({os_reason(error)}); "
                 "put the run directory on a local disk"
             ) from error
         self._held.add(byte)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.endpoint import RejectedError
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, cannot
 from vmmetrics.run.journal import Journal, iterate_lines
 from vmmetrics.run.lock import ByteLocks, Locked
 from vmmetrics.types import FloatArray
@@ -273,7 +273,7 @@ class Asked(Locked):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._locks = ByteLocks(self.path.with_suffix(".lock"))
         except OSError as error:
-            raise SetupError(f"Cannot write to {folder}: {error.strerror or error}") from error
+            raise cannot("write", folder, error) from error
         try:
             if not self._locks.try_acquire(0):
                 raise SetupError(f"{annotator.name} is being asked by another process")

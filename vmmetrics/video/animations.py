@@ -24,8 +24,6 @@ from vmmetrics.video.budget import (
     MAX_ANIMATION_PIXELS,
     MAX_PICTURE_BYTES,
     FrameStore,
-    check_size,
-    check_total,
     make_plan,
 )
 from vmmetrics.video.decoded import Decoded, Limits
@@ -207,9 +205,7 @@ def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[F
     decoded = 0
     try:
         with _opened(path, name) as picture:
-            check_size(*picture.size)
-            check_total(count, *picture.size, MAX_ANIMATION_PIXELS)
-            plan = make_plan(count, *picture.size, max_memory)
+            plan = make_plan(count, *picture.size, max_memory, MAX_ANIMATION_PIXELS)
             store = FrameStore(plan)
             for number in range(count):
                 picture.seek(number + skipped)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.tensors import load_tensors
 from vmmetrics.video.budget import FrameStore, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
@@ -203,9 +203,9 @@ def load_npy(path: Path) -> NDArray[Any]:
         with _PARSING:
             loaded: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # the parser of headers raises whatever the damage provokes, with lines of the header
-        reason = isinstance(error, OSError) and error.strerror
+        damage = "it is damaged, cut short or holds Python objects"
         raise ClipError(
-            f"The .npy file cannot be read: {reason or 'it is damaged, cut short or holds Python objects'}; "
+            f"The .npy file cannot be read: {os_reason(error) if isinstance(error, OSError) else damage}; "
             "save the frames again with numpy.save"
         ) from error
     return loaded

@@ -20,7 +20,7 @@ WORKING_BYTES = 65
 (``benchmarks/memory.py``)."""
 
 MASK_BYTES = 16
-"""The same per pixel of the maps of what moves, which are of :data:`MASK_SHORT_SIDE` where the clip is larger."""
+"""The same per pixel of the motion masks, whose short side is at most :data:`MASK_SHORT_SIDE`."""
 
 FRAME_BYTES = 64 * 2**10
 """Bytes that perception holds per frame whatever its size: maps of quality, tracks, masks of people."""
@@ -29,7 +29,7 @@ WORKING_SHORT_SIDE = 256
 """Short side of those working pictures where the clip is larger."""
 
 MASK_SHORT_SIDE = 128
-"""Short side of the maps of what moves where the clip is larger."""
+"""Short side of the motion masks where the clip is larger."""
 
 MAX_PIXELS = 64 * 10**6
 """Pixels per frame above which a header is taken for damage or a decompression bomb; 8K UHD has 33 million."""
@@ -99,7 +99,7 @@ def check_total(count: int, width: int, height: int, most: int = MAX_CLIP_PIXELS
     if count * width * height > most:
         raise ClipError(
             f"{count} frames of {width}x{height} have {count * width * height / 1e6:.0f} million pixels, more than the "
-            f"{most / 1e6:.0f} million that such a clip may have; cut it into shorter ones or make its frames smaller"
+            f"limit of {most / 1e6:.0f} million; cut it into shorter ones or make its frames smaller"
         )
 
 
@@ -111,15 +111,15 @@ def clip_bytes(count: int, width: int, height: int) -> int:
     return count * (pixels * 3 + math.ceil(working + masks) + FRAME_BYTES)
 
 
-def make_plan(count: int, width: int, height: int, max_memory: int) -> Plan:
+def make_plan(count: int, width: int, height: int, max_memory: int, most: int = MAX_CLIP_PIXELS) -> Plan:
     """Choose the size at which ``count`` frames of ``width`` x ``height`` fit into ``max_memory`` bytes.
 
     Raises:
-        ClipError: The size is absurd, the frames have more than :data:`MAX_CLIP_PIXELS` in all, or the short side
-            would fall below :data:`MIN_SIDE`; the text names a bound that would do.
+        ClipError: The size is absurd, the frames have more than ``most`` pixels in all, or the short side would fall
+            below :data:`MIN_SIDE`; the text names a bound that would do.
     """
     check_size(width, height)
-    check_total(count, width, height)
+    check_total(count, width, height, most)
     full = (width, height)
     if clip_bytes(count, *full) <= max_memory:
         return Plan(count, full, full, max_memory)

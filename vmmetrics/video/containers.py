@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.opening import open_regular
 
 if TYPE_CHECKING:
@@ -33,18 +33,13 @@ def opened(path: Path) -> Iterator[InputContainer]:
                 file, "r", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
             )
         except (av.FFmpegError, ValueError) as error:
-            raise ClipError(f"Not a video file that can be read, or cut short: {reason(error)}") from error
+            raise ClipError(f"Not a video file that can be read, or cut short: {os_reason(error)}") from error
         try:
             yield container
         except av.FFmpegError as error:
-            raise ClipError(f"The file is damaged: {reason(error)}") from error
+            raise ClipError(f"The file is damaged: {os_reason(error)}") from error
         finally:
             container.close()
-
-
-def reason(error: Exception) -> str:
-    """Return FFmpeg's words for an error."""
-    return getattr(error, "strerror", None) or str(error)
 
 
 def video_stream(container: InputContainer) -> VideoStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from io import BufferedReader
 from pathlib import Path
 
 from vmmetrics.errors import ClipError
@@ -10,13 +11,15 @@ from vmmetrics.video.opening import open_regular
 
 _HEADER, _SEGMENT = 0x1A45DFA3, 0x18538067
 _LONGEST_HEAD = 12  # bytes: an ID of up to 4 and a size of up to 8
+_MAX_ELEMENTS = 500_000  # takes a second; a live file has as many in an hour, any other in a month
+_MAX_PADDING = 16 * 2**20  # bytes
 
 
 def check_whole(path: Path) -> None:
     """Refuse a Matroska or WebM file that ends within one of its elements; files of other kinds pass.
 
-    Only the heads of elements are read. A live file states no sizes of its segment and clusters, and passes where it
-    ends between two blocks.
+    Only the heads of elements are read, and no more than :data:`_MAX_ELEMENTS`. A live file states no sizes of its
+    segment and clusters, and passes where it ends between two blocks, or zeros are put behind them.
 
     Raises:
         ClipError: The file is cut short, or something else stands where an element must begin.
@@ -24,14 +27,18 @@ def check_whole(path: Path) -> None:
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        at, end = 0, size  # the end is that of the segment once it is known
-        while at < end:
+        at, end, live = 0, size, False  # the end is that of the segment once it is known
+        for _ in range(_MAX_ELEMENTS):
+            if at >= end:
+                return
             file.seek(at)
             head = file.read(_LONGEST_HEAD)
             if at == 0 and not head.startswith(_HEADER.to_bytes(4)):
                 return
             element = _head(head)
             if element is None:
+                if live and _is_padding(file, at, size):
+                    return
                 if at + len(head) < size:
                     raise ClipError(f"The file is damaged: no element begins at byte {at}; save the clip again")
                 raise ClipError(f"The file is cut short: it ends at byte {size}, within an element; copy it again")
@@ -41,10 +48,19 @@ def check_whole(path: Path) -> None:
             at += body
             if length is not None and at + length > size:
                 raise ClipError(f"The file is cut short: it ends at byte {size} of {at + length}; copy it again")
-            if kind == _SEGMENT and length is not None:
-                end = at + length
+            if kind == _SEGMENT:
+                live = length is None
+                end = size if length is None else at + length
             elif length is not None:
                 at += length
+
+
+def _is_padding(file: BufferedReader, at: int, size: int) -> bool:
+    """Return whether a few zeros at most stand from ``at`` to the end of the file."""
+    if size - at > _MAX_PADDING:
+        return False
+    file.seek(at)
+    return not file.read().strip(b"\0")
 
 
 def _head(data: bytes) -> tuple[int, int, int | None] | None:

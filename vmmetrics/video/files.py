@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
-from vmmetrics.video.containers import opened, packets_of, reason, video_stream
+from vmmetrics.video.containers import opened, packets_of, video_stream
 from vmmetrics.video.decoded import Decoded, Limits
 from vmmetrics.video.ebml import check_whole
 from vmmetrics.video.pixels import HDR_TRANSFERS, FrameConverter, Orientation, colour_of
@@ -237,7 +237,7 @@ class Decoder:
             frames = self._context.decode(packet if packet is not None and packet.size else None)
         except (av.FFmpegError, MemoryError) as error:
             at = f"{len(self.times)} of {len(self._index.pts)}"
-            raise ClipError(f"Damaged after {at} frames: {reason(error)}") from error
+            raise ClipError(f"Damaged after {at} frames: {os_reason(error)}") from error
         for frame in frames:
             self._take(frame)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.budget import MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
 from vmmetrics.video.opening import open_regular
@@ -135,6 +135,6 @@ def _opened(path: Path) -> Iterator[Image.Image]:
     except UnidentifiedImageError as error:
         raise ClipError(f"Frame {path.name} cannot be read: it is no {', '.join(_FORMATS)} picture") from error
     except OSError as error:
-        raise ClipError(f"Frame {path.name} cannot be read: {error.strerror or error}") from error
+        raise ClipError(f"Frame {path.name} cannot be read: {os_reason(error)}") from error
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
         raise ClipError(f"Frame {path.name} cannot be read: {error}") from error

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.clip import Subject
-from vmmetrics.errors import SetupError
-from vmmetrics.report.markup import without_guard
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.report.markup import is_ours, without_guard
 from vmmetrics.schema import LARGEST_NUMBER, parse_json
 from vmmetrics.types import Tags
 from vmmetrics.video.subject import subject_of_phrase
@@ -72,7 +72,7 @@ def read_list(path: Path) -> list[Entry]:
             raise SetupError(f"{path}: larger than {MAX_LIST_BYTES // 2**20} MiB; a prompt list is expected")
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        raise SetupError(f"Cannot read the prompt list {path}: {error.strerror or error}") from error
+        raise cannot("read", f"the prompt list {path}", error) from error
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     suffix = path.suffix.lower()
@@ -87,10 +87,11 @@ def read_list(path: Path) -> list[Entry]:
 
 def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",", strict=True)
+    ours = is_ours(reader.fieldnames or ())
     for row in reader:
         if None in row:
             raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
-        yield {name: without_guard(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        yield {name: without_guard(cell) if ours and isinstance(cell, str) else cell for name, cell in row.items()}
 
 
 def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
 from vmmetrics.video.animations import read_animation, sniff
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
@@ -177,7 +177,7 @@ def _reasons() -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:  # unreadable, loops of symlinks, NUL in the name
-        raise ClipError(f"The file cannot be opened: {getattr(error, 'strerror', None) or error}") from error
+        raise ClipError(f"The file cannot be opened: {os_reason(error)}") from error
 
 
 def _kind(path: Path, root: Path | None) -> str:

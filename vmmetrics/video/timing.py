@@ -45,9 +45,13 @@ def check_fps(fps: float) -> float:
     Raises:
         ClipError: It is not in 0..:data:`MAX_FPS`.
     """
-    if not (np.isfinite(fps) and 0 < fps <= MAX_FPS):
+    if not _is_fps(fps):
         raise ClipError(f"Expected a frame rate above 0 and up to {MAX_FPS:g} but got {fps}")
     return float(fps)
+
+
+def _is_fps(fps: float) -> bool:
+    return bool(np.isfinite(fps)) and 0 < fps <= MAX_FPS
 
 
 def regular(count: int, fps: float, *notes: str) -> Timing:
@@ -116,7 +120,8 @@ def without_gaps(timing: Timing) -> Timing:
     """Close gaps in the times and note single long steps.
 
     A step of more than :data:`LONG_STEP` median steps is noted. Where it is also longer than :data:`GAP_SECONDS`, it
-    is shortened to the median step, and the rate is that of the frames without the gap.
+    is shortened to the median step, and the rate is that of the frames without the gap; where that would be no frame
+    rate, the gap stays.
     """
     steps = np.diff(timing.timestamps)
     if len(steps) < 2:
@@ -124,9 +129,12 @@ def without_gaps(timing: Timing) -> Timing:
     median = float(np.quantile(steps, 0.5, method="lower"))  # of two steps, the shorter
     outlying = steps > LONG_STEP * median
     gaps = outlying & (steps > GAP_SECONDS)
+    closed = timing.timestamps - np.concatenate([[0.0], np.cumsum(np.where(gaps, steps - median, 0.0))])
+    closes = bool((np.diff(closed) > 0).all()) and _is_fps(len(steps) / float(closed[-1]))
+    end = f"closed to the median step of {median:.3g} s" if closes else f"kept; the median step is {median:.3g} s"
     notes = list(timing.notes)
     for kind, meaning in (
-        (gaps, f"a gap in the times, closed to the median step of {median:.3g} s"),
+        (gaps, f"a gap in the times, {end}"),
         (outlying & ~gaps, f"a hold, included in the mean frame rate; the median step is {median:.3g} s"),
     ):
         places = np.flatnonzero(kind)
@@ -134,10 +142,9 @@ def without_gaps(timing: Timing) -> Timing:
             longest = int(places[np.argmax(steps[places])])
             more = f" (the longest of {len(places)} such steps)" if len(places) > 1 else ""
             notes.append(f"{steps[longest]:.7g} s between frames {longest} and {longest + 1}{more}: {meaning}")
-    if not gaps.any():
-        return Timing(timing.timestamps, timing.fps, tuple(notes))
-    excess = np.where(gaps, steps - median, 0.0)
-    return _with_mean_rate(timing.timestamps - np.concatenate([[0.0], np.cumsum(excess)]), *notes)
+    if gaps.any() and closes:
+        return _with_mean_rate(closed, *notes)
+    return Timing(timing.timestamps, timing.fps, tuple(notes))
 
 
 def from_delays(delays_ms: Sequence[float], assume_fps: float) -> Timing:

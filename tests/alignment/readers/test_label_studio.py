@@ -109,11 +109,11 @@ def test_ratings_of_an_export_and_nothing_else_are_read(tmp_path: Path, name: st
     assert study.ratings["natural"].tolist() == NATURAL
     assert study.prompts == ("a cat 0", "a cat 1")
     notes = "\n".join(study.matching.notes)
-    assert "no numbers and not read: comment" in notes
+    assert "ignored, not numeric: comment" in notes
     if name.startswith("full"):
         assert "Label Studio: 4 annotations of 2 tasks; 2 skipped ones were left out" in study.matching.notes
     else:
-        (bookkeeping,) = (note for note in study.matching.notes if "bookkeeping by the name and not read" in note)
+        (bookkeeping,) = (note for note in study.matching.notes if "ignored as bookkeeping columns" in note)
         assert all(column in bookkeeping for column in ("annotation_id", " id", "lead_time", "--dimension NAME"))
 
 
@@ -131,7 +131,7 @@ def test_several_choices_are_no_number_and_said() -> None:
     rows = [{**row, "signs": {"choices": ["jitter", "blur"]}} for row in json_min()]
     found = read_ratings(read_table(rows, "ratings"))
     assert "signs" not in found.dimensions
-    assert "ratings: no numbers and not read: comment, signs" in found.notes
+    assert "ratings: ignored, not numeric: comment, signs" in found.notes
 
 
 def test_pairs_are_preferences() -> None:

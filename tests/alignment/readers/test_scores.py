@@ -156,6 +156,11 @@ def test_directories_without_a_run(tmp_path: Path) -> None:
 
 
 def test_a_clip_whose_name_a_table_guards_joins_with_its_ratings(tmp_path: Path) -> None:
-    (tmp_path / "scores.csv").write_text(csv_text([("clip", "pas"), ("=x.mp4", 0.5), ("'=y.mp4", 0.25)]))
+    (tmp_path / "scores.csv").write_text(csv_text([("clip", "pas", "sha256"), ("=x.mp4", 0.5), ("'=y.mp4", 0.25)]))
     scores = read_scores(str(tmp_path / "scores.csv"))
     assert scores.clips == ("=x.mp4", "'=y.mp4")
+
+
+def test_apostrophes_in_the_table_of_somebody_else_are_theirs(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("clip,pas\n'-ish.mp4,0.5\n'@home.mp4,0.25\n")
+    assert read_scores(str(tmp_path / "scores.csv")).clips == ("'-ish.mp4", "'@home.mp4")

@@ -7,7 +7,6 @@ A rating is exported as ``[{"rating": 4}]``, a number as ``[{"number": 4}]``, on
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from urllib.parse import unquote
 
 from vmmetrics.alignment.readers.columns import CLIP, MODEL, PROMPT, is_text, normalised
 from vmmetrics.errors import SetupError
+from vmmetrics.schema import parse_json
 
 _KINDS = ("rating", "number", "choices", "selected")  # "selected" is the side that a pairwise control holds
 _UPLOAD = re.compile(r"^(?:https?://\S+?)?/data/upload/(?:\d+/)?(?P<stored>[^/?#]+)$")
@@ -73,8 +73,8 @@ def answer(cell: Any) -> Any:
         if not cell.startswith(("[{", '{"')):
             return cell
         try:
-            value = json.loads(cell)
-        except (ValueError, RecursionError):
+            value = parse_json(cell, gaps=True)
+        except ValueError:
             return cell
     results = value if isinstance(value, list) else [value]
     answers = [_answer_of(result) for result in results]

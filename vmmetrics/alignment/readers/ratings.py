@@ -166,8 +166,8 @@ def _rated_columns(
             found[name] = np.full(len(table), np.nan)
         else:
             words.append(name)
-    unread = [f"bookkeeping by the name and not read: {', '.join(left)} (--dimension NAME reads one)"] if left else []
-    return found, unread + ([f"no numbers and not read: {', '.join(words)}"] if words else [])
+    unread = [f"ignored as bookkeeping columns: {', '.join(left)} (--dimension NAME includes one)"] if left else []
+    return found, unread + ([f"ignored, not numeric: {', '.join(words)}"] if words else [])
 
 
 def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:

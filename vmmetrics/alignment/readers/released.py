@@ -11,7 +11,7 @@ from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import Gatherer, Judgements
 from vmmetrics.alignment.readers.preferences import looks_like_pairs
 from vmmetrics.alignment.readers.ratings import read_ratings
-from vmmetrics.alignment.readers.tables import Table, numbers, read_json, read_table, texts, to_number
+from vmmetrics.alignment.readers.tables import Table, numbers, read_json_or_lines, read_table, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import METRICS
 
@@ -67,7 +67,7 @@ def _name_of_file(path: Path) -> str | None:
     if FETV_FILE.match(path.name):
         return "fetv"
     if suffix in {".json", ".jsonl"}:
-        content, _ = read_json(path)
+        content, _ = read_json_or_lines(path)
         row = content[0] if isinstance(content, list) and content else None
         if isinstance(row, Mapping) and {"videos", "human_anno"} <= row.keys():
             return "video-bench"
@@ -113,7 +113,7 @@ def _fetv(path: Path, scale: Scale) -> Judgements:
     for file in files:
         match = FETV_FILE.match(file.name)
         model = match["model"] if match else file.stem
-        content, _ = read_json(file)
+        content, _ = read_json_or_lines(file)
         for sentence, said in _entries(content, file):
             folder, video = _FETV_FOLDERS.get(model, model), said.get("video_id")
             clip = f"{model}/{sentence}"
@@ -146,7 +146,7 @@ def _video_bench(path: Path, scale: Scale) -> Judgements:
         raise SetupError(f"{path}: expected a JSON file per dimension")
     gatherer = Gatherer()
     for file in files:
-        content, _ = read_json(file)
+        content, _ = read_json_or_lines(file)
         if not isinstance(content, list):
             raise SetupError(f"{file}: expected a list of prompts with videos and human_anno")
         for number, entry in enumerate(content, 1):

@@ -16,8 +16,8 @@ import numpy as np
 
 from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
-from vmmetrics.errors import SetupError
-from vmmetrics.report.markup import without_guard
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.report.markup import is_ours, without_guard
 from vmmetrics.schema import parse_json
 from vmmetrics.types import FloatArray
 
@@ -68,7 +68,7 @@ def read_table(source: Any, name: str) -> Table:
     return Table(table.source, columns, (*table.notes, *notes))
 
 
-def read_json(path: Path) -> tuple[Any, tuple[str, ...]]:
+def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
     """The content of a JSON or JSON Lines file (then a list), and notes about its encoding.
 
     Raises:
@@ -163,7 +163,7 @@ def _of_file(path: Path) -> Table:
     if suffix == ".parquet":
         return _of_parquet(path)
     if suffix in {".json", ".jsonl", ".ndjson"}:
-        content, notes = read_json(path)
+        content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
     if suffix == ".md":
@@ -176,7 +176,7 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror or error}") from error
+        raise cannot("read", path, error) from error
     if not data.strip():
         raise SetupError(f"{path}: the file is empty")
     try:
@@ -199,7 +199,9 @@ def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[An
     delimiter = delimiter or max(",;\t", key=header.count)
     try:
         reader = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=delimiter, strict=True)
-        names = [without_guard(name.strip()) for name in next(reader)]
+        names = [name.strip() for name in next(reader)]
+        plain = without_guard if is_ours(names) else str
+        names = [plain(name) for name in names]
         _refuse_repeats(names, path)
         rows = []
         for row in reader:
@@ -210,7 +212,7 @@ def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[An
                     f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
                     f"{delimiter!r}"
                 )
-            rows.append([*map(without_guard, row), *[""] * (len(names) - len(row))])
+            rows.append([*map(plain, row), *[""] * (len(names) - len(row))])
     except csv.Error as error:
         raise SetupError(f"{path}: not readable as a table: {error}") from error
     return {name: [row[index] for row in rows] for index, name in enumerate(names)}

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, os_reason
 
 RESIZED = "resized"
 """Returned in place of a key where the window changed, or the program goes on after Ctrl-Z: time to draw anew."""
@@ -176,7 +176,7 @@ class Keyboard:
                 with self._lent():
                     done = subprocess.run([*command, str(file)], check=False)  # noqa: S603 - the user's own editor
             except OSError as error:
-                raise SetupError(f"{command[0]} cannot be started ({error.strerror}); set EDITOR") from error
+                raise SetupError(f"{command[0]} cannot be started ({os_reason(error)}); set EDITOR") from error
             if done.returncode:
                 raise SetupError(f"{command[0]} ended with code {done.returncode}")
             lines = file.read_text("utf-8", errors="replace").splitlines()

@@ -147,6 +147,8 @@ def without(flow: Flow, held: BoolArray) -> Flow:
         images=flow.images[frames],
         forward=cast(FloatArray, [flow.forward[t] for t in into]),
         backward=cast(FloatArray, [flow.backward[t] for t in into]),
+        forward_valid=cast(BoolArray, [flow.forward_valid[t] for t in into]),
+        backward_valid=cast(BoolArray, [flow.backward_valid[t] for t in into]),
     )
 
 
