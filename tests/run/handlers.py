@@ -39,6 +39,10 @@ class Obedient:
             case "load on first use":
                 with loading():
                     time.sleep(item[1])
+            case "raise":
+                raise RuntimeError("something unforeseen")
+            case "answer what cannot be sent":
+                return lambda: None
             case "pid":
                 return os.getpid()
             case "nothing is set up":

@@ -162,6 +162,17 @@ def test_what_must_be_set_up_ends_it_all(fault: str) -> None:
         work(pool, (fault, 0))
 
 
+@pytest.mark.parametrize(
+    ("fault", "failure"), [("raise", "RuntimeError: something unforeseen"), ("answer what cannot be sent", "lambda")]
+)
+def test_an_error_costs_its_item_and_not_the_worker(fault: str, failure: str) -> None:
+    with workers(timeout=3600) as pool:
+        before, result, after = work(pool, ("pid", None), (fault, 0), ("pid", None))
+    assert (result.answer, result.late) == (None, False)
+    assert failure in result.failure
+    assert before.answer == after.answer
+
+
 def test_the_slowest_is_named() -> None:
     with workers(2, timeout=3600) as pool:
         assert pool.slowest is None

@@ -195,7 +195,8 @@ class Pool(Generic[Item, Answer]):
         else:
             with self._lock:
                 worker.item = None
-            return Result(item, value, seconds=worker.seconds)
+            answer, failure = (None, value) if kind == "error" else (value, "")
+            return Result(item, answer, failure, worker.note, round(worker.seconds, 3))
         return None
 
     def _bury(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
@@ -326,7 +327,13 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
     with contextlib.suppress(EOFError, OSError):
         while True:
             item = connection.recv()
-            send(*_reply(handler, item, send))
+            kind, value = _reply(handler, item, send)
+            try:
+                send(kind, value)
+            except (EOFError, OSError):
+                raise
+            except Exception as error:  # the answer cannot be pickled, and nothing of it was sent
+                send("error", explain(error))
 
 
 def _reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> tuple[str, Any]:
@@ -342,6 +349,8 @@ def _reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> 
         return "answer", handler.handle(item, partial(send, "note"))
     except SetupError as error:
         return "setup", error
+    except Exception as error:
+        return "error", explain(error)
 
 
 def _live_with_parent() -> None:
