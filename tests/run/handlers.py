@@ -20,6 +20,10 @@ class Obedient:
     def load(self, item: tuple[str, Any]) -> None:
         if item[0] == "load slowly":
             time.sleep(item[1])
+        if item[0] == "load in parts":
+            for _ in range(2):
+                with loading():
+                    pass
         if item[0] == "load never":
             raise SetupError("no models")
 
@@ -36,9 +40,18 @@ class Obedient:
                 time.sleep(3600)
             case "die":
                 os._exit(7)
+            case "leave a child and die":
+                note(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"]).pid)
+                os._exit(7)
+            case "answer at length":
+                return b"0" * item[1]
             case "load on first use":
                 with loading():
                     time.sleep(item[1])
+            case "raise":
+                raise RuntimeError("something unforeseen")
+            case "answer what cannot be sent":
+                return lambda: None
             case "pid":
                 return os.getpid()
             case "nothing is set up":

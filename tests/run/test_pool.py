@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,14 @@ def work(pool: Pool[Item, Any], *items: Item) -> list[Result[Item, Any]]:
     return results
 
 
+def pretend(pool: Pool[Item, Any], item: Item, **state: Any) -> Connection:
+    """The other end of a worker that has no process."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process()
+    pool._workers.append(pools._Worker(process, ours, item, **state))
+    return theirs
+
+
 def lives(process: int) -> bool:
     try:
         os.kill(process, 0)
@@ -69,11 +80,86 @@ def test_one_of_two_that_hangs_does_not_hold_up_the_other() -> None:
     assert {result.answer for result in results} == {None, 1, 2, 3, 4, 5}
 
 
-def test_children_of_a_late_worker_are_killed_too() -> None:
+@pytest.mark.parametrize("fault", ["leave a child", "leave a child and die"])
+def test_children_of_a_worker_that_is_late_or_dead_are_killed_too(fault: str) -> None:
     with workers() as pool:
-        (result,) = work(pool, ("leave a child", 0))
+        (result,) = work(pool, (fault, 0))
         while lives(result.note):
             time.sleep(0.02)
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="cannot look without reaping")
+@pytest.mark.parametrize("reaped", [False, True])
+def test_a_group_is_killed_only_while_its_number_is_taken(reaped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+
+    def kill_group(group: int, number: int) -> None:
+        os.waitid(os.P_PID, group, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises where the worker was reaped
+        killed.append(group)
+
+    with workers() as pool:
+        pool.submit(("die", 0))
+        (process,) = (worker.process for worker in pool._workers)
+        if reaped:
+            process.join()
+        monkeypatch.setattr(os, "killpg", kill_group)
+        (result,) = work(pool)
+    assert "exit code 7" in result.failure
+    assert killed == ([] if reaped else [process.pid])
+
+
+def test_an_answer_that_nobody_reads_for_long_is_not_late() -> None:
+    with workers() as pool:
+        pool.submit(("answer at length", 10_000_000))  # more than the pipe holds
+        (worker,) = pool._workers
+        while worker.loading or not worker.loaded:
+            pool.collect(0.05)
+        while not worker.connection.poll():
+            time.sleep(0.02)
+        time.sleep(1.5)  # as a parent does that is busy
+        (result,) = work(pool)
+    assert not result.late
+    assert len(result.answer) == 10_000_000
+
+
+@pytest.mark.parametrize("bound", ["an item", "loading"])
+def test_what_a_late_worker_said_last_does_not_change_what_it_was_late_with(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool: Pool[Item, Any] = Pool(Obedient, 1, 1)
+    theirs = pretend(pool, ("ok", 1), late=True, seconds=2.0, loading_seconds=0.0 if bound == "an item" else 3601.0)
+    monkeypatch.setattr(pools, "_end", lambda process: -9)
+    theirs.send(("loading", bound == "an item"))
+    theirs.close()
+    assert pool.collect() == []
+    if bound == "loading":
+        with pytest.raises(SetupError, match="did not load"):
+            pool.collect()
+    else:
+        (result,) = pool.collect()
+        assert "took longer than 1 s" in result.failure
+
+
+def test_what_was_read_with_a_setup_error_is_kept() -> None:
+    pool: Pool[Item, Any] = Pool(Obedient, 2)
+    bad, good = (pretend(pool, ("ok", number)) for number in range(2))
+    bad.send(("setup", SetupError("a key is missing")))
+    good.send(("answer", 1))
+    assert [result.answer for result in pool.collect()] == [1]
+    assert pool.busy  # somebody will ask again
+    with pytest.raises(SetupError, match="key is missing"):
+        pool.collect()
+
+
+def test_loading_within_loading_does_not_start_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[tuple[str, Any]] = []
+
+    def send(kind: str, value: Any = None) -> None:
+        messages.append((kind, value))
+
+    monkeypatch.setattr("vmmetrics.loading._listeners", [partial(send, "loading")])
+    assert pools._reply(Obedient(), ("load in parts", 0), send) == ("answer", 0)
+    assert messages == [("loading", True), ("loading", False), ("loaded", None)]
 
 
 @pytest.mark.parametrize("when", ["load slowly", "load on first use"])
@@ -116,7 +202,7 @@ def test_closing_ends_hanging_and_stopped_workers() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
-def test_workers_are_born_deaf_to_ctrl_c() -> None:
+def test_workers_start_with_ctrl_c_blocked() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     with workers() as pool:
         pool.submit(("ok", 0))
@@ -160,6 +246,17 @@ def test_a_stopped_worker_ends_with_its_parent(tmp_path: Path) -> None:
 def test_what_must_be_set_up_ends_it_all(fault: str) -> None:
     with workers() as pool, pytest.raises(SetupError):
         work(pool, (fault, 0))
+
+
+@pytest.mark.parametrize(
+    ("fault", "failure"), [("raise", "RuntimeError: something unforeseen"), ("answer what cannot be sent", "lambda")]
+)
+def test_an_error_costs_its_item_and_not_the_worker(fault: str, failure: str) -> None:
+    with workers(timeout=3600) as pool:
+        before, result, after = work(pool, ("pid", None), (fault, 0), ("pid", None))
+    assert (result.answer, result.late) == (None, False)
+    assert failure in result.failure
+    assert before.answer == after.answer
 
 
 def test_the_slowest_is_named() -> None:

@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vmmetrics.run import score
 from vmmetrics.run.engine import Workers
 from vmmetrics.run.session import MemoryStore, Session
 from vmmetrics.run.settings import Settings
-from vmmetrics.run.work import Task
+from vmmetrics.run.tasks import tasks_of_arrays
+from vmmetrics.run.work import Outcome, Task
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 
@@ -63,6 +65,20 @@ def test_the_slowest_clip_is_told_to_the_listener(make_clips: Any, monkeypatch: 
     assert {name for name, _ in waited} == {"loading models", "hang.npy"}
 
 
-def test_this_process_cannot_end_itself(make_clips: Any) -> None:
+def test_an_outcome_has_the_task_that_was_submitted_and_not_its_frames_again(tmp_path: Path) -> None:
+    (task,) = tasks_of_arrays([np.zeros((4, 16, 24, 3), np.uint8)], ("pas",), fps=8)
+    engine = Workers(Settings(metrics=("pas",)), 1, tmp_path / "log")
+    try:
+        engine.submit(task)
+        outcomes: list[Outcome] = []
+        while not outcomes:
+            outcomes += engine.collect()
+    finally:
+        engine.close()
+    assert outcomes[0].task is task
+    assert outcomes[0].record.scores
+
+
+def test_a_timeout_needs_a_worker_process_to_end(make_clips: Any) -> None:
     with pytest.raises(ValueError, match="set jobs to 1 or more"):
         score(make_clips("a"), timeout=5)

@@ -33,8 +33,9 @@ class LiveProgress(Bar):
         self._metrics = metrics
         self._jobs = jobs
         self._total = self._done = self._failed = self._scored = 0
-        self._slow = ""  # what has been at work for long
+        self._slow = ""  # what the bar shows to have been at work for long
         self._slow_seconds = 0.0
+        self._announced: set[str] = set()
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Say what was found damaged."""
@@ -69,14 +70,13 @@ class LiveProgress(Bar):
             self._console.print(line, soft_wrap=True)
 
     def wait(self, name: str, seconds: float) -> None:
-        """Show for how long the slowest clip has been at work: on the bar, or elsewhere in one line."""
-        before = self._slow
-        long = seconds >= (SLOW_ON_BAR if self._bar else SLOW_IN_LINES)
-        self._slow, self._slow_seconds = name if long else "", seconds
+        """Show for how long the slowest clip has been at work: on the bar, or elsewhere in one line for each clip."""
         if self._bar is not None and self._task is not None:
+            self._slow, self._slow_seconds = name if seconds >= SLOW_ON_BAR else "", seconds
             self._bar.update(self._task, status=self._status())
-        elif self._slow not in ("", before):
-            self._console.print(f"{self._slow}: at work for {_clock(seconds)} so far")
+        elif seconds >= SLOW_IN_LINES and name not in self._announced:
+            self._announced.add(name)
+            self._console.print(f"{name}: at work for {_clock(seconds)} so far")
 
     def _status(self) -> str:
         left = self._total - self._done

@@ -46,7 +46,7 @@ def probe(
         jobs: Worker processes; 0 works in this process. Workers are spawned, so a script that asks for them needs
             ``if __name__ == "__main__":``, and functions must be importable.
         timeout: Seconds that a worker may spend on a case (a clip with one change); None is 3,600. Needs ``jobs`` of 1
-            or more: this process cannot end itself.
+            or more: a timeout needs a worker process to end.
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.

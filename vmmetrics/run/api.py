@@ -55,7 +55,8 @@ def score(
         jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
             script that asks for them needs ``if __name__ == "__main__":``.
         timeout: Seconds that a worker may spend on a clip once its models are loaded; the clip then fails, and the
-            others are scored. Needs ``jobs`` of 1 or more, where None is 3,600; this process cannot end itself.
+            others are scored. Needs ``jobs`` of 1 or more, where None is 3,600; a timeout needs
+            a worker process to end.
         shard: (i, n) takes the i-th of n parts, i from 1.
         fps: Frames per second of arrays.
         layout: Axes of arrays, such as ``"TCHW"``.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from vmmetrics.run.pool import DEFAULT_TIMEOUT, Note, Pool, Result
+from vmmetrics.run.record import Record
 from vmmetrics.run.settings import Settings
 from vmmetrics.run.work import Outcome, Scorer, Task
 
 _Item = tuple[Task, Task | None]
+_Answer = tuple[Record, Mapping[str, Any]]  # without the task, which may hold the frames of an array
 
 
 class Engine(Protocol):
@@ -71,7 +73,7 @@ class InProcess:
 
     @property
     def slowest(self) -> None:
-        """Nothing: nobody can look while this process scores."""
+        """None: not known while scoring in this process."""
         return None
 
     def submit(self, task: Task, following: Task | None = None) -> None:
@@ -100,9 +102,10 @@ class _ClipHandler:
     def load(self, item: _Item) -> None:
         self._scorer.suite(item[0].metrics)
 
-    def handle(self, item: _Item, note: Note) -> Outcome:
+    def handle(self, item: _Item, note: Note) -> _Answer:
         task, following = item
-        return self._scorer.score(task, following, note)
+        outcome = self._scorer.score(task, following, note)
+        return outcome.record, outcome.events
 
 
 class Workers:
@@ -126,7 +129,7 @@ class Workers:
     ) -> None:
         self._settings = settings
         self._ahead = ahead and jobs == 1
-        self._pool: Pool[_Item, Outcome] = Pool(partial(_ClipHandler, settings), jobs, timeout, log, _metrics)
+        self._pool: Pool[_Item, _Answer] = Pool(partial(_ClipHandler, settings), jobs, timeout, log, _metrics)
 
     @property
     def free(self) -> int:
@@ -160,10 +163,10 @@ class Workers:
         outcomes = [self._outcome(result) for result in self._pool.collect(timeout)]
         return [outcome for outcome in outcomes if outcome is not None]
 
-    def _outcome(self, result: Result[_Item, Outcome]) -> Outcome | None:
+    def _outcome(self, result: Result[_Item, _Answer]) -> Outcome | None:
         task, following = result.item
         if result.answer is not None:
-            return result.answer
+            return Outcome(task, *result.answer)
         if following is not None and not result.late:
             self._pool.submit((task, None))  # alone, to see which of the two clips its worker died on
             return None

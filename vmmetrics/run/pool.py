@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from vmmetrics.errors import SetupError
-from vmmetrics.loading import on_loading
+from vmmetrics.loading import loading, on_loading
 from vmmetrics.run.work import explain
 
 DEFAULT_TIMEOUT = 3600.0
@@ -79,7 +79,7 @@ class _Worker(Generic[Item]):
     seconds: float = 0.0  # on this item, without loading
     loading: bool = True
     loading_seconds: float = 0.0  # of this load
-    ready: bool = False  # has what the item needs: even its start counts against the item
+    ready: bool = False  # has loaded what the item needs: the clock of the item starts when it is handed over
     loaded: set[Hashable] = field(default_factory=set)
     late: bool = False
 
@@ -110,7 +110,8 @@ class Pool(Generic[Item, Answer]):
         self._needs = needs
         self._context = multiprocessing.get_context("spawn")  # forking a process with running threads can deadlock
         self._workers: list[_Worker[Item]] = []
-        self._lock = threading.Lock()  # around the clocks, and whose they are
+        self._lock = threading.Lock()  # guards the workers and their clocks
+        self._trouble: SetupError | None = None
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
 
@@ -146,7 +147,7 @@ class Pool(Generic[Item, Answer]):
     def _idle(self) -> _Worker[Item]:
         for worker in self._workers:
             if worker.item is None:
-                if worker.process.is_alive() and not worker.late:
+                if not worker.late and not wait([worker.process.sentinel], 0):
                     return worker
                 self._drop(worker)  # died between two items: neither is to blame
                 break
@@ -170,11 +171,21 @@ class Pool(Generic[Item, Answer]):
         """Wait until something is done; empty where ``timeout`` seconds passed first, or nothing is whole yet.
 
         Raises:
-            SetupError: A worker cannot load its models.
+            SetupError: A worker cannot load its models; the results that came with it are returned first.
         """
         working = {worker.connection: worker for worker in self._workers if worker.item is not None}
-        received = [self._receive(working[c]) for c in wait(list(working), timeout) if isinstance(c, Connection)]
-        return [result for result in received if result is not None]
+        results: list[Result[Item, Answer]] = []
+        for connection in () if self._trouble else wait(list(working), timeout):
+            assert isinstance(connection, Connection)  # noqa: S101  (nothing else is waited for)
+            try:
+                result = self._receive(working[connection])
+            except SetupError as error:
+                self._trouble = error
+            else:
+                results += [] if result is None else [result]
+        if self._trouble and not results:
+            raise self._trouble
+        return results
 
     def _receive(self, worker: _Worker[Item]) -> Result[Item, Answer] | None:
         item = worker.item
@@ -185,7 +196,8 @@ class Pool(Generic[Item, Answer]):
             return self._bury(worker, item)
         if kind == "loading":
             with self._lock:
-                worker.loading, worker.loading_seconds, worker.ready = value, 0.0, False
+                if not worker.late:  # its clocks tell what it was late with
+                    worker.loading, worker.loading_seconds, worker.ready = value, 0.0, False
         elif kind == "loaded":
             worker.loaded.add(self._needs(item))
         elif kind == "note":
@@ -195,16 +207,17 @@ class Pool(Generic[Item, Answer]):
         else:
             with self._lock:
                 worker.item = None
-            return Result(item, value, seconds=worker.seconds)
+            answer, failure = (None, value) if kind == "error" else (value, "")
+            return Result(item, answer, failure, worker.note, round(worker.seconds, 3))
         return None
 
     def _bury(self, worker: _Worker[Item], item: Item) -> Result[Item, Answer]:
+        if worker.late and worker.loading_seconds > LOADING_TIMEOUT:
+            raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
         code = self._drop(worker)
         failure = _cause_of_death(code, self._log)
         if worker.late:
             failure = f"It took longer than {self._timeout:g} s; raise --timeout if it may take that long"
-            if worker.loading and not worker.ready:
-                raise SetupError(f"A worker did not load its models within {LOADING_TIMEOUT:g} s; start again")
         return Result(item, None, failure, worker.note, round(worker.seconds, 3), worker.late)
 
     def _drop(self, worker: _Worker[Item]) -> int | None:
@@ -219,11 +232,14 @@ class Pool(Generic[Item, Answer]):
         last = time.monotonic()
         while not self._closing.wait(_TICK_SECONDS):
             now = time.monotonic()
-            passed, last = min(now - last, 5 * _TICK_SECONDS), now  # time in which this process was stopped is nobody's
+            passed, last = (
+                min(now - last, 5 * _TICK_SECONDS),
+                now,
+            )  # time in which this process was stopped is not counted
             with self._lock:
                 for worker in self._workers:
-                    if worker.item is None or worker.late:
-                        continue
+                    if worker.item is None or worker.late or wait([worker.connection], 0):
+                        continue  # an answer over the size of the pipe is not written before it is read
                     if worker.loading and not worker.ready:
                         worker.loading_seconds += passed
                     else:
@@ -264,15 +280,26 @@ def _kill(process: SpawnProcess) -> None:
     """Kill a worker, stopped or not, and the processes it started."""
     if process.pid is None:
         return
-    if sys.platform != "win32":
+    if sys.platform != "win32" and not _reaped(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it leads no group yet, or none any more
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
 
 
+def _reaped(process: int) -> bool:
+    """Whether a process was waited for; its number may then be that of another process or group."""
+    try:
+        os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    except AttributeError:  # macOS before Python 3.13
+        pass
+    return False
+
+
 def _end(process: SpawnProcess) -> int | None:
     """Wait for a worker to leave, kill what is left of it, and return its exit code."""
-    process.join(_GRACE_SECONDS)
+    wait([process.sentinel], _GRACE_SECONDS)  # does not reap it, unlike join()
     _kill(process)
     process.join()
     return process.exitcode
@@ -289,12 +316,12 @@ def _cause_of_death(code: int | None, log: Path | None) -> str:
             cause += ", most likely for using too much memory: lower --max-memory or --jobs"
     else:
         cause = f"exit code {code}"
-    return f"The worker process died on this clip ({cause})" + (f"; its last words are in {log}" if log else "")
+    return f"The worker process died on this clip ({cause})" + (f"; its output is in {log}" if log else "")
 
 
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Let a process that is started here be born deaf to Ctrl-C, which reaches the whole group; the parent decides."""
+    """Block SIGINT while a worker starts; the parent handles it."""
     if sys.platform == "win32":
         yield
         return
@@ -326,22 +353,30 @@ def _work(connection: Connection, start: Callable[[], Handler[Any, Any]], log: P
     with contextlib.suppress(EOFError, OSError):
         while True:
             item = connection.recv()
-            send(*_reply(handler, item, send))
+            kind, value = _reply(handler, item, send)
+            try:
+                send(kind, value)
+            except (EOFError, OSError):
+                raise
+            except Exception as error:  # the answer cannot be pickled, and nothing of it was sent
+                send("error", explain(error))
 
 
 def _reply(handler: Handler[Any, Any], item: Any, send: Callable[..., None]) -> tuple[str, Any]:
     try:
-        handler.load(item)
+        with loading():
+            handler.load(item)
     except SetupError as error:
         return "setup", error
     except Exception as error:  # a broken installation, not the clip's fault
         return "setup", SetupError(f"The models cannot be loaded: {explain(error)}")
     send("loaded")
-    send("loading", False)
     try:
         return "answer", handler.handle(item, partial(send, "note"))
     except SetupError as error:
         return "setup", error
+    except Exception as error:
+        return "error", explain(error)
 
 
 def _live_with_parent() -> None:

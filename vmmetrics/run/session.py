@@ -16,7 +16,7 @@ _TICK_SECONDS = 1.0  # between two words about the clip that has been at work lo
 
 
 class Listener(Protocol):
-    """Is told how a session goes."""
+    """Is told how a session goes; needs every one of these methods."""
 
     def begin(self, total: int, settled: int) -> None:
         """There are ``total`` clips, ``settled`` of them scored by an earlier session."""
@@ -99,6 +99,7 @@ class Session:
         self._store = store
         self._listener = listener
         self._earlier = dict(store.records)
+        self._next_wait = time.monotonic() + _TICK_SECONDS
 
     def run(self) -> list[Record]:
         """Score what is not settled; return the record of every task, in the order of the tasks."""
@@ -112,8 +113,7 @@ class Session:
                 others = self._engine.free and pending
                 for outcome in self._engine.collect(_POLL_SECONDS if others else _TICK_SECONDS):
                     self._keep(outcome)
-                if self._listener and self._engine.slowest:
-                    self._listener.wait(*self._engine.slowest)
+                self._tell_slowest()
             elif pending:
                 time.sleep(_POLL_SECONDS)
         self._store.refresh()  # raises where what was kept has been removed
@@ -143,7 +143,7 @@ class Session:
             return task.metrics
         tried_now = record is not self._earlier.get(task.key)
         if record.error is not None and not tried_now:
-            return task.metrics  # not even looked at: reading the clip may be what took too long
+            return task.metrics  # not read again to compare
         if not _describes(record, task):
             return task.metrics
         if record.error is not None:
@@ -155,6 +155,12 @@ class Session:
         record = self._store.append(outcome.record, outcome.events)
         self._store.release(outcome.task.key)
         self._tell(record)
+
+    def _tell_slowest(self) -> None:
+        now = time.monotonic()
+        if self._listener and self._engine.slowest and now >= self._next_wait:
+            self._listener.wait(*self._engine.slowest)
+            self._next_wait = now + _TICK_SECONDS
 
     def _tell(self, record: Record) -> None:
         if self._listener:

@@ -152,20 +152,20 @@ class Scorer:
             scores = self.suite(task.metrics).score_clip(clip)
             if task.path is not None and state(task.path) != before:
                 raise ClipError("The file was written to while it was scored; run again once it is complete")
+            record = task.record(
+                self._settings,
+                sha256=sha256,
+                frames=len(clip),
+                fps=float(clip.fps),
+                size=(int(clip.size[0]), int(clip.size[1])),
+                notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
+                seconds=round(time.perf_counter() - start, 3),
+                **_found(scores),
+            )
+            return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
         except Exception as error:  # the run goes on whatever a clip does to a decoder
             seconds = round(time.perf_counter() - start, 3)
             return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
-        record = task.record(
-            self._settings,
-            sha256=sha256,
-            frames=len(clip),
-            fps=float(clip.fps),
-            size=(int(clip.size[0]), int(clip.size[1])),
-            notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
-            seconds=round(time.perf_counter() - start, 3),
-            **_found(scores),
-        )
-        return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
 
     def _read_ahead(self, task: Task) -> None:
         """Begin to read a clip; what is wrong with it shows when its turn comes and it is read again."""
@@ -177,14 +177,12 @@ class Scorer:
     def _taken(self, task: Task, before: object) -> Clip | None:
         """The clip of ``task`` if it was read ahead and its file is what it was then; at most one is ever kept."""
         ahead, self._ahead = self._ahead, None
-        if ahead is None:
+        if ahead is None or ahead.task.only(task.metrics) != task or ahead.before != before:
             return None
         try:
-            clip = ahead.clip.result()
-        except Exception:  # the turn of that clip tells why
+            return ahead.clip.result()
+        except Exception:  # reading it again tells why
             return None
-        same = ahead.task.only(task.metrics) == task and ahead.before == before
-        return clip if same else None
 
     def _read(self, task: Task) -> Clip:
         if task.frames is not None:
