@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import vmmetrics
-from vmmetrics.tensors import LEAST_TORCH
+from vmmetrics.utils.tensors import LEAST_TORCH
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 

@@ -10,7 +10,7 @@ import pytest
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.report.markup import csv_text
+from vmmetrics.utils.markup import csv_text
 from vmmetrics.video import Prompts, Source, discover
 from vmmetrics.video.prompt_lists import read_list
 

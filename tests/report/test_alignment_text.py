@@ -19,7 +19,7 @@ from vmmetrics.report.alignment_cells import Table
 from vmmetrics.report.alignment_source import study_of
 from vmmetrics.report.alignment_tables import HUMAN, NAME_ONLY, main_table, report_parts
 from vmmetrics.report.alignment_text import print_report, to_csv, to_latex, to_markdown
-from vmmetrics.report.markup import clean, markdown, shortened, tex
+from vmmetrics.utils.markup import clean, markdown, shortened, tex
 
 HOSTILE = "a|b_$x$ %&#{}\\~^<b>*`[1]\x1b[31m\n\udc80"
 REPORT = make_report(make_study())

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.loading import loading
+from vmmetrics.utils.loading import loading
 
 
 class Obedient:

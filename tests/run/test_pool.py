@@ -157,7 +157,7 @@ def test_loading_within_loading_does_not_start_the_clock(monkeypatch: pytest.Mon
     def send(kind: str, value: Any = None) -> None:
         messages.append((kind, value))
 
-    monkeypatch.setattr("vmmetrics.loading._listeners", [partial(send, "loading")])
+    monkeypatch.setattr("vmmetrics.utils.loading._listeners", [partial(send, "loading")])
     assert pools._reply(Obedient(), ("load in parts", 0), send) == ("answer", 0)
     assert messages == [("loading", True), ("loading", False), ("loaded", None)]
 

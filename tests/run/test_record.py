@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from vmmetrics.run.record import Record, result_from_json, result_to_json
-from vmmetrics.schema import convert
 from vmmetrics.types import Event, MetricResult
+from vmmetrics.utils.schema import convert
 
 RECORD = Record(
     *("m/a.mp4", "m", "/x/m/a.mp4", "ab", "embedded", "vmmetrics", {"pas": 0.5}, {"ois": "no person"}),

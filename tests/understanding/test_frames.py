@@ -14,9 +14,9 @@ from PIL import Image
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import ClipError
-from vmmetrics.schema import convert
 from vmmetrics.understanding.frames import FramePolicy, frames_wanted, look, nearest
 from vmmetrics.understanding.replies import Answered, Shown
+from vmmetrics.utils.schema import convert
 
 
 def video(path: Path, count: int, times: list[int] | None = None) -> Path:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from vmmetrics.plain import plain
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.plain import plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.plausibility_views import SIDE
-from vmmetrics.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors
 
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 STEM = 32

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors
 
 REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
 """The places of the text where visual quality, motion quality and text alignment are read, in order of the outputs."""

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from vmmetrics import web
 from vmmetrics.checkpoints.folder import PARTIAL
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils import web
 
 Progress = Callable[[int, int | None], None]
 """Told the bytes that are there and those there will be."""

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmmetrics import web
 from vmmetrics.checkpoints.download import Progress, discard, download
 from vmmetrics.checkpoints.folder import (
     PARTIAL,
@@ -31,6 +30,7 @@ from vmmetrics.checkpoints.sources import Remote, addresses, archive_name, find_
 from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.lock import ByteLocks
+from vmmetrics.utils import web
 
 SPARE = 1.02
 """Times what is fetched must be free: blocks, records, and sizes known only about."""

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from vmmetrics import web
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside, published
 from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.atomic import write_json
+from vmmetrics.utils import web
 
 LOCK = "weights.lock.json"
 """Beside the files: their sizes, times and hashes, as they were first fetched."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from vmmetrics import web
 from vmmetrics.checkpoints.download import get
 from vmmetrics.checkpoints.folder import LOCK
 from vmmetrics.checkpoints.manifest import Published, PublishedFile, is_inside
 from vmmetrics.errors import SetupError
+from vmmetrics.utils import web
 
 _LARGEST_FILE = 10**13  # bytes of a file that a listing may state: a hundred times the largest checkpoint
 _LARGEST_LISTING = 10_000_000  # bytes; a checkpoint has tens of files of a hundred bytes each

@@ -25,7 +25,7 @@ from vmmetrics.cli import (
     understand,
     weights,
 )
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
 from vmmetrics.errors import VMMetricsError, os_reason
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -143,8 +143,8 @@ def _settings(
 
 def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
     """The embedding and which it is; None where there is none, which is said."""
-    from vmmetrics.plain import plain
     from vmmetrics.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
+    from vmmetrics.utils.plain import plain
 
     if not wanted:
         return None, None
@@ -186,7 +186,7 @@ def _counts(found: Sequence[Decision]) -> dict[str, int]:
 def _summary(
     found: Sequence[Decision], settings: FilterSettings, about: dict[str, Any], client: Client | None
 ) -> dict[str, Any]:
-    from vmmetrics.plain import plain
+    from vmmetrics.utils.plain import plain
 
     dropped = Counter(name for d in found if d.outcome == "dropped" for name in {r.check for r in d.reasons})
     asked = None if client is None else client.settings.part() | {"cost": client.ledger.cost}
@@ -201,7 +201,7 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
     from rich.text import Text
 
     from vmmetrics.mmpg.filter.filtering import NAMES
-    from vmmetrics.report.markup import shortened
+    from vmmetrics.utils.markup import shortened
 
     shown = Table(box=SIMPLE_HEAD)
     for head in ("check", "dropped", "noted"):

@@ -32,9 +32,9 @@ def select(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.mmpg.files import read_entries, write_entries
     from vmmetrics.mmpg.selection_balance import select as choose
-    from vmmetrics.plain import plain
     from vmmetrics.report.prompt_selection import print_selection
     from vmmetrics.run.atomic import write_json
+    from vmmetrics.utils.plain import plain
 
     check_outputs([prompts], [out, json_file])
     output, messages = open_consoles()

@@ -11,7 +11,7 @@ import typer
 
 from vmmetrics.cli.numbers import MAX_SECONDS, finite
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.report.markup import shortened
+from vmmetrics.utils.markup import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console

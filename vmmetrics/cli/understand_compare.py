@@ -22,8 +22,8 @@ def compare(
     by video, and Holm's are raised for the other categories of a grouping.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.plain import plain
     from vmmetrics.understanding.comparing import compare_runs
+    from vmmetrics.utils.plain import plain
 
     output, messages = open_consoles()
     compared = compare_runs(first, second, scoring(protocol))

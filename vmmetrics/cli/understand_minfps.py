@@ -236,9 +236,9 @@ def _cells(row: Distribution) -> list[str]:
 
 
 def _write(found: Sequence[QuestionRate], group: str, out: Path) -> None:
-    from vmmetrics.plain import plain
     from vmmetrics.run.atomic import write_json
     from vmmetrics.understanding.minfps import distributions
+    from vmmetrics.utils.plain import plain
 
     questions = [{**plain(question), "min_fps": question.min_fps} for question in found]
     write_json(out / "minfps.json", {"questions": questions, "distribution": plain(distributions(found, group))})

@@ -24,7 +24,7 @@ from vmmetrics.run.atomic import write_text
 from vmmetrics.run.journal import Journal, Line, sync_folder
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.provenance import differences
-from vmmetrics.schema import read_json
+from vmmetrics.utils.schema import read_json
 
 JOURNAL_FILE = "generation.jsonl"
 PROMPTS_FILE = "prompts.json"

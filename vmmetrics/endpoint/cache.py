@@ -14,7 +14,7 @@ from vmmetrics.checkpoints import weights_home
 from vmmetrics.endpoint.messages import Reply, Turn, tokens
 from vmmetrics.errors import cannot
 from vmmetrics.run.atomic import write_json
-from vmmetrics.schema import parse_json
+from vmmetrics.utils.schema import parse_json
 
 
 def default_folder(name: str = "replies") -> Path:

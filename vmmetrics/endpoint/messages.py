@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vmmetrics.errors import SetupError, VMMetricsError
-from vmmetrics.web import count
+from vmmetrics.utils.web import count
 
 _MOST_TOKENS = 10**9  # of one request; no model takes a thousandth of it
 

@@ -12,11 +12,11 @@ from email.utils import parsedate_to_datetime
 from threading import Event
 from typing import Any
 
-from vmmetrics import web
 from vmmetrics.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn, tokens
 from vmmetrics.endpoint.pace import Pace, rest
 from vmmetrics.endpoint.settings import EndpointSettings
 from vmmetrics.errors import SetupError
+from vmmetrics.utils import web
 
 TRIES = 6
 """Requests for one reply before it is given up: with doubling pauses, half a minute of outage is sat out."""

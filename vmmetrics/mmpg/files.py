@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.metadata import Action, Metadata, Place, Subject, SubjectClass
-from vmmetrics.plain import plain
 from vmmetrics.run.atomic import write_atomically, write_text
-from vmmetrics.schema import check, parse_json
 from vmmetrics.shipped import shipped_folder, shipped_list
+from vmmetrics.utils.plain import plain
+from vmmetrics.utils.schema import check, parse_json
 
 LARGEST = 64 * 2**20
 """Bytes of a list or table; a hundred thousand entries take about this."""

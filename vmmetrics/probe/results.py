@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vmmetrics.plain import plain
 from vmmetrics.run.statistics import Mean
+from vmmetrics.utils.plain import plain
 
 
 @dataclass(frozen=True, slots=True)

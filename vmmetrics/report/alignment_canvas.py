@@ -18,7 +18,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from vmmetrics.report import style
-from vmmetrics.report.markup import clean, shortened
+from vmmetrics.utils.markup import clean, shortened
 
 WIDTH = 9.0
 """Inches of a full-width chart, which at a README's 900 pixels makes 100 pixels of each."""

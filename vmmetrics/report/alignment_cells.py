@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vmmetrics.alignment.results import Estimate
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 NONE = "–"
 """Where there is no number."""

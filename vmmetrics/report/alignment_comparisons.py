@@ -27,7 +27,7 @@ from vmmetrics.report.alignment_cells import (
     number,
     p_value,
 )  # fmt: skip
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 SIGNIFICANT = 0.05
 """Below which p a difference is listed where only the significant ones are."""

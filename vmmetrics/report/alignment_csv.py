@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vmmetrics.alignment.results import Estimate, Grouped
 from vmmetrics.report.alignment_source import flat_settings
-from vmmetrics.report.markup import csv_text
+from vmmetrics.utils.markup import csv_text
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.results import (

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from vmmetrics.report.alignment_canvas import FAINT, INK, NULL, RULE, to_svg
 from vmmetrics.report.alignment_cells import Cell, Column, Lines, Part, Row, Table
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 _THEMED = {INK: "ink", FAINT: "faint", RULE: "rule", NULL: "null"}
 """Colours of charts that change between a light and a dark page."""

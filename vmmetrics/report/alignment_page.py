@@ -17,7 +17,7 @@ from vmmetrics.report.alignment_html import CSS, JS, chart, lines, part, table, 
 from vmmetrics.report.alignment_parted import parted_table
 from vmmetrics.report.alignment_source import flat_settings, study_of
 from vmmetrics.report.alignment_tables import dimensions_of, group_tables, main_table, matching_lines, people_parts
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 TITLE = "How far can these scores be trusted?"
 _TERMS = {

@@ -11,8 +11,8 @@ from vmmetrics.alignment.results import StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.report.alignment_cells import Cell, Column, Row, Table, named, number
 from vmmetrics.report.alignment_tables import ranked
-from vmmetrics.report.markup import clean
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.markup import clean
 
 SHOWN = 3
 """Clips per metric and direction."""

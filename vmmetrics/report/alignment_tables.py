@@ -20,7 +20,7 @@ from vmmetrics.report.alignment_cells import (
     number,
 )  # fmt: skip
 from vmmetrics.report.alignment_comparisons import comparison_parts
-from vmmetrics.report.markup import clean, shortened
+from vmmetrics.utils.markup import clean, shortened
 
 HUMAN = "single rater"
 NAME_ONLY = "model's name"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from vmmetrics.report.alignment_cells import Cell, Lines, Part, Row, Table
 from vmmetrics.report.alignment_csv import to_csv
 from vmmetrics.report.alignment_tables import report_parts
-from vmmetrics.report.markup import markdown, tex, tex_comment
+from vmmetrics.utils.markup import markdown, tex, tex_comment
 
 if TYPE_CHECKING:
     from rich.console import Console

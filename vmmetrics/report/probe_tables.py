@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vmmetrics.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.probe.results import Curve, Invariance, ProbeReport
-from vmmetrics.report.markup import csv_text, markdown
+from vmmetrics.utils.markup import csv_text, markdown
 
 NONE = "–"
 """Where there is no number."""

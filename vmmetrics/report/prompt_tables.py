@@ -13,7 +13,7 @@ from vmmetrics.mmpg.statistics.comparison import Comparison, Spread
 from vmmetrics.mmpg.statistics.measures import FIGURES, LONGEST, SHORTEST, Figure, LemmaSource
 from vmmetrics.mmpg.statistics.plausibility_flags import CHECKS, Plausibility
 from vmmetrics.mmpg.statistics.report import ListStatistics
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 _EXAMPLES = 3
 """Flags shown of each check; the JSON has them all."""

@@ -15,7 +15,7 @@ from vmmetrics.run.folder import prepare
 from vmmetrics.run.journal import Journal, Line, iterate_lines
 from vmmetrics.run.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.run.record import Record, in_order
-from vmmetrics.schema import check, convert, read_json
+from vmmetrics.utils.schema import check, convert, read_json
 
 FORMAT = 1
 """Version of the layout, in ``run.json``."""

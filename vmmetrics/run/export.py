@@ -7,10 +7,10 @@ from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
-from vmmetrics.report.markup import csv_text
 from vmmetrics.run.atomic import write_atomically, write_text
 from vmmetrics.run.directory import read_records, read_run_json
 from vmmetrics.run.table import COUNTS, NUMBERS, Table
+from vmmetrics.utils.markup import csv_text
 
 
 def export(path: Path) -> Table:

@@ -13,7 +13,7 @@ from vmmetrics.run.atomic import write_json
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import ByteLocks, Locked
 from vmmetrics.run.provenance import differences
-from vmmetrics.schema import check, read_json
+from vmmetrics.utils.schema import check, read_json
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.schema import convert, parse_json
+from vmmetrics.utils.schema import convert, parse_json
 
 Line = dict[str, Any]
 _NAMED = 5  # damaged lines that are named one by one
@@ -44,7 +44,7 @@ class Journal:
         """Return the complete lines that were not returned before. A last line without its end is left alone.
 
         Args:
-            like: Lines that do not convert to it (:func:`vmmetrics.schema.convert`) are passed over.
+            like: Lines that do not convert to it (:func:`vmmetrics.utils.schema.convert`) are passed over.
 
         Raises:
             SetupError: The file was removed or cut short since it was read or written.

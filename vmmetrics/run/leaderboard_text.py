@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vmmetrics.report.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.run.board import COLUMNS, Board, Cell, Row, Step
 from vmmetrics.run.published_rows import PROMPTS, PublishedRow, averages_note
 from vmmetrics.types import METRICS
+from vmmetrics.utils.markup import csv_text, markdown, tex, tex_comment
 
 NONE = "–"
 """Where there is no number."""

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from vmmetrics.errors import SetupError
-from vmmetrics.loading import loading, on_loading
 from vmmetrics.run.work import explain
+from vmmetrics.utils.loading import loading, on_loading
 
 DEFAULT_TIMEOUT = 3600.0
 """Seconds that a worker may spend on one clip once its models are loaded."""
@@ -41,7 +41,7 @@ class Handler(Protocol[ItemIn, AnswerOut]):
     """Works on items, inside a worker."""
 
     def load(self, item: ItemIn) -> None:
-        """Load what an item needs; its clock starts afterwards, and stands in :func:`vmmetrics.loading.loading`."""
+        """Load what an item needs; its clock starts afterwards, and stands in ``utils.loading.loading``."""
         ...
 
     def handle(self, item: ItemIn, note: Note) -> AnswerOut:

@@ -17,8 +17,8 @@ from vmmetrics.run.directory import read_events, read_records, read_run_json
 from vmmetrics.run.fingerprint import fingerprint
 from vmmetrics.run.record import Record, result_from_json
 from vmmetrics.run.settings import Settings
-from vmmetrics.schema import check
 from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.utils.schema import check
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.schema import convert
 from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
+from vmmetrics.utils.schema import convert
 
 _OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
 
@@ -126,7 +126,7 @@ class Record:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The line in ``scores.jsonl``; :func:`vmmetrics.schema.convert` reads it back."""
+        """The line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
         return asdict(self)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.report.markup import csv_text
 from vmmetrics.run.record import Record, in_order
 from vmmetrics.run.statistics import Mean, mean_with_interval
 from vmmetrics.types import METRICS
+from vmmetrics.utils.markup import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vmmetrics.report.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.understanding.benchmark import Figure, Reference
 from vmmetrics.understanding.leaderboard import Board, Row
 from vmmetrics.understanding.statistics import ALL, Difference
 from vmmetrics.understanding.tables import NONE, interval, markdown_table, number
+from vmmetrics.utils.markup import csv_text, markdown, tex, tex_comment
 
 OVERALL = 3
 """Place of the figure over all questions, with its interval, among the columns."""

@@ -23,7 +23,7 @@ from urllib.parse import parse_qs
 
 from vmmetrics.understanding.minfps import in_words
 from vmmetrics.understanding.questions import Question
-from vmmetrics.web import Deadline, TimedReader
+from vmmetrics.utils.web import Deadline, TimedReader
 
 _HTML: Final = Path(__file__).with_suffix(".html")
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.schema import parse_json
+from vmmetrics.utils.schema import parse_json
 
 SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
 _LARGEST_FIELD: Final = 2**24  # characters of a cell in a table; the csv module's own bound is 128 KiB

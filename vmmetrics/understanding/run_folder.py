@@ -15,8 +15,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.run.folder import SoleFolder
 from vmmetrics.run.journal import Journal
 from vmmetrics.run.provenance import now
-from vmmetrics.schema import check, read_json
 from vmmetrics.understanding.replies import Answered
+from vmmetrics.utils.schema import check, read_json
 
 FORMAT = 1
 """Version of the layout, in ``run.json``."""

@@ -9,10 +9,8 @@ from typing import Any, Final
 
 from vmmetrics.endpoint import Client
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.plain import plain
 from vmmetrics.run.atomic import write_atomically, write_json
 from vmmetrics.run.journal import Journal, encode
-from vmmetrics.schema import check, read_json
 from vmmetrics.understanding.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.questions import Question
@@ -20,6 +18,8 @@ from vmmetrics.understanding.replies import Answered
 from vmmetrics.understanding.rows import sha256_of
 from vmmetrics.understanding.running import usage_of
 from vmmetrics.understanding.tables import figures_csv, page
+from vmmetrics.utils.plain import plain
+from vmmetrics.utils.schema import check, read_json
 
 
 @dataclass(frozen=True)

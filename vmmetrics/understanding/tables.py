@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from vmmetrics.report.markup import csv_text, markdown
 from vmmetrics.understanding.benchmark import Figure, Reference
 from vmmetrics.understanding.statistics import Difference
+from vmmetrics.utils.markup import csv_text, markdown
 
 if TYPE_CHECKING:
     from vmmetrics.understanding.scoring import Result

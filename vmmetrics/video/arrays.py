@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vmmetrics.errors import ClipError, SetupError, os_reason
-from vmmetrics.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.video.budget import FrameStore, make_plan
 from vmmetrics.video.decoded import Decoded, Limits
 from vmmetrics.video.pixels import OVERSHOOT, composite, picture_to_rgb

@@ -11,9 +11,9 @@ from typing import Any
 
 from vmmetrics.clip import Subject
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.report.markup import is_ours, without_guard
-from vmmetrics.schema import LARGEST_NUMBER, parse_json
 from vmmetrics.types import Tags
+from vmmetrics.utils.markup import is_ours, without_guard
+from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
 from vmmetrics.video.subject import subject_of_phrase
 
 LIST_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".tsv"})

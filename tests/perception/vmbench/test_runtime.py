@@ -25,7 +25,7 @@ def test_a_model_loads_when_asked_and_once(shelf: Shelf):
 
 def test_loading_is_announced(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
     announced: list[bool] = []
-    monkeypatch.setattr("vmmetrics.loading._listeners", [announced.append])
+    monkeypatch.setattr("vmmetrics.utils.loading._listeners", [announced.append])
     held = Held("net", object, 1, shelf)
     held.get()
     held.get()

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from vmmetrics.alignment.readers.columns import CLIP, MODEL, PROMPT, is_text, normalised
 from vmmetrics.errors import SetupError
-from vmmetrics.schema import parse_json
+from vmmetrics.utils.schema import parse_json
 
 _KINDS = ("rating", "number", "choices", "selected")  # "selected" is the side that a pairwise control holds
 _UPLOAD = re.compile(r"^(?:https?://\S+?)?/data/upload/(?:\d+/)?(?P<stored>[^/?#]+)$")

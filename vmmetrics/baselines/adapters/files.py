@@ -13,7 +13,7 @@ from vmmetrics.checkpoints import weights_home
 from vmmetrics.checkpoints.whole import fault_of
 from vmmetrics.errors import SetupError
 from vmmetrics.run.provenance import version_of
-from vmmetrics.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 

@@ -13,7 +13,7 @@ import torch
 from vmmetrics.cas.train_settings import Epoch
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.run.provenance import differences
-from vmmetrics.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors
 
 LAST, BEST = "last.pt", "best.pt"
 """The files of a run: to go on from, and to score with."""

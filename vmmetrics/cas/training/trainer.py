@@ -26,8 +26,8 @@ from vmmetrics.perception.vmbench.checkpoints import as_meta
 from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
 from vmmetrics.perception.vmbench.runtime import DTYPES
 from vmmetrics.perception.vmbench.videomae import VideoMAE
-from vmmetrics.tensors import load_tensors
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.video import read_clip
 
 STOPPING_SEGMENTS, STOPPING_CROPS = 3, 1

@@ -22,7 +22,7 @@ from vmmetrics.mmpg.generate.realise_verbs import conform
 from vmmetrics.mmpg.generate.writing import entry_of, faults_of, reviewing_question, writing_question
 from vmmetrics.mmpg.inflection import ing_form
 from vmmetrics.mmpg.metadata import Metadata
-from vmmetrics.plain import plain
+from vmmetrics.utils.plain import plain
 
 WRITTEN_TOKENS = 150
 """Tokens of a candidate as JSON: the entries of our library have 570 characters on average, four to a token."""

@@ -14,7 +14,7 @@ from vmmetrics.mmpg.entry import PromptEntry
 from vmmetrics.mmpg.review.corrections import check_correction
 from vmmetrics.run.journal import Journal, Line
 from vmmetrics.run.lock import JOURNAL, ByteLocks, Locked
-from vmmetrics.schema import convert
+from vmmetrics.utils.schema import convert
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 VERDICTS = (KEEP, EDIT, DROP)

@@ -12,7 +12,7 @@ from vmmetrics.mmpg.review.corrections import value_of
 from vmmetrics.mmpg.review.decisions import REASONS, reason_text, tidy
 from vmmetrics.mmpg.review.reviewing import Review
 from vmmetrics.mmpg.review.screen import LINE_HELP, decision_text, line_help, reasons_line, show
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 _SHORT = {
     "k": "keep", "e": "edit", "f": "set", "d": "drop", "s": "skip", "u": "undo", "b": "undo",

@@ -14,7 +14,7 @@ from vmmetrics.mmpg.entry import PromptEntry, Tags
 from vmmetrics.mmpg.review.corrections import FIELDS, value_of
 from vmmetrics.mmpg.review.decisions import DROP, EDIT, REASONS, SET, Decision
 from vmmetrics.mmpg.review.reviewing import Progress, Review
-from vmmetrics.report.markup import clean
+from vmmetrics.utils.markup import clean
 
 KEYS = "k keep  e edit  E editor  f field  d drop  s skip  u undo  / find  n next  g go  ? help  q quit"
 

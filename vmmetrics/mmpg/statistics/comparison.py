@@ -17,7 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.mmpg.metadata import Metadata
 from vmmetrics.mmpg.statistics.measures import FIGURES, Figure, Taken, by_words, measure
 from vmmetrics.mmpg.statistics.report import SEED, ListStatistics, Prepared, describe
-from vmmetrics.plain import plain
+from vmmetrics.utils.plain import plain
 
 DRAWS = 200
 """Subsets of each list: the ends of a 95 % interval stand on five of them."""

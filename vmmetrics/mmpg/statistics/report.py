@@ -31,8 +31,8 @@ from vmmetrics.mmpg.statistics.measures import (
     take_apart,
 )
 from vmmetrics.mmpg.statistics.plausibility_flags import Plausibility, judge
-from vmmetrics.plain import plain
 from vmmetrics.text import embedding
+from vmmetrics.utils.plain import plain
 
 SEED = 0
 NEAREST_STEP = 0.05

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE
-from vmmetrics.tensors import load_tensors, require_safe_torch
+from vmmetrics.utils.tensors import load_tensors, require_safe_torch
 
 NESTED = ("model", "module")
 """Where trainers put the weights, in the order upstream looks: its own, then DeepSpeed's."""

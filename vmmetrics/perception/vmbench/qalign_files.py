@@ -21,7 +21,7 @@ from vmmetrics.perception.vmbench.qalign_frames import DEVIATION, MEAN
 from vmmetrics.perception.vmbench.qalign_language import LanguageSize
 from vmmetrics.perception.vmbench.qalign_network import Network, Sizes
 from vmmetrics.perception.vmbench.qalign_vision import AbstractorSize, VisionSize
-from vmmetrics.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors
 
 MEND = "fetch it again with: vmmetrics weights fetch vmbench"
 

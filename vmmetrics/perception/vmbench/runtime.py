@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import torch
 
-from vmmetrics.loading import loading
+from vmmetrics.utils.loading import loading
 
 Net = TypeVar("Net")
 Item = TypeVar("Item")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vmmetrics.errors import SetupError
-from vmmetrics.tensors import load_tensors, require_safe_torch
+from vmmetrics.utils.tensors import load_tensors, require_safe_torch
 
 
 class _LeftOut:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.tensors import load_tensors, require_safe_torch
+from vmmetrics.utils.tensors import load_tensors, require_safe_torch
 
 torch = pytest.importorskip("torch")
 

@@ -11,7 +11,7 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.run.record import Record
-from vmmetrics.schema import check, convert, parse_json, read_json
+from vmmetrics.utils.schema import check, convert, parse_json, read_json
 
 
 @dataclass(frozen=True, slots=True)

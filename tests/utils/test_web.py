@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics import web
+from vmmetrics.utils import web
 
 FORMS: list[Callable[[str], str]] = [
     str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vmmetrics import loading as module
-from vmmetrics.loading import loading, on_loading
+from vmmetrics.utils.loading import loading, on_loading
 
 
 def test_nested_blocks_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vmmetrics.report.markup import csv_text, is_ours, tex_comment, without_guard
 from vmmetrics.run import leaderboard_text
 from vmmetrics.run.export import breakdown
 from vmmetrics.run.table import Table
+from vmmetrics.utils.markup import csv_text, is_ours, tex_comment, without_guard
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 ROWS = st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4)

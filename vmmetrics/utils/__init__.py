@@ -1,0 +1,1 @@
+"""What every part may use: text made safe, strict reading, requests with a deadline. Knows nothing of motion."""
