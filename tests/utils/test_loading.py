@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vmmetrics import loading as module
+from vmmetrics.utils import loading as module
 from vmmetrics.utils.loading import loading, on_loading
 
 
