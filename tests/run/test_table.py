@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import vmmetrics
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.run.export import _parquet
 from vmmetrics.run.record import Record
 from vmmetrics.run.table import Table
 from vmmetrics.types import METRICS
@@ -118,3 +120,13 @@ class TestScore:
             vmmetrics.score(tmp_path / "nowhere")
         with pytest.raises(ClipError, match="shape"):
             vmmetrics.score(np.zeros((2, 2), np.uint8))
+
+
+@pytest.mark.parametrize("name", ["sha256", "seconds", "clip", "tag_speed"])
+def test_a_score_with_the_name_of_another_column_has_none_of_its_own(name: str, tmp_path: Path) -> None:
+    table = Table([record("a.mp4", scores={name: 0.5, "ssim": 0.25}, tags={"speed": 1.0})])
+    assert len(set(table.columns)) == len(table.columns)
+    (row,) = csv.DictReader(io.StringIO(table.to_csv()))
+    assert (row["clip"], row["sha256"], row["ssim"], row["tag_speed"]) == ("a.mp4", "00", "0.25", "1.0")
+    if find_spec("pyarrow"):
+        assert _parquet(table)

@@ -57,7 +57,7 @@ def _parquet(table: Table) -> bytes:
 
     rows = table.rows()
     columns = {name: [row[name] for row in rows] for name in table.columns}
-    numbers = {*NUMBERS, *table.metrics}
+    numbers = {*NUMBERS, *table.other_scores}
     buffer = io.BytesIO()
     pq.write_table(pa.table({name: _typed(name, values, numbers) for name, values in columns.items()}), buffer)
     return buffer.getvalue()

@@ -61,12 +61,17 @@ class Table(Sequence[Record]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of ``scores.csv``: :data:`COLUMNS`, other scores beside the five metrics or in their place."""
-        others = [metric for metric in self.metrics if metric not in METRICS]
+        others = self.other_scores
         place, end = COLUMNS.index("missing"), COLUMNS.index("notes")
-        before = (
-            COLUMNS[: COLUMNS.index(METRICS[0])] if others and len(others) == len(self.metrics) else COLUMNS[:place]
-        )
+        own = any(metric in METRICS for metric in self.metrics) or not others
+        before = COLUMNS[:place] if own else COLUMNS[: COLUMNS.index(METRICS[0])]
         return (*before, *others, *COLUMNS[place:end], *map(_tag_column, self.tags), *COLUMNS[end:])
+
+    @property
+    def other_scores(self) -> tuple[str, ...]:
+        """The metrics beside the five; a score that bears the name of another column has none of its own."""
+        taken = {*COLUMNS, *map(_tag_column, self.tags)}
+        return tuple(metric for metric in self.metrics if metric not in taken)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -194,9 +199,9 @@ def _row(record: Record) -> dict[str, Any]:
     errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
     width, height = record.size or (None, None)
     return {
+        **record.scores,
         "clip": record.clip,
         "model": record.model,
-        **record.scores,
         "motion_index": record.motion_index,
         "average": _average(record),
         "amplitude": record.amplitude,
