@@ -176,8 +176,10 @@ def _run_file(folder: Path, name: str) -> Fuzzed:
 
 def _served(name: str) -> Fuzzed:
     """A client whose server sends the bytes as they are, head and all."""
+    from benchmarks.campaign.loopback import stay_on_loopback
     from benchmarks.campaign.net import REPLIES, WEIGHTS
 
+    stay_on_loopback()
     reply = [b""]
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -229,7 +231,7 @@ def _list(url: str, weights: str) -> Callable[[], None]:
     from vmmetrics.checkpoints.sources import list_remote
 
     os.environ.pop("HTTP_PROXY", None)
-    for constant, value in (("PAUSE", 0.0), ("TRIES", 1), ("_TIMEOUT", 2)):
+    for constant, value in (("PAUSE", 0.0), ("TRIES", 1), ("TIMEOUT", 2)):
         if hasattr(download, constant):
             setattr(download, constant, value)
     entry = published(weights)

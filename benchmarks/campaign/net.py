@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from benchmarks.campaign.loopback import stay_on_loopback
 from benchmarks.campaign.results import Campaign
 from tests.reliability.watched import GIB, Limits, command, watched
 
@@ -182,6 +183,7 @@ def serve(reply: bytes | Play) -> tuple[int, Callable[[], None]]:
 
 def run(campaign: Campaign) -> None:
     """Ask the endpoint, and fetch weights, once for each reply."""
+    stay_on_loopback()
     for name, reply in REPLIES.items():
         _ask(campaign, name, reply)
         for weights in WEIGHTS:
@@ -232,7 +234,7 @@ def _fetch(campaign: Campaign, name: str, reply: bytes | Play, weights: str) -> 
     def work() -> int:
         from vmmetrics.checkpoints import download
 
-        for constant, value in (("PAUSE", 0.01), ("TRIES", 2), ("_TIMEOUT", 4)):
+        for constant, value in (("PAUSE", 0.01), ("TRIES", 2), ("TIMEOUT", 4)):
             if hasattr(download, constant):
                 setattr(download, constant, value)
         os.environ.update(VMMETRICS_WEIGHTS=str(home), VMMETRICS_ENDPOINT_KEY=KEY)
