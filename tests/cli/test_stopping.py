@@ -136,3 +136,16 @@ def test_our_own_error_after_a_signal_is_said() -> None:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:  # while the tables are written
             raise SetupError("Cannot write scores.csv: No space left on device") from None
+
+
+def test_a_signal_that_a_destructor_swallows_is_heeded_when_the_run_begins(capfd: Captured) -> None:
+    class Swallows:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as left, leaving():
+        Swallows()
+        with stoppable():
+            pytest.fail("the run began")
+    assert left.value.code == 130
+    assert "Exception ignored" not in capfd.readouterr().err

@@ -21,7 +21,11 @@ def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
+_asked_to_leave: list[bool] = []  # empty until a signal came within leaving()
+
+
 def _leave() -> None:
+    _asked_to_leave.append(True)
     with contextlib.suppress(OSError):  # the terminal may be gone
         os.write(2, b"vmmetrics: stopped\n")  # not through sys.stderr: it may be in the middle of a line
     sys.exit(EXIT_INTERRUPTED)
@@ -60,9 +64,20 @@ def _on_signals(act: Callable[[], None]) -> Iterator[None]:
 
 def stoppable() -> contextlib.AbstractContextManager[None]:
     """Raise KeyboardInterrupt on the signals, for a block that catches it and says what is kept."""
+    if _asked_to_leave:
+        _leave()  # a destructor or callback swallowed the first try
     return _on_signals(_interrupt)
 
 
-def leaving() -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def leaving() -> Iterator[None]:
     """Print a line and exit with :data:`EXIT_INTERRUPTED` on the signals, wherever the program is."""
-    return _on_signals(_leave)
+    _asked_to_leave.clear()
+    show = sys.unraisablehook
+    sys.unraisablehook = lambda seen: None if seen.exc_type is SystemExit else show(seen)
+    try:
+        with _on_signals(_leave):
+            yield
+    finally:
+        sys.unraisablehook = show
+        _asked_to_leave.clear()
