@@ -69,9 +69,9 @@ def test_answers_that_do_not_fit_are_passed_over(tmp_path: Path) -> None:
     [
         ({"figures": {**FIGURES, "figures": [5]}}, r"figures\.json, figures\.0: expected an object"),
         ({"figures": {**FIGURES, "model": 5}}, r"figures\.json, model: expected text"),
-        ({"line": {**LINE, "groups": {"task": "a"}}}, r"scores\.jsonl, line 1, groups\.task: expected a list"),
-        ({"line": {**LINE, "value": "x"}}, r"scores\.jsonl, line 1, value: expected a finite number"),
-        ({"line": 5}, r"scores\.jsonl, line 1, expected an object but got 5"),
+        ({"line": {**LINE, "groups": {"task": "a"}}}, r"scores\.jsonl line 1 .*groups\.task: expected a list"),
+        ({"line": {**LINE, "value": "x"}}, r"scores\.jsonl line 1 .*value: expected a finite number"),
+        ({"line": 5}, r"scores\.jsonl line 1 .*expected an object but got 5"),
     ],
 )
 def test_scores_that_do_not_fit_are_said(tmp_path: Path, wrong: dict[str, Any], says: str) -> None:
