@@ -41,3 +41,12 @@ def cannot(action: Literal["read", "write"], target: object, error: OSError) -> 
 def os_reason(error: Exception) -> str:
     """Return the reason that the system or FFmpeg gives, without number and path; else the error's own text."""
     return str(getattr(error, "strerror", None) or error) or type(error).__name__
+
+
+def os_sentence(error: OSError) -> str:
+    """Return the reason and, where the error has one, the path.
+
+    >>> os_sentence(FileNotFoundError(2, "No such file or directory", "a.mp4"))
+    'No such file or directory: a.mp4'
+    """
+    return os_reason(error) + (f": {error.filename}" if error.filename else "")

@@ -41,7 +41,7 @@ def write_labels(
         "settings": asdict(settings),
         **labelling.meta(),
     }
-    save(
+    write_atomically(
         meta_path(out),
         json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2).encode("utf-8", "backslashreplace"),
     )
@@ -65,13 +65,4 @@ def write_questions(out: Path, questions: Iterable[Question], clips: Iterable[Li
 
 
 def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    save(path, b"".join(encode(dict(line)) for line in lines))
-
-
-def save(path: Path, data: bytes) -> None:
-    """Write a whole file or leave the old one.
-
-    Raises:
-        SetupError: It cannot be written.
-    """
-    write_atomically(path, data)
+    write_atomically(path, b"".join(encode(dict(line)) for line in lines))

@@ -49,11 +49,11 @@ def reward(
     Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cas.label_files import save
     from vmmetrics.cas.reward_pairs import compare_rewards
     from vmmetrics.cas.reward_run import Step, reward_clips, rewarded
     from vmmetrics.cas.videoreward import VideoReward
     from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.run.atomic import write_atomically
     from vmmetrics.run.journal import encode
     from vmmetrics.video import discover
     from vmmetrics.video.prompts import Prompts
@@ -72,7 +72,7 @@ def reward(
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
         messages.print(line, style="red" if step.error else "", soft_wrap=True)
     lines = compare_rewards(rewarded(steps), sampled=sampled, seed=seed, across_prompts=across_prompts)
-    save(out, b"".join(encode(line) for line in lines))
+    write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
     messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
     if not lines:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
-from vmmetrics.errors import VMMetricsError, os_reason
+from vmmetrics.errors import VMMetricsError, os_sentence
 from vmmetrics.utils.markup import clean
 
 
@@ -31,5 +31,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _sentence(error: VMMetricsError | OSError) -> str:
     """Return what the user reads: our own lines, or what the system refused and where."""
     if isinstance(error, OSError):
-        return clean(os_reason(error) + (f": {error.filename}" if error.filename else ""))
+        return clean(os_sentence(error))
     return "\n".join(clean(str(line)) for line in error.args)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError, VMMetricsError
+from vmmetrics.errors import ClipError, VMMetricsError, os_sentence
 from vmmetrics.run.fingerprint import array_fingerprint, fingerprint, state
 from vmmetrics.run.record import Record, result_to_json
 from vmmetrics.run.settings import Scoring, Settings
@@ -232,7 +232,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"Out of memory ({error})" if str(error) else "Out of memory"
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror + (f": {error.filename}" if error.filename else "")
+        return os_sentence(error)
     where = traceback.extract_tb(error.__traceback__)[-1:]
     place = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
     return f"{type(error).__name__}: {error}{place}"
