@@ -21,7 +21,7 @@ import vmmetrics
 from benchmarks.fetv_dev import RATINGS, REAL, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.alignment import StudyReport, align, read_study
-from vmmetrics.alignment.results import Estimate
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.baselines.api import measure
 
 DIMENSION = "temporal_quality"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vmmetrics._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from vmmetrics import functional
     from vmmetrics.clip import Clip, Subject
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from vmmetrics.types import METRICS, Event, MetricResult
     from vmmetrics.video import read_clip
 
-__version__ = "0.1.0"
 
 # Resolved on first use, so that the import stays fast and pulls in no model.
 _HOMES = {

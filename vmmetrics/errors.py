@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import Literal
 
 
@@ -50,3 +52,16 @@ def os_sentence(error: OSError) -> str:
     'No such file or directory: a.mp4'
     """
     return os_reason(error) + (f": {error.filename}" if error.filename else "")
+
+
+def explain(error: BaseException) -> str:
+    """An error in one line for a record: our own words as they are, anything else with where it came from."""
+    if isinstance(error, VMMetricsError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"Out of memory ({error})" if str(error) else "Out of memory"
+    if isinstance(error, OSError) and error.strerror:
+        return os_sentence(error)
+    where = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
+    return f"{type(error).__name__}: {error}{place}"

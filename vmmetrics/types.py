@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 Protocol = Literal["vmmetrics", "vmbench"]
 Box = tuple[float, float, float, float]
 

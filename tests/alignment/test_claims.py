@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.alignment.made_study import crossed_study
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.claims import (
     above,
     below,
@@ -20,7 +21,6 @@ from vmmetrics.alignment.claims import (
 from vmmetrics.alignment.results import (
     Ceiling,
     Difference,
-    Estimate,
     Grouped,
     NameBaseline,
     PairAlignment,

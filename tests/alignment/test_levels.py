@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study
-from vmmetrics.alignment.bootstrap import draws
+from vmmetrics.alignment.bootstrap import Estimate, draws
 from vmmetrics.alignment.levels import (
     LISTED_PROMPTS,
     overall_pearson,
@@ -16,7 +16,6 @@ from vmmetrics.alignment.levels import (
     within_prompt,
     without_model,
 )
-from vmmetrics.alignment.results import Estimate
 from vmmetrics.alignment.sample import Sample, samples_of
 
 R, SEED = 120, 5

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.alignment.made_study import study_of
 from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.ceiling import measure_ceiling
 from vmmetrics.alignment.preference import measure_preferences
-from vmmetrics.alignment.results import Estimate
 from vmmetrics.alignment.study import Study
 from vmmetrics.alignment.study_power import measure_power
 

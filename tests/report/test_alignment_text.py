@@ -14,7 +14,8 @@ import pytest
 from rich.console import Console
 from sample_study import make_degenerate, make_report, make_study
 
-from vmmetrics.alignment.results import Estimate, StudyReport
+from vmmetrics.alignment.bootstrap import Estimate
+from vmmetrics.alignment.results import StudyReport
 from vmmetrics.report.alignment_cells import Table
 from vmmetrics.report.alignment_source import study_of
 from vmmetrics.report.alignment_tables import HUMAN, NAME_ONLY, main_table, report_parts

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vmmetrics.alignment.alpha import alpha_statistic
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
+from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate
 from vmmetrics.alignment.icc import icc_statistic
 from vmmetrics.alignment.kappa import MAX_CATEGORIES, are_categories, cohen_statistic, fleiss_statistic
 from vmmetrics.alignment.outlying import disputed_clips, outlying_raters
 from vmmetrics.alignment.resampling import Statistic, estimate, finite, sampled, with_note
-from vmmetrics.alignment.results import Agreement, Estimate
+from vmmetrics.alignment.results import Agreement
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.alignment.results import Estimate
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 
 RESAMPLES = 1000
 """Bootstrap samples. The Monte Carlo error of an end of the interval is then about 3 % of the interval's width."""
@@ -26,6 +25,27 @@ FEW_PROMPTS = 5
 
 _CACHED = 131_072  # multiplicities of clips handed out at a time, 1 MB
 _HELD = 4_000_000  # multiplicities of prompts held at a time, 32 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic, or the reason why there is none; never NaN.
+
+    Attributes:
+        value: The statistic.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p: Two-sided p value of no association (of a difference: of no difference), None where none is defined.
+        n: How many clips (pairs, groups) it rests on.
+        note: Why there is no value, or no interval; None where there is nothing to say.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    n: int = 0
+    note: str | None = None
 
 
 def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:

@@ -14,9 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
+from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate
 from vmmetrics.alignment.resampling import Statistic, estimate, finite, sampled
-from vmmetrics.alignment.results import Ceiling, Estimate
+from vmmetrics.alignment.results import Ceiling
 from vmmetrics.alignment.spearman_statistics import (
     group_count,
     mean_of_defined,
@@ -24,8 +24,8 @@ from vmmetrics.alignment.spearman_statistics import (
     within_prompt_statistic,
     within_statistic,
 )
-from vmmetrics.alignment.study import IntArray, Study
-from vmmetrics.types import FloatArray
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import FloatArray, IntArray
 
 MAX_SPLITS = 126
 """All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""

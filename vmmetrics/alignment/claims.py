@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.results import (
     Ceiling,
     Difference,
-    Estimate,
     NameBaseline,
     PairAlignment,
     Power,

@@ -15,8 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from vmmetrics.alignment.pairs import Pairs
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 
 FOLDS = 10
 """Groups of prompts left out in turn; with ten prompts or fewer each is its own."""

@@ -18,11 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy import stats
 
-from vmmetrics.alignment.bootstrap import bootstrapped, draw_blocks, prompt_blocks, prompt_codes, two_sided_p
+from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, draw_blocks, prompt_blocks, prompt_codes, two_sided_p
 from vmmetrics.alignment.ranks import code, weighted_spearman
-from vmmetrics.alignment.results import Estimate
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 
 LEAST_CLIPS = 3
 """Two clips always lie on a line: below three a correlation says nothing."""

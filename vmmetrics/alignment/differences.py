@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import bootstrapped, two_sided_p
+from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, two_sided_p
 from vmmetrics.alignment.correlation import LEAST_CLIPS, resampled_spearman, spearman, why_undefined
 from vmmetrics.alignment.levels import mean_there, resampled_within_model
-from vmmetrics.alignment.results import Difference, Estimate
+from vmmetrics.alignment.results import Difference
 from vmmetrics.alignment.sample import Sample, known_clips, sample_of
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray

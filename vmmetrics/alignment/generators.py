@@ -8,12 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from vmmetrics.alignment.bootstrap import CONFIDENCE, bootstrapped, prompt_blocks, prompt_codes
+from vmmetrics.alignment.bootstrap import CONFIDENCE, Estimate, bootstrapped, prompt_blocks, prompt_codes
 from vmmetrics.alignment.correlation import LEAST_CLIPS, spearman, why_undefined
-from vmmetrics.alignment.results import Estimate
 from vmmetrics.alignment.sample import Sample, snapped
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 
 SHUFFLES = 1000
 """Shuffles of the ratings inside each model."""

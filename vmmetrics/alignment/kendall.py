@@ -19,11 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from vmmetrics.alignment.bootstrap import CONFIDENCE, interval_note, prompt_codes
+from vmmetrics.alignment.bootstrap import CONFIDENCE, Estimate, interval_note, prompt_codes
 from vmmetrics.alignment.correlation import LEAST_CLIPS
-from vmmetrics.alignment.results import Estimate
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 
 _SAME = 1e-12  # correlations that differ by less differ by rounding alone
 

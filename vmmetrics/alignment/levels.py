@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import bootstrapped, prompt_blocks, prompt_codes
+from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, prompt_blocks, prompt_codes
 from vmmetrics.alignment.correlation import (
     LEAST_CLIPS,
     clustered_p,
@@ -22,7 +22,7 @@ from vmmetrics.alignment.correlation import (
     why_undefined,
 )
 from vmmetrics.alignment.ranks import code, weighted_spearman
-from vmmetrics.alignment.results import Estimate, Grouped
+from vmmetrics.alignment.results import Grouped
 from vmmetrics.alignment.sample import Sample
 from vmmetrics.types import FloatArray
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.correlation import why_undefined
 from vmmetrics.alignment.generators import model_level, shuffled
 from vmmetrics.alignment.kendall import Kendall, kendall
 from vmmetrics.alignment.levels import overall_pearson, overall_spearman, within_model, within_prompt, without_model
 from vmmetrics.alignment.plan import Plan
-from vmmetrics.alignment.results import Estimate, PairAlignment
+from vmmetrics.alignment.results import PairAlignment
 from vmmetrics.alignment.sample import Sample, samples_of
 
 

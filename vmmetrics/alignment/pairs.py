@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from vmmetrics.alignment.resampling import Statistic
-from vmmetrics.alignment.study import IntArray, Study
-from vmmetrics.types import FloatArray
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import FloatArray, IntArray
 
 MAX_CLIPS = 200
 """Clips of one prompt that are paired with each other; of more a random 200, which make 19,900 pairs."""

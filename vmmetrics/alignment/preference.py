@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, bootstrapped, two_sided_p
+from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate, bootstrapped, two_sided_p
 from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, MODEL_FOLDS, FittedCombination, folds_of, standardised
 from vmmetrics.alignment.pairs import Pairs, pairs_of, share_statistic
 from vmmetrics.alignment.resampling import alike, finite, sampled
-from vmmetrics.alignment.results import Estimate, PreferenceAccuracy
-from vmmetrics.alignment.study import IntArray, Study
-from vmmetrics.types import FloatArray
+from vmmetrics.alignment.results import PreferenceAccuracy
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import FloatArray, IntArray
 
 Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"

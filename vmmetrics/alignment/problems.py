@@ -7,12 +7,12 @@ from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import Any
 
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.results import (
     Ablation,
     Agreement,
     Ceiling,
     Difference,
-    Estimate,
     Grouped,
     NameBaseline,
     PairAlignment,

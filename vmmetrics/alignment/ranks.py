@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, IntArray
 
 
 class Coded(NamedTuple):

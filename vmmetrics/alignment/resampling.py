@@ -11,10 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import bootstrapped, draws
-from vmmetrics.alignment.results import Estimate
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import FloatArray
+from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, draws
+from vmmetrics.types import FloatArray, IntArray
 
 Statistic = Callable[[FloatArray], FloatArray]
 """(B, N) weights of the clips to (B, S) values of S statistics, NaN where a weighting does not define one."""

@@ -7,29 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.plain import plain
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A statistic, or the reason why there is none; never NaN.
-
-    Attributes:
-        value: The statistic.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        p: Two-sided p value of no association (of a difference: of no difference), None where none is defined.
-        n: How many clips (pairs, groups) it rests on.
-        note: Why there is no value, or no interval; None where there is nothing to say.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    n: int = 0
-    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.alignment.study import IntArray, Study
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ import numpy as np
 from vmmetrics.alignment.correlation import LEAST_CLIPS
 from vmmetrics.alignment.ranks import code, weighted_spearman
 from vmmetrics.alignment.resampling import Statistic
-from vmmetrics.alignment.study import IntArray
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 
 def spearman_statistic(first: FloatArray, second: FloatArray) -> Statistic:

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vmmetrics.types import FloatArray
-
-IntArray = NDArray[np.int64]
+from vmmetrics.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

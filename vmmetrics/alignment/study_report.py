@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
-import vmmetrics
+from vmmetrics._version import __version__
 from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.bootstrap import CONFIDENCE, RESAMPLES, SEED
@@ -126,7 +126,7 @@ def _matching(study: Study) -> tuple[str, ...]:
 
 def _versions() -> dict[str, str]:
     return {
-        "vmmetrics": vmmetrics.__version__,
+        "vmmetrics": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "python": platform.python_version(),

@@ -78,7 +78,7 @@ app.add_typer(weights.app, name="weights")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from vmmetrics import __version__
+        from vmmetrics._version import __version__
 
         typer.echo(f"vmmetrics {__version__}")
         raise typer.Exit

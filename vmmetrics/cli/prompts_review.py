@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from vmmetrics.alignment.results import Estimate
+    from vmmetrics.alignment.bootstrap import Estimate
     from vmmetrics.mmpg.review.agreement import Agreed, ReviewAgreement
     from vmmetrics.mmpg.review.decisions import Decision
     from vmmetrics.mmpg.review.reviewing import Progress

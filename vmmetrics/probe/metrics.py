@@ -10,9 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from vmmetrics.clip import Clip
-from vmmetrics.errors import SetupError
+from vmmetrics.errors import SetupError, explain
 from vmmetrics.run.settings import Scoring, Settings
-from vmmetrics.run.work import explain
 
 Function = Callable[[Clip], Mapping[str, float | None] | float | None]
 """A metric of one's own: a score, or several by name; None where there is none."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, explain
 from vmmetrics.probe.metrics import Source, describe
 from vmmetrics.probe.plan import Plan
 from vmmetrics.probe.pool import Line, answers
@@ -15,7 +15,7 @@ from vmmetrics.probe.work import Work, head, key_of
 from vmmetrics.run.folder import SoleFolder
 from vmmetrics.run.journal import Journal
 from vmmetrics.run.provenance import decisive_versions
-from vmmetrics.run.work import Task, explain, identify
+from vmmetrics.run.work import Task, identify
 from vmmetrics.video.reader import check_header
 
 FORMAT = 1

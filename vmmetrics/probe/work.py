@@ -12,13 +12,13 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip
-from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.errors import ClipError, SetupError, explain
 from vmmetrics.perturbations import NotApplicableError, Things, perturbation
 from vmmetrics.perturbations.harmless import at_rate
 from vmmetrics.probe.metrics import Source, score
 from vmmetrics.probe.plan import CLEAN, LEAST_FRAMES_LEFT, RATE, Case, Plan, needs_things, window
 from vmmetrics.run.settings import Settings, reading_options
-from vmmetrics.run.work import Task, explain
+from vmmetrics.run.work import Task
 from vmmetrics.video import read_clip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vmmetrics.alignment.results import Estimate
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.utils.markup import clean
 
 NONE = "–"

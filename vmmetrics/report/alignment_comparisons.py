@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.results import (
     Ablation,
     CombinationFigure,
     Difference,
-    Estimate,
     Power,
     PreferenceAccuracy,
     StudyReport,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vmmetrics.alignment.results import Estimate, Grouped
+from vmmetrics.alignment.bootstrap import Estimate
+from vmmetrics.alignment.results import Grouped
 from vmmetrics.report.alignment_source import flat_settings
 from vmmetrics.utils.markup import csv_text
 

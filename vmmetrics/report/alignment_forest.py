@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vmmetrics.alignment.results import Estimate, StudyReport
+from vmmetrics.alignment.bootstrap import Estimate
+from vmmetrics.alignment.results import StudyReport
 from vmmetrics.report.alignment_canvas import FAINT, INK, METRIC, NAME, NULL, PEOPLE, RULE, WIDTH, label
 from vmmetrics.report.alignment_cells import NONE, number
 from vmmetrics.report.alignment_tables import ranked

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vmmetrics.alignment.results import Agreement, Ceiling, Estimate, NameBaseline, PairAlignment, StudyReport
+from vmmetrics.alignment.bootstrap import Estimate
+from vmmetrics.alignment.results import Agreement, Ceiling, NameBaseline, PairAlignment, StudyReport
 from vmmetrics.report.alignment_cells import (
     NONE,
     Cell,

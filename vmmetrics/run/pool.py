@@ -18,8 +18,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from vmmetrics.errors import SetupError
-from vmmetrics.run.work import explain
+from vmmetrics.errors import SetupError, explain
 from vmmetrics.utils.loading import loading, on_loading
 
 DEFAULT_TIMEOUT = 3600.0

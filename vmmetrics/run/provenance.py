@@ -26,7 +26,7 @@ def version_of(package: str) -> str | None:
     except metadata.PackageNotFoundError:
         if package != "vmmetrics":
             return None
-        from vmmetrics import __version__  # a checkout on the path, not installed
+        from vmmetrics._version import __version__  # a checkout on the path, not installed
 
         return __version__
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.errors import ClipError, VMMetricsError, os_sentence
+from vmmetrics.errors import ClipError, explain
 from vmmetrics.run.fingerprint import array_fingerprint, fingerprint, state
 from vmmetrics.run.record import Record, result_to_json
 from vmmetrics.run.settings import Scoring, Settings
@@ -223,16 +222,3 @@ def identify(task: Task) -> str:
         return fingerprint(task.path)
     assert task.frames is not None  # noqa: S101  (a task has a path or frames)
     return array_fingerprint(task.frames)
-
-
-def explain(error: BaseException) -> str:
-    """An error in one line for a record: our own words as they are, anything else with where it came from."""
-    if isinstance(error, VMMetricsError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return f"Out of memory ({error})" if str(error) else "Out of memory"
-    if isinstance(error, OSError) and error.strerror:
-        return os_sentence(error)
-    where = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f" ({Path(where[0].filename).name}:{where[0].lineno})" if where else ""
-    return f"{type(error).__name__}: {error}{place}"

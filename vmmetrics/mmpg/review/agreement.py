@@ -10,10 +10,9 @@ from statistics import median
 import numpy as np
 
 from vmmetrics.alignment.alpha import alpha_statistic
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
+from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate
 from vmmetrics.alignment.kappa import cohen_statistic
 from vmmetrics.alignment.resampling import Statistic, estimate, sampled
-from vmmetrics.alignment.results import Estimate
 from vmmetrics.mmpg.review.decisions import DROP, EDIT, KEEP, VERDICTS, Decision, Standing, reviewers_of
 from vmmetrics.types import FloatArray
 
