@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 
 _TORCH = [
     "vmmetrics/perception/vmbench/*",
-    "vmmetrics/cas/training/*",
-    "vmmetrics/cas/backbone.py",
+    "vmmetrics/cas/train/*",
+    "vmmetrics/cas/evaluate/model_card.py",
     "vmmetrics/understanding/fusion/*",
 ]
 collect_ignore_glob = [] if find_spec("torch") else _TORCH

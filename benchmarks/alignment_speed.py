@@ -16,8 +16,8 @@ import time
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
-from vmmetrics.alignment.correlation import pearson, resampled_pearson, resampled_spearman, spearman
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
+from vmmetrics.utils.statistics.correlation import pearson, resampled_pearson, resampled_spearman, spearman
 
 
 def main() -> None:

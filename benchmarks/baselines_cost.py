@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from benchmarks.baselines_parity import pictures
-from vmmetrics.baselines.catalogue import BASELINES
-from vmmetrics.baselines.suite import BaselineSuite
+from vmmetrics.alignment.baselines.catalogue import BASELINES
+from vmmetrics.alignment.baselines.suite import BaselineSuite
 from vmmetrics.clip import Clip
 
 FRAMES, HEIGHT, WIDTH = 49, 480, 720

@@ -1,6 +1,6 @@
 """Baselines against the libraries that are known for them; writes what tests/baselines holds ours to.
 
-    python -m benchmarks.baselines_parity tests/baselines/oracle.npz brisque_svm.txt normalize.pickle
+    python -m benchmarks.baselines_parity tests/alignment/baselines/oracle.npz brisque_svm.txt normalize.pickle
 
 Needs scikit-image (SSIM), opencv-contrib-python-headless in the place of opencv-python-headless (features of BRISQUE)
 and libsvm-official with two files of the image-quality wheel (its regression): none of them a dependency.

@@ -2,9 +2,9 @@
 
     python -m benchmarks.cas --kept cas-ladder [--ratings ../shared/fetv-dev] [--ablation]
 
-``--kept`` is where ``python -m vmmetrics.cas.recipe`` left the measured ladder. The order is that of models which saw
-nothing of the source. Ratings are compared with the weights that ship, over all prompts (a line in the seal's log,
-benchmarks/seal.py), and in the ablation with models trained on the whole ladder, over the open prompts. Nothing is
+``--kept`` is where ``python -m benchmarks.cas_recipe.recipe`` left the measured ladder. The order is that of models
+which saw nothing of the source. Ratings are compared with the weights that ship, over all prompts (a line in the seal's
+log, benchmarks/seal.py), and in the ablation with models trained on the whole ladder, over the open prompts. Nothing is
 fitted to ratings. Intervals are 95 %: over sources for the ladder, over prompts for ratings. The null is the same score
 against ratings shuffled within each generator: what recognising generators would give.
 """
@@ -22,21 +22,19 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import spearmanr
 
+from benchmarks.cas_recipe.folds import held_out_scores, order_kept, score
+from benchmarks.cas_recipe.groups import Table, read_groups
+from benchmarks.cas_recipe.harmless import HARMLESS
+from benchmarks.cas_recipe.ladder import CLEAN
+from benchmarks.cas_recipe.ordinal import Settings, fit
 from benchmarks.fetv_dev import RATINGS, mean_rating, rated_clips, read
 from benchmarks.seal import halves, log
-from vmmetrics.cas.folds import held_out_scores, order_kept, score
-from vmmetrics.cas.groups import Table, read_groups
-from vmmetrics.cas.harmless import HARMLESS
-from vmmetrics.cas.ladder import CLEAN
-from vmmetrics.cas.ordinal import Settings, fit
 from vmmetrics.clip import Clip
-from vmmetrics.perception.embedded.plausibility_backbone import Backbone
-from vmmetrics.perception.embedded.plausibility_evidence import gather
-from vmmetrics.perception.embedded.plausibility_model import WEIGHTS, OrdinalModel
-from vmmetrics.perception.embedded.plausibility_summary import NAMES, TRAVEL, summarise
-from vmmetrics.perception.embedded.plausibility_views import choose_strands, pictures
+from vmmetrics.perception.embedded.plausibility.evidence import gather
+from vmmetrics.perception.embedded.plausibility.model import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
+from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.types import FloatArray
-from vmmetrics.weights import weight_path
+from vmmetrics.utils.weights.shipped import weight_path
 
 ROUNDS = 2000
 KINDS = ("other kind", "foreign kind", "kinds that change")
@@ -248,7 +246,7 @@ def main() -> None:
     if table is not None:
         report_ladder(table)
     else:
-        print(f"no measured ladder in {options.kept}; run python -m vmmetrics.cas.recipe")
+        print(f"no measured ladder in {options.kept}; run python -m benchmarks.cas_recipe.recipe")
     if not (options.ratings / "ratings.csv").is_file():
         raise SystemExit(f"{options.ratings} has no ratings.csv; name the folder with --ratings")
     formats = {

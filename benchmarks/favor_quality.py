@@ -21,17 +21,16 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.text.embedding import embed
-from vmmetrics.understanding.favor.dictionaries import read_dictionaries
-from vmmetrics.understanding.favor.extraction import extract
-from vmmetrics.understanding.favor.lexicon import VERBS
+from vmmetrics.understanding.benchmarks.favor.dictionaries import read_dictionaries
+from vmmetrics.understanding.benchmarks.favor.extraction import extract
+from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
+from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, Words, installed_words
+from vmmetrics.understanding.benchmarks.favor.scores import score, texts_of
+from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.benchmarks.favor.structure import Structure, Subject, read_structure
 from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
-from vmmetrics.understanding.favor.released_scores import released_scores
-from vmmetrics.understanding.favor.released_similarity import ReleasedSimilarity
-from vmmetrics.understanding.favor.released_words import Words, installed_words
-from vmmetrics.understanding.favor.scores import score, texts_of
-from vmmetrics.understanding.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.favor.structure import Structure, Subject, read_structure
+from vmmetrics.utils.text.embedding import embed
 
 PARAPHRASES = Path(__file__).with_name("favor_paraphrases.toml")
 SHARES = (0.25, 0.5, 0.75)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, t
 
-from vmmetrics.run.paired import holm
+from vmmetrics.utils.statistics.paired import holm
 
 Values = Sequence[float] | NDArray[np.float64]
 Tried = dict[str, dict[float, float]]

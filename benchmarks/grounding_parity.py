@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vmmetrics.perception.vmbench.grounding import caption, prepared
+from vmmetrics.perception.vmbench.adapters.grounding import caption, prepared
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "data" / "vmbench" / "grounding_parity.npz"
 
@@ -157,7 +157,7 @@ def upstream_settings(folder: Path) -> Any:
     from groundingdino.models.GroundingDINO.backbone import backbone, swin_transformer
     from transformers import BertConfig, BertModel
 
-    from vmmetrics.perception.vmbench.grounding_original import settings
+    from benchmarks.parity.grounding_original import settings
 
     BertModel(BertConfig(**BERT)).save_pretrained(write_tokenizer(folder))
     backbone.build_swin_transformer = lambda *_, out_indices, **__: swin_transformer.SwinTransformer(
@@ -214,7 +214,7 @@ def main() -> None:
     """Print the largest difference per stage."""
     import transformers
 
-    from vmmetrics.perception.vmbench.grounding import load_grounding_dino, load_tokenizer
+    from vmmetrics.perception.vmbench.adapters.grounding import load_grounding_dino, load_tokenizer
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, help="where upstream's answers are kept for the tests")

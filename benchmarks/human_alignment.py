@@ -21,8 +21,8 @@ import vmmetrics
 from benchmarks.fetv_dev import RATINGS, REAL, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.alignment import StudyReport, align, read_study
-from vmmetrics.alignment.bootstrap import Estimate
-from vmmetrics.baselines.api import measure
+from vmmetrics.alignment.baselines.api import measure
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 DIMENSION = "temporal_quality"
 
@@ -77,7 +77,7 @@ def main() -> None:
     if options.half != "open":
         code = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607
         log(f"{options.half}: {options.why}", code.stdout.strip() or "no checkout", figures(report))
-    from vmmetrics.report.alignment_text import print_report
+    from vmmetrics.alignment.report.text import print_report
 
     print_report(report, Console(width=120))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.mmpg.files import read_entries
-from vmmetrics.text.embedding import embed
+from vmmetrics.prompts.files import read_entries
+from vmmetrics.utils.text.embedding import embed
 
 FILE = Path(__file__).parents[1] / "tests" / "data" / "library_vectors.npz"
 

@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip
-from vmmetrics.functional.perceptible_amplitude import camera_speed
+from vmmetrics.functional.pas import camera_speed
 from vmmetrics.metrics import pas
 from vmmetrics.perception.presets import load_preset
 from vmmetrics.perception.scene import Models, Scene

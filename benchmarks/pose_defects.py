@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from vmmetrics.functional.skeleton import PARTS
-from vmmetrics.perception.embedded.blazepose import MASK_SIDE, Landmarks
+from vmmetrics.functional.limbs import PARTS
+from vmmetrics.perception.embedded.pose.blazepose import MASK_SIDE, Landmarks
 from vmmetrics.types import FloatArray
 
 BEYOND = {"forearm": 0.75, "calf": 0.4}

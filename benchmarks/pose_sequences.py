@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vmmetrics.functional import object_integrity_score
-from vmmetrics.functional.skeleton import PARTS
+from vmmetrics.functional.limbs import PARTS
 from vmmetrics.types import FloatArray
 
 FRAMES, TORSO = 48, 100.0

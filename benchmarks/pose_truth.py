@@ -27,15 +27,15 @@ from scipy.optimize import minimize
 import vmmetrics
 from benchmarks.pose_defects import LIMBS, Defect, inject
 from vmmetrics.clip import Clip
-from vmmetrics.functional.skeleton import PARTS
+from vmmetrics.functional.limbs import PARTS
 from vmmetrics.metrics import ois
-from vmmetrics.perception.embedded.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
-from vmmetrics.perception.embedded.pose import COCO, BlazePose, assemble, keypoint_scores
-from vmmetrics.perception.embedded.pose_tracking import SearchSettings, Track, torso
+from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
+from vmmetrics.perception.embedded.pose.pose import COCO, BlazePose, assemble, keypoint_scores
+from vmmetrics.perception.embedded.pose.tracking import SearchSettings, Track, torso
 from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.types import BoolArray, FloatArray
-from vmmetrics.weights import weight_path
+from vmmetrics.utils.weights.shipped import weight_path
 
 FOOTAGE = Path(__file__).resolve().parent.parent.parent / "shared" / "real-clips"
 LENGTH = 36

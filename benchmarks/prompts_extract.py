@@ -2,12 +2,12 @@
 
 Run ``python -m benchmarks.prompts_extract`` (``--lexicon FOLDER`` for other metadata than the shipped). Prints
 
-- precision and recall of subjects, actions and places on ``tests/mmpg/extract_gold.jsonl``: part a was looked at while
+- precision and recall on ``tests/prompts/extract/extract_gold.jsonl``: part a was looked at while
   the rules were written, part b was not, but for one caption (the hummingbird's);
 - recall of the subject and the action that the library names of each of its prompts, which are long and choose rare
   verbs;
 - for each noun of the lexicon, left out in turn, how often its nearest nouns have its class and its attributes right,
-  by the least share of the vote: where the thresholds of ``vmmetrics.mmpg.extract.lexicon`` come from;
+  by the least share of the vote: where the thresholds of ``vmmetrics.prompts.extract.lexicon`` come from;
 - for every fifth action of the lexicon, left out in turn, how often its pattern is right, by what told it.
 """
 
@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vmmetrics.mmpg.entry import PromptEntry
-from vmmetrics.mmpg.extract.lexicon import Known, Lexicon, Vote
-from vmmetrics.mmpg.extract.nouns import NounPhrase
-from vmmetrics.mmpg.extract.parsing import CaptionParser
-from vmmetrics.mmpg.files import read_entries, read_metadata
-from vmmetrics.mmpg.metadata import Metadata
-from vmmetrics.shipped import shipped_list
-from vmmetrics.text.embedding import embed, embedding_installed
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.extract.grammar import NounPhrase
+from vmmetrics.prompts.extract.lexicon import Known, Lexicon, Vote
+from vmmetrics.prompts.extract.parsing import CaptionParser
+from vmmetrics.prompts.files import read_entries, read_metadata
+from vmmetrics.prompts.metadata import Metadata
+from vmmetrics.utils.text.embedding import embed, embedding_installed
+from vmmetrics.utils.weights.shipped import shipped_list
 
 GOLD = Path(__file__).resolve().parents[1] / "tests" / "mmpg" / "extract_gold.jsonl"
 SHARES = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8)

@@ -17,11 +17,11 @@ import cv2
 import numpy as np
 
 from benchmarks.scenes.spec import STRENGTHS
+from vmmetrics.alignment.perturbations.glitches import GLITCHES, spoil
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, pas
 from vmmetrics.perception.presets import load_preset
 from vmmetrics.perception.scene import Scene
-from vmmetrics.perturbations.glitches import GLITCHES, spoil
 from vmmetrics.types import FloatArray
 from vmmetrics.video import read_clip
 

@@ -32,8 +32,8 @@ from released_scripts import through_jpeg
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, ois, pas, tcs
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.perception.vmbench.grounding import resized
-from vmmetrics.perception.vmbench.qalign import QAlignQuality
+from vmmetrics.perception.vmbench.adapters.grounding import resized
+from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality
 from vmmetrics.perception.vmbench.released import Released
 
 NOUN = "Horse"

@@ -22,9 +22,9 @@ import numpy as np
 from benchmarks.scenes import SUITES, render
 from benchmarks.scenes.textures import HELD_OUT_SEED
 from benchmarks.synthetic import AMPLITUDE_OF_INTEREST, machine
+from vmmetrics.alignment.perturbations.harmless import at_rate, mirrored, reencoded, scaled
 from vmmetrics.clip import Clip
-from vmmetrics.perturbations.harmless import at_rate, mirrored, reencoded, scaled
-from vmmetrics.suite import ClipScores, Suite
+from vmmetrics.scoring.suite import ClipScores, Suite
 
 REAL_CLIPS = Path(__file__).resolve().parents[2] / "shared" / "real-clips"
 METRICS = ("mss", "ois", "pas", "tcs")

@@ -22,9 +22,9 @@ import cv2
 import numpy as np
 import torch
 
-from vmmetrics.perception.vmbench import rtm_steps as steps
-from vmmetrics.perception.vmbench.rtm import RTMDetPersons, RTMPoseKeypoints
-from vmmetrics.perception.vmbench.rtm_networks import RTMDet, RTMPose, Size, load_rtm
+from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
+from vmmetrics.perception.vmbench.ported import rtm_steps as steps
+from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, Size, load_rtm
 
 SEED = 4
 TINY = Size(widen=0.125, deepen=0.34)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.utils.plain import plain
+from vmmetrics.utils.schema import plain
 
 SALT = "vmmetrics, human alignment, first seal"
 OPEN_PROMPTS = 9

@@ -42,8 +42,8 @@ from benchmarks.evaluate import (
 from benchmarks.scenes import SUITES, GlitchSpec, PresenceSpec, SceneSpec, SyntheticClip, TimingSpec, render
 from benchmarks.scenes import suite as suite_of
 from benchmarks.scenes.textures import HELD_OUT_SEED, TextureBank
-from vmmetrics.perturbations.glitches import GLITCHES
-from vmmetrics.suite import ClipScores, Suite
+from vmmetrics.alignment.perturbations.glitches import GLITCHES
+from vmmetrics.scoring.suite import ClipScores, Suite
 
 Bank = TextureBank | None
 

@@ -10,12 +10,11 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 
-from vmmetrics.text.embedding import embedding_installed
+from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.benchmarks.registry import find
-from vmmetrics.understanding.questions import Question
-from vmmetrics.understanding.replies import Answered
-from vmmetrics.understanding.tuna.judging import Caption, Judged
-from vmmetrics.understanding.tuna.scoring import LABELS
+from vmmetrics.understanding.benchmarks.tuna.judging import Caption, Judged
+from vmmetrics.understanding.benchmarks.tuna.scoring import LABELS
+from vmmetrics.utils.text.embedding import embedding_installed
 
 ANSWERS, CAPTIONS, ACTIONS, JUDGEMENTS = 8184, 1776, 9, 1000
 _VERBS = ("opens", "lifts", "turns", "drops", "pushes", "folds", "throws", "wipes", "pours", "carries")

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vmmetrics.perception.vmbench.videomae import NORM_EPSILON, SIZES, Architecture, VideoMAE
+from vmmetrics.perception.vmbench.ported.videomae import NORM_EPSILON, SIZES, Architecture, VideoMAE
 
 NARROW_GIANT = Architecture(width=176, depth=3, heads=2, mlp_width=768, patch=14)
 """The giant's patch, head width (88), ratio of widths (48/11) and 2048 tokens, in a network that runs in a second."""

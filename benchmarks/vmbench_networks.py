@@ -14,17 +14,18 @@ import torch
 import transformers
 
 from benchmarks.grounding_parity import tiny_config, write_tokenizer
-from vmmetrics.functional.commonsense_adherence import LEVELS
+from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.scene import Models
 from vmmetrics.perception.views import ViewPlan
-from vmmetrics.perception.vmbench import cotracker, grounding, preset, qalign, rtm_networks, sam, sam2
-from vmmetrics.perception.vmbench.qalign_language import LanguageSize
-from vmmetrics.perception.vmbench.qalign_network import Network, Sizes
-from vmmetrics.perception.vmbench.qalign_prompt import Prompt
-from vmmetrics.perception.vmbench.qalign_vision import AbstractorSize, VisionSize
+from vmmetrics.perception.vmbench import preset
+from vmmetrics.perception.vmbench.adapters import cotracker, grounding, qalign, sam, sam2
+from vmmetrics.perception.vmbench.ported import rtm_networks
+from vmmetrics.perception.vmbench.ported.qalign_language import LanguageSize
+from vmmetrics.perception.vmbench.ported.qalign_network import Network, Prompt, Sizes
+from vmmetrics.perception.vmbench.ported.qalign_vision import AbstractorSize, VisionSize
+from vmmetrics.perception.vmbench.ported.sam_weights import lower
+from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision
-from vmmetrics.perception.vmbench.sam_weights import lower
-from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE
 
 SMALL_TRACKER = (32, 48)
 """Rows and columns in the place of CoTracker's 384 x 512."""

@@ -30,13 +30,13 @@ import torch
 
 from benchmarks.vmbench_networks import random_models
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.functional.commonsense_adherence import commonsense_adherence_score
+from vmmetrics.functional.cas import commonsense_adherence_score
 from vmmetrics.metrics import cas, mss, ois, pas, tcs
-from vmmetrics.perception.protocols import PointTracks
+from vmmetrics.perception.answers import PointTracks
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.perception.views import Viewer
-from vmmetrics.perception.vmbench import grounding
-from vmmetrics.perception.vmbench.qalign import windows_of
+from vmmetrics.perception.vmbench.adapters import grounding
+from vmmetrics.perception.vmbench.adapters.qalign import windows_of
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.video import read_clip
 

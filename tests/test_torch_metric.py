@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchmetrics")
 
 from vmmetrics import torch_metric  # noqa: E402
-from vmmetrics.suite import ClipScores  # noqa: E402
+from vmmetrics.scoring.suite import ClipScores  # noqa: E402
 from vmmetrics.types import MetricResult  # noqa: E402
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vmmetrics._version import __version__ as __version__
+from vmmetrics.utils.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from vmmetrics import functional
     from vmmetrics.clip import Clip, Subject
     from vmmetrics.errors import ClipError, SetupError, VMMetricsError
-    from vmmetrics.run.api import score
-    from vmmetrics.suite import ClipScores, Suite
+    from vmmetrics.scoring.api import score
+    from vmmetrics.scoring.suite import ClipScores, Suite
     from vmmetrics.types import METRICS, Event, MetricResult
     from vmmetrics.video import read_clip
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "Clip": "vmmetrics.clip",
     "ClipError": "vmmetrics.errors",
-    "ClipScores": "vmmetrics.suite",
+    "ClipScores": "vmmetrics.scoring.suite",
     "Event": "vmmetrics.types",
     "METRICS": "vmmetrics.types",
     "MetricResult": "vmmetrics.types",
     "SetupError": "vmmetrics.errors",
     "Subject": "vmmetrics.clip",
-    "Suite": "vmmetrics.suite",
+    "Suite": "vmmetrics.scoring.suite",
     "VMMetricsError": "vmmetrics.errors",
     "functional": "vmmetrics",
     "read_clip": "vmmetrics.video",
-    "score": "vmmetrics.run.api",
+    "score": "vmmetrics.scoring.api",
 }
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.suite import Suite
+from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import METRICS, Protocol
 from vmmetrics.video import read_clip
 

@@ -32,7 +32,7 @@ OPTIONS = ("--max-memory", "--assume-fps", "--shard", "--jobs", "--metrics", "--
 
 def run(campaign: Campaign) -> None:
     """All of them, over ``score``."""
-    from vmmetrics.run import settings
+    from vmmetrics.scoring import settings
 
     settings.SUITE = "fake_suite:FakeSuite"  # inherited by every process that is forked from here
     clips = campaign.scratch / "clips"

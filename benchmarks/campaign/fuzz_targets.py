@@ -92,7 +92,7 @@ def _frames(folder: Path, suffix: str) -> Fuzzed:
 
 
 def _prompts(folder: Path, suffix: str) -> Fuzzed:
-    from vmmetrics.video.prompt_lists import read_list
+    from vmmetrics.video.prompts import read_list
 
     entries = [
         {"clip": "a.mp4", "prompt": "a dog runs", "pattern": "x", "tags": {"speed": 1.5}, "subject": "a dog"},
@@ -142,13 +142,13 @@ def _ratings(folder: Path, suffix: str) -> Fuzzed:
 
 
 def _run_file(folder: Path, name: str) -> Fuzzed:
-    import vmmetrics.run.settings
-    from vmmetrics.run import score
-    from vmmetrics.run.leaderboard import make_boards
-    from vmmetrics.run.merge import merge
-    from vmmetrics.run.recall import recall
+    import vmmetrics.scoring.settings
+    from vmmetrics.scoring import score
+    from vmmetrics.scoring.leaderboard import make_boards
+    from vmmetrics.scoring.merge import merge
+    from vmmetrics.scoring.recall import recall
 
-    vmmetrics.run.settings.SUITE = "fake_suite:FakeSuite"
+    vmmetrics.scoring.settings.SUITE = "fake_suite:FakeSuite"
     (folder / "clips").mkdir()
     np.save(folder / "clips" / "a.npy", np.full((4, 16, 24, 3), 9, np.uint8))
     run, good = folder / "run", folder / "good"
@@ -206,10 +206,10 @@ def _served(name: str) -> Fuzzed:
 
 
 def _ask(url: str) -> Callable[[], None]:
-    from vmmetrics.endpoint import wire
-    from vmmetrics.endpoint.client import Client
-    from vmmetrics.endpoint.messages import Turn
-    from vmmetrics.endpoint.settings import EndpointSettings
+    from vmmetrics.utils.endpoint import wire
+    from vmmetrics.utils.endpoint.client import Client
+    from vmmetrics.utils.endpoint.messages import Turn
+    from vmmetrics.utils.endpoint.settings import EndpointSettings
 
     wire.TRIES, wire.LONGEST_PAUSE = 1, 0.0
     settings = EndpointSettings(f"{url}/v1", "m", timeout=2.0, input_price=1.0, output_price=1.0)
@@ -226,9 +226,9 @@ def _ask(url: str) -> Callable[[], None]:
 
 
 def _list(url: str, weights: str) -> Callable[[], None]:
-    from vmmetrics.checkpoints import download
-    from vmmetrics.checkpoints.manifest import published
-    from vmmetrics.checkpoints.sources import list_remote
+    from vmmetrics.utils.weights import download
+    from vmmetrics.utils.weights.manifest import published
+    from vmmetrics.utils.weights.sources import list_remote
 
     os.environ.pop("HTTP_PROXY", None)
     for constant, value in (("PAUSE", 0.0), ("TRIES", 1), ("TIMEOUT", 2)):

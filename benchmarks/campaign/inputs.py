@@ -50,9 +50,9 @@ def _read(campaign: Campaign, clip: BadClip, key: str) -> None:
 
 def score_one(clip: BadClip) -> dict[str, Any]:
     """Score a clip as a worker does; its record and events must be strict JSON."""
-    from vmmetrics.run.journal import encode
-    from vmmetrics.run.settings import Settings
-    from vmmetrics.run.work import Scorer, Task
+    from vmmetrics.scoring.settings import Settings
+    from vmmetrics.scoring.work import Scorer, Task
+    from vmmetrics.utils.storage.journal import encode
 
     settings = Settings(metrics=METRICS)
     name = clip.path.name.encode("utf-8", "backslashreplace").decode()

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bad_inputs import moving_frames, write_video
-from tests.endpoint_server import Script, completion, hang_up, serve, slow, truncated
 from tests.reliability.warm import fork_workers
 from tests.reliability.watched import command, fork
+from tests.endpoint_server import Script, completion, hang_up, serve, slow, truncated
 
 KEY = "sk-never-to-be-written-0123456789"
 COUNT = 8
@@ -70,9 +70,9 @@ class Job:
         """Set up this process as every run of the job has it."""
         os.environ["VMMETRICS_ENDPOINT_KEY"] = KEY
         if self.fake:
-            import vmmetrics.run.settings
+            import vmmetrics.scoring.settings
 
-            vmmetrics.run.settings.SUITE = "fake_suite:FakeSuite"
+            vmmetrics.scoring.settings.SUITE = "fake_suite:FakeSuite"
         if not spawn and not self.spawned:
             fork_workers()
 
@@ -99,8 +99,8 @@ class Material:
             place.mkdir(parents=True)
             for number in range(COUNT):
                 write_video(place / f"c{number}{slowed}.mp4", moving_frames(6, seed=number))
-        from tests.mmpg.combine_sample import metadata
-        from vmmetrics.mmpg.files import write_metadata
+        from tests.prompts.generate.combine_sample import metadata
+        from vmmetrics.prompts.files import write_metadata
 
         write_metadata(material.metadata, metadata())
         _write_prompts(material.prompts)
@@ -113,8 +113,8 @@ _ANIMALS = ("dog", "cat", "horse", "heron", "goose", "trout", "pony", "gull", "f
 
 
 def _write_prompts(path: Path) -> None:
-    from vmmetrics.mmpg.files import read_entries, write_entries
-    from vmmetrics.shipped import shipped_list
+    from vmmetrics.prompts.files import read_entries, write_entries
+    from vmmetrics.utils.weights.shipped import shipped_list
 
     write_entries(path, read_entries(shipped_list("mini"))[:10])
 
@@ -228,7 +228,7 @@ class _Moody:
 
 
 def _honest(body: dict[str, Any]) -> Any:
-    from tests.mmpg import generate_model
+    from tests.prompts.generate import generate_model
 
     try:
         return generate_model.honest(body)

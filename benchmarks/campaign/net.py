@@ -198,11 +198,11 @@ def _ask(campaign: Campaign, name: str, reply: bytes | Play) -> None:
     cache = campaign.scratch / f"replies-{len(campaign.cases)}"
 
     def work() -> list[str]:
-        from vmmetrics.endpoint import wire
-        from vmmetrics.endpoint.client import Client
-        from vmmetrics.endpoint.messages import Turn
-        from vmmetrics.endpoint.settings import EndpointSettings
         from vmmetrics.errors import VMMetricsError
+        from vmmetrics.utils.endpoint import wire
+        from vmmetrics.utils.endpoint.client import Client
+        from vmmetrics.utils.endpoint.messages import Turn
+        from vmmetrics.utils.endpoint.settings import EndpointSettings
 
         os.environ["VMMETRICS_ENDPOINT_KEY"] = KEY
         wire.TRIES, wire.LONGEST_PAUSE = 2, 0.5
@@ -232,7 +232,7 @@ def _fetch(campaign: Campaign, name: str, reply: bytes | Play, weights: str) -> 
     home = campaign.scratch / f"weights-{len(campaign.cases)}"
 
     def work() -> int:
-        from vmmetrics.checkpoints import download
+        from vmmetrics.utils.weights import download
 
         for constant, value in (("PAUSE", 0.01), ("TRIES", 2), ("TIMEOUT", 4)):
             if hasattr(download, constant):

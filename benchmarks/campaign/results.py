@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.run.journal import Journal
+from vmmetrics.utils.storage.journal import Journal
 
 OK = "ok"
 FAIL = "FAIL"

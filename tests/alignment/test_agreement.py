@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.alpha import alpha_statistic
-from vmmetrics.alignment.bootstrap import Estimate
-from vmmetrics.alignment.icc import icc_statistic
-from vmmetrics.alignment.kappa import are_categories, cohen_statistic, fleiss_statistic
 from vmmetrics.alignment.results import Agreement
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.agreement import (
+    alpha_statistic,
+    are_categories,
+    cohen_statistic,
+    fleiss_statistic,
+    icc_statistic,
+)
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 NAN = np.nan
 STATISTICS = (alpha_statistic, icc_statistic, cohen_statistic)

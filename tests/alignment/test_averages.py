@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vmmetrics.alignment.averages import with_averages
-from vmmetrics.alignment.exclusion import without_models
-from vmmetrics.alignment.matrix import correlation_matrix
+from vmmetrics.alignment.levels import correlation_matrix
+from vmmetrics.alignment.plan import with_averages
 from vmmetrics.alignment.study import Matching, Preferences, Study
+from vmmetrics.alignment.study_report import without_models
 from vmmetrics.errors import SetupError
 
 NAN = np.nan

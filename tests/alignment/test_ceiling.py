@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.ceiling import MAX_SPLITS, measure_ceiling, splits, step_up
 from vmmetrics.alignment.results import Ceiling
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 NAN = np.nan
 

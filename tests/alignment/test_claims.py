@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.alignment.made_study import crossed_study
-from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.claims import (
     above,
     below,
@@ -29,6 +28,7 @@ from vmmetrics.alignment.results import (
     StudyReport,
 )
 from vmmetrics.alignment.study_report import align
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 NONE = Estimate(None, note="the models of the clips are not known")
 NULL = Estimate(0.45, 0.38, 0.52, n=80)

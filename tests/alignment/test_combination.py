@@ -5,8 +5,15 @@ import pytest
 from scipy.optimize import minimize
 
 from tests.alignment.made_study import crossed_study
-from vmmetrics.alignment.combination import FOLDS, FittedCombination, fit_weights, folds_of, standardised
-from vmmetrics.alignment.pairs import Pairs, pairs_of
+from vmmetrics.alignment.combination import (
+    FOLDS,
+    FittedCombination,
+    Pairs,
+    fit_weights,
+    folds_of,
+    pairs_of,
+    standardised,
+)
 
 NAN = np.nan
 

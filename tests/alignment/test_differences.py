@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.bootstrap import draws
 from vmmetrics.alignment.differences import ALL_PAIRS, compared, measure_differences
 from vmmetrics.alignment.study import Study
+from vmmetrics.utils.statistics.bootstrap import draws
 
 R, SEED = 150, 2
 

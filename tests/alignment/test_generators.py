@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.bootstrap import draws
-from vmmetrics.alignment.generators import model_level, permutation_p, shuffled
-from vmmetrics.alignment.sample import Sample, samples_of
+from vmmetrics.alignment.pair_alignments import model_level, permutation_p, shuffled
+from vmmetrics.alignment.study import Sample, samples_of
+from vmmetrics.utils.statistics.bootstrap import draws
 
 
 def crossed(models: int = 5, spread: float = 1.0) -> Sample:

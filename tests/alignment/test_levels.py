@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study
-from vmmetrics.alignment.bootstrap import Estimate, draws
 from vmmetrics.alignment.levels import (
     LISTED_PROMPTS,
     overall_pearson,
@@ -16,7 +15,8 @@ from vmmetrics.alignment.levels import (
     within_prompt,
     without_model,
 )
-from vmmetrics.alignment.sample import Sample, samples_of
+from vmmetrics.alignment.study import Sample, samples_of
+from vmmetrics.utils.statistics.bootstrap import Estimate, draws
 
 R, SEED = 120, 5
 METRICS = ("sharp", "blunt")

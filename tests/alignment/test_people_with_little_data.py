@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from tests.alignment.made_study import study_of
 from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.bootstrap import Estimate
-from vmmetrics.alignment.ceiling import measure_ceiling
+from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.preference import measure_preferences
 from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_power import measure_power
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 
 def check(part: Any) -> None:

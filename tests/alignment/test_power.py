@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
 from tests.alignment.made_study import crossed_study, study_of
+from vmmetrics.alignment.ceiling import measure_power, prompt_share
 from vmmetrics.alignment.power import (
     clips_needed,
     design_effect,
@@ -19,7 +20,6 @@ from vmmetrics.alignment.power import (
     smallest_within_model,
     unit_variance,
 )
-from vmmetrics.alignment.study_power import measure_power, prompt_share
 from vmmetrics.types import FloatArray
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.pairs import MAX_CLIPS, Pairs, pairs_of, share_statistic
+from vmmetrics.alignment.combination import MAX_CLIPS, Pairs, pairs_of, share_statistic
 from vmmetrics.alignment.preference import best_threshold, calibrated_credits, half_credits, measure_preferences
 from vmmetrics.alignment.results import PreferenceAccuracy
 from vmmetrics.alignment.study import Preferences, Study

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.bootstrap import Estimate
-from vmmetrics.alignment.correlation import spearman
 from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Matching, Preferences, Study
 from vmmetrics.alignment.study_report import align
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.bootstrap import Estimate
+from vmmetrics.utils.statistics.correlation import spearman
 
 R = 60
 NAN = np.nan

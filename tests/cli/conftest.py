@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-_spec = importlib.util.spec_from_file_location("run_conftest", Path(__file__).parents[1] / "run" / "conftest.py")
+_spec = importlib.util.spec_from_file_location("run_conftest", Path(__file__).parents[1] / "scoring" / "conftest.py")
 assert _spec and _spec.loader
 _shared = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_shared)
-sys.path[:0] = [str(Path(__file__).parents[1] / "run"), str(Path(__file__).parents[2])]
+sys.path[:0] = [str(Path(__file__).parents[1] / "scoring"), str(Path(__file__).parents[2])]
 
 fake_suite = _shared.fake_suite
 make_clips = _shared.make_clips

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-_place = Path(__file__).parents[1] / "baselines" / "judge_server.py"
+_place = Path(__file__).parents[1] / "alignment" / "baselines" / "judge_server.py"
 _spec = importlib.util.spec_from_file_location("judge_server", _place)
 assert _spec and _spec.loader
 judge_server = sys.modules["judge_server"] = importlib.util.module_from_spec(_spec)
@@ -71,7 +71,7 @@ def test_exit_codes(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
 def test_what_models_need_is_said(
     options: list[str], said: str, vmmetrics: Any, clips: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmmetrics.baselines.judge.local.require", lambda *_: None)
+    monkeypatch.setattr("vmmetrics.alignment.baselines.judge.clients.require", lambda *_: None)
     monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoModelForImageTextToText=0, AutoProcessor=0))
     assert vmmetrics("baselines", clips, *options) == 2
     assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
@@ -103,7 +103,7 @@ def test_a_judge_beside_the_others(
 
 
 def test_help_names_them_all(vmmetrics: Any, capsys: Captured) -> None:
-    from vmmetrics.baselines.catalogue import CPU, FAMILIES
+    from vmmetrics.alignment.baselines.catalogue import CPU, FAMILIES
 
     assert vmmetrics("baselines", "--help") == 0
     shown = "".join(capsys.readouterr().out.replace("│", " ").split())

@@ -14,7 +14,7 @@ import pytest
 
 from vmmetrics.cli.main import main
 
-TOYS = Path(__file__).parents[1] / "probe"
+TOYS = Path(__file__).parents[1] / "alignment" / "probe"
 HARMLESS = ("--invariances", "mirror,brightness", "--harmless-strengths", "1")
 OPTIONS = ("--metrics", "none", *HARMLESS, "--strengths", "0.5,1", "--defects")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from vmmetrics.cli.consoles import PlainConsole
 from vmmetrics.cli.progress import LiveProgress
-from vmmetrics.run.record import Record
+from vmmetrics.scoring.record import Record
 
 
 def progress(terminal: bool) -> tuple[LiveProgress, Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.cli.main import main
-from vmmetrics.clips.encoding import write_video
-from vmmetrics.run import score
-from vmmetrics.run.directory import read_events, read_records
+from vmmetrics.prompts.clips.pipelines import write_video
+from vmmetrics.scoring import score
+from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.video import read_clip
 
 CLIP = Path(__file__).parents[1] / "data" / "samples" / "zeroscope" / "woman-walks-and-sits.mp4"

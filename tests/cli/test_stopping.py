@@ -48,7 +48,7 @@ def test_before_the_run_begins(number: int, vmmetrics: Any, monkeypatch: pytest.
 
 
 def test_a_command_without_a_run(vmmetrics: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
-    monkeypatch.setattr("vmmetrics.run.merge.merge", stop(signal.SIGTERM))
+    monkeypatch.setattr("vmmetrics.scoring.merge.merge", stop(signal.SIGTERM))
     assert vmmetrics("merge", "a", "b", "--out", "c") == 130
     assert capfd.readouterr().err == "vmmetrics: stopped\n"
 

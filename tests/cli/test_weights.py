@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vmmetrics.checkpoints import load_published, manifest
-from vmmetrics.checkpoints.manifest import Published, PublishedFile
 from vmmetrics.cli import weights
+from vmmetrics.utils.weights import load_published, manifest
+from vmmetrics.utils.weights.manifest import Published, PublishedFile
 
 Captured = pytest.CaptureFixture[str]
 BODY = b"weights" * 1000

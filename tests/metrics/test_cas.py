@@ -10,7 +10,7 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import cas
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.run.record import result_from_json, result_to_json
+from vmmetrics.scoring.record import result_from_json, result_to_json
 from vmmetrics.types import PlausibilityResult
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from vmmetrics.clip import Clip
-from vmmetrics.functional.limb_silhouettes import OUTER_PARTS, silhouette_deviations
-from vmmetrics.functional.skeleton import PARTS
+from vmmetrics.functional.limbs import PARTS
+from vmmetrics.functional.silhouettes import OUTER_PARTS, silhouette_deviations
 from vmmetrics.metrics import ois
-from vmmetrics.perception.protocols import Poses
+from vmmetrics.perception.answers import Poses
 from vmmetrics.perception.scene import Models, Scene
 
 FRAMES = 30

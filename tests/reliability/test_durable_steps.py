@@ -23,10 +23,10 @@ def clips(tmp_path: Path) -> Path:
 
 def score(clips: Path, out: Path) -> int:
     """Score in this process; the number of clips that failed."""
-    import vmmetrics.run.settings
-    from vmmetrics.run import score
+    import vmmetrics.scoring.settings
+    from vmmetrics.scoring import score
 
-    vmmetrics.run.settings.SUITE = "fake_suite:FakeSuite"
+    vmmetrics.scoring.settings.SUITE = "fake_suite:FakeSuite"
     return len(score(clips, out=out).failed)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tests.endpoint_server as server
+from tests import endpoint_server as server
 from tests.bad_inputs import write_video
 from vmmetrics.cli.main import main
-from vmmetrics.endpoint import wire
+from vmmetrics.utils.endpoint import wire
 
 KEY = "sk-never-to-be-written-5550123"
 USAGE = {"prompt_tokens": 500, "completion_tokens": 100}

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from tests.bad_inputs import write_video
-from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered
-from vmmetrics.understanding.statistics import accuracy_figures
+from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
 
 
 class Tiny:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.run.record import Record
+from vmmetrics.scoring.record import Record
 from vmmetrics.utils.schema import check, convert, parse_json, read_json
 
 

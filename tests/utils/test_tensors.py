@@ -30,12 +30,11 @@ def test_tensors_come_back(tmp_path: Path, mapped: bool) -> None:
 
 
 def test_every_reader_refuses_an_old_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vmmetrics.baselines.adapters.files import read_state
-    from vmmetrics.cas.training.state import read_last
-    from vmmetrics.cas.videoreward_files import _load
-    from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
-    from vmmetrics.perception.vmbench.qalign_files import _weights
-    from vmmetrics.perception.vmbench.torch_files import read_weights
+    from vmmetrics.alignment.baselines.adapters.files import read_state
+    from vmmetrics.cas.label.videoreward_files import _load
+    from vmmetrics.cas.train.state import read_last
+    from vmmetrics.perception.vmbench.checkpoints import read_checkpoint, read_weights
+    from vmmetrics.perception.vmbench.ported.qalign_files import _weights
 
     for name in ("a.pt", "model.pth"):
         torch.save({}, tmp_path / name)

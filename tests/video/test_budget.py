@@ -14,8 +14,8 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
-from vmmetrics.perception.embedded.quality import TemporalQuality
-from vmmetrics.perception.embedded.segmenter import MotionSegmenter
+from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
+from vmmetrics.perception.embedded.quality.quality import TemporalQuality
 from vmmetrics.perception.embedded.tracker import GridTracker
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.video import budget, read_clip

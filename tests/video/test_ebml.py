@@ -12,8 +12,8 @@ import pytest
 
 from tests.bad_inputs import moving_frames, write_video
 from vmmetrics.errors import ClipError
-from vmmetrics.video import ebml, read_clip
-from vmmetrics.video.ebml import check_whole
+from vmmetrics.video import containers, read_clip
+from vmmetrics.video.containers import check_whole
 
 QUICK = {"deadline": "realtime", "cpu-used": "8"}
 KINDS = [("a.webm", "libvpx-vp9", QUICK), ("a.webm", "libvpx", QUICK), ("a.mkv", "libx264", {})]
@@ -177,5 +177,5 @@ def test_no_more_than_so_many_elements_are_read(tmp_path: Path, monkeypatch: pyt
     file.write_bytes(LIVE + b"\xec\x80" * 1000 + b"\xff")
     with pytest.raises(ClipError, match="cut short"):
         check_whole(file)
-    monkeypatch.setattr(ebml, "_MAX_ELEMENTS", 1000)
+    monkeypatch.setattr(containers, "_MAX_ELEMENTS", 1000)
     check_whole(file)

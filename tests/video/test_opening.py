@@ -11,8 +11,8 @@ import pytest
 
 from tests.bad_inputs import moving_frames, write_pictures
 from vmmetrics.video import discover
+from vmmetrics.video.containers import open_regular
 from vmmetrics.video.folders import frame_files
-from vmmetrics.video.opening import open_regular
 
 
 def _socket(path: Path) -> None:

@@ -13,16 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vmmetrics.alignment.bootstrap import Estimate
     from vmmetrics.alignment.power import plan_study
     from vmmetrics.alignment.readers import read_study
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Matching, Preferences, Study
     from vmmetrics.alignment.study_report import align
+    from vmmetrics.utils.statistics.bootstrap import Estimate
 
 # Resolved on first use, so that a study can be described without what reads and computes it.
 _HOMES = {
-    "Estimate": "vmmetrics.alignment.bootstrap",
+    "Estimate": "vmmetrics.utils.statistics.bootstrap",
     "Matching": "vmmetrics.alignment.study",
     "Preferences": "vmmetrics.alignment.study",
     "Study": "vmmetrics.alignment.study",

@@ -8,10 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate
-from vmmetrics.alignment.combination import FOLDS, FittedCombination, folds_of, standardised
-from vmmetrics.alignment.correlation import why_undefined
-from vmmetrics.alignment.pairs import Pairs, pairs_of
+from vmmetrics.alignment.combination import FOLDS, FittedCombination, Pairs, folds_of, pairs_of, standardised
 from vmmetrics.alignment.preference import (
     EQUAL_WEIGHTS,
     FITTED,
@@ -21,11 +18,11 @@ from vmmetrics.alignment.preference import (
     differences,
     half_credits,
 )
-from vmmetrics.alignment.resampling import alike, estimate, finite, sampled, with_note
 from vmmetrics.alignment.results import Ablation, CombinationFigure
-from vmmetrics.alignment.spearman_statistics import group_count, spearman_statistic, within_statistic
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, alike, estimate, finite, sampled, with_note
+from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
 
 ORDER_NOTE = "chosen as the best addition on these very clips, which flatters the first few metrics"
 LEAST_RESAMPLES = 200

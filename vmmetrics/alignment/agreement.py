@@ -2,19 +2,163 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.alignment.alpha import alpha_statistic
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate
-from vmmetrics.alignment.icc import icc_statistic
-from vmmetrics.alignment.kappa import MAX_CATEGORIES, are_categories, cohen_statistic, fleiss_statistic
-from vmmetrics.alignment.outlying import disputed_clips, outlying_raters
-from vmmetrics.alignment.resampling import Statistic, estimate, finite, sampled, with_note
-from vmmetrics.alignment.results import Agreement
+from vmmetrics.alignment.results import Agreement, DisputedClip, OutlyingRater
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.utils.statistics.agreement import (
+    MAX_CATEGORIES,
+    alpha_statistic,
+    are_categories,
+    cohen_statistic,
+    fleiss_statistic,
+    icc_statistic,
+)
+from vmmetrics.utils.statistics.bootstrap import (
+    RESAMPLES,
+    SEED,
+    Estimate,
+    Statistic,
+    estimate,
+    finite,
+    sampled,
+    with_note,
+)
+from vmmetrics.utils.statistics.correlation import spearman_statistic
+
+# Raters who part from the others, and clips that people disagree on.
+
+MIN_RATERS = 3
+"""Of two raters who differ nobody can say which of them is the odd one."""
+MIN_CLIPS = 10
+"""Fewer clips in common with the others say little of a rater; a correlation of ten has a standard error of a third."""
+LESS_CORRELATED = 0.2
+"""A rater's correlation is this far below the middle one of the others': a difference that matters, not only one that
+many clips make certain. Two raters of reliability 0.6 and 0.36 differ by about as much against the same mean."""
+BIASED = 0.5
+"""A rater is this many standard deviations of the ratings from the middle one: a medium effect (Cohen 1988)."""
+DISPUTED = 10
+"""Clips that are listed."""
+_RISK = 0.05  # of calling any rater of a faultless panel outlying, shared among raters and both ends
+
+
+def outlying_raters(
+    ratings: FloatArray, raters: Sequence[str], prompts: Sequence[str], resamples: int, seed: int
+) -> tuple[OutlyingRater, ...]:
+    """The raters who part from the others: in what they prefer, in level, or by saying one thing throughout.
+
+    Of three raters or more, one is outlying whose correlation with the mean of the others is at least 0.2 below the
+    median rater's, or whose mean difference from the panel is at least half a standard deviation of the ratings from
+    the median rater's, where a bootstrap interval over prompts leaves 0 out; the risk of 5 % is shared among the
+    raters. The median keeps one odd rater from making the others look odd. A rater with ten clips or more who gave all
+    the same value is outlying in any panel.
+
+    Args:
+        ratings: (N, R), NaN where a rater said nothing.
+        raters: R names.
+        prompts: (N,) prompt of each clip.
+        resamples: Bootstrap samples.
+        seed: Of the samples.
+    """
+    others = [_mean_of_others(ratings, number) for number in range(len(raters))]
+    common = [~np.isnan(ratings[:, number]) & ~np.isnan(others[number]) for number in range(len(raters))]
+    judged = [number for number in range(len(raters)) if common[number].sum() >= MIN_CLIPS]
+    constant = [number for number in judged if np.unique(ratings[common[number], number]).size == 1]
+    varied = [number for number in judged if number not in constant]
+    reasons: dict[int, list[str]] = {number: ["gave every clip the same rating"] for number in constant}
+    found = np.full((2, len(raters)), np.nan)
+    for number in judged:
+        found[1, number] = (ratings[:, number] - others[number])[common[number]].mean()
+    if len(judged) >= MIN_RATERS and len(varied) >= 2:
+        statistics = _rater_statistic(ratings, others, varied)
+        values, samples = sampled(statistics, prompts, resamples, seed)
+        found[0, varied] = values[: len(varied)]
+        spread = float(np.nanstd(ratings))
+        for place, number in enumerate(varied):
+            reasons.setdefault(number, []).extend(_reasons(place, values, samples, spread))
+    return tuple(
+        OutlyingRater(
+            raters[number],
+            None if np.isnan(found[0, number]) else float(found[0, number]),
+            float(found[1, number]),
+            "; ".join(said),
+        )
+        for number, said in sorted(reasons.items())
+        if said
+    )
+
+
+def _mean_of_others(ratings: FloatArray, number: int) -> FloatArray:
+    rest = np.delete(ratings, number, axis=1)
+    there = ~np.isnan(rest)
+    counts = there.sum(axis=1)
+    means: FloatArray = np.where(counts > 0, np.nansum(rest, axis=1) / np.maximum(counts, 1), np.nan)
+    return means
+
+
+def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list[int]) -> Statistic:
+    """(B, N) weights to (B, 2 J): correlation of each judged rater with the others' mean, then difference from all."""
+    correlations = [spearman_statistic(ratings[:, number], others[number]) for number in judged]
+    counts = np.maximum((~np.isnan(ratings)).sum(axis=1), 1)
+    # from the mean of all, the rater's own included, differences are as large as those between raters
+    apart = np.column_stack([(ratings[:, number] - others[number]) * (counts - 1) / counts for number in judged])
+    there = (~np.isnan(apart)).astype(np.float64)
+    apart = np.nan_to_num(apart)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        clips = weights @ there
+        bias = np.divide(weights @ apart, clips, out=np.full(clips.shape, np.nan), where=clips > 0)
+        return np.column_stack([*(correlation(weights) for correlation in correlations), bias])
+
+    return statistic
+
+
+def _reasons(place: int, values: FloatArray, samples: FloatArray, spread: float) -> list[str]:
+    """Why the rater at this place among the judged is outlying; empty where not."""
+    half = values.size // 2
+    said = []
+    gap, _, gap_high = _from_median(place, values[:half], samples[:, :half])
+    if gap <= -LESS_CORRELATED and gap_high < 0:
+        surely_negative = np.nanquantile(samples[:, place], 1 - _RISK / 2) < 0
+        least = "rates against the others" if surely_negative else "rates unlike the others"
+        said.append(f"{least}: correlates at {values[place]:.2f} with their mean, {-gap:.2f} below the middle rater")
+    shift, low, high = _from_median(place, values[half:], samples[:, half:])
+    if abs(shift) >= BIASED * spread and (low > 0 or high < 0):
+        side = "higher" if shift > 0 else "lower"
+        said.append(f"rates {abs(shift):.2f} {side} than the middle rater")
+    return said
+
+
+def _from_median(place: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
+    """How far one value is from the median of all, and its interval; from −∞ to ∞ where that is not known."""
+    gap = float(values[place] - np.median(values))
+    gaps = samples[:, place] - np.median(samples, axis=1)
+    gaps = gaps[~np.isnan(gaps)]
+    if gaps.size == 0 or gaps.size < len(samples) / 2:
+        return gap, -np.inf, np.inf
+    tail = _RISK / values.size / 2
+    low, high = np.quantile(gaps, [tail, 1 - tail])
+    return gap, float(low), float(high)
+
+
+def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedClip, ...]:
+    """The ten clips whose ratings spread most, worst first, those of equal spread by name; none that all agree on.
+
+    Args:
+        ratings: (N, R), NaN where a rater said nothing.
+        clips: (N,) names.
+    """
+    disputed = []
+    for clip, row in zip(clips, ratings, strict=True):
+        given = row[~np.isnan(row)]
+        if given.size >= 2 and np.ptp(given) > 0:
+            disputed.append(DisputedClip(clip, float(given.std(ddof=1)), tuple(float(value) for value in given)))
+    return tuple(sorted(disputed, key=lambda clip: (-round(clip.spread, 9), clip.clip))[:DISPUTED])
+
 
 _CONTINUOUS = f"the ratings are continuous (over {MAX_CATEGORIES} values, or hardly one used twice), not categories"
 _SAME = "all raters gave every clip the same value, so chance would agree as well"

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.alignment.results import (
     Ceiling,
     Difference,
@@ -22,6 +21,7 @@ from vmmetrics.alignment.results import (
     PreferenceAccuracy,
     StudyReport,
 )
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
 """Of each test."""

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, two_sided_p
-from vmmetrics.alignment.correlation import LEAST_CLIPS, resampled_spearman, spearman, why_undefined
 from vmmetrics.alignment.levels import mean_there, resampled_within_model
 from vmmetrics.alignment.results import Difference
-from vmmetrics.alignment.sample import Sample, known_clips, sample_of
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, two_sided_p
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, resampled_spearman, spearman, why_undefined
 
 ALL_PAIRS = 12
 """Metrics up to which every pair is compared; of more, each is compared with the best and with those named."""

@@ -6,12 +6,15 @@ fixed, so it speaks of these models and of any prompts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, prompt_blocks, prompt_codes
-from vmmetrics.alignment.correlation import (
+from vmmetrics.alignment.results import Grouped, Matrix
+from vmmetrics.alignment.study import Sample, Study
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, prompt_blocks, prompt_codes
+from vmmetrics.utils.statistics.correlation import (
     LEAST_CLIPS,
     clustered_p,
     correlation_estimate,
@@ -21,10 +24,7 @@ from vmmetrics.alignment.correlation import (
     spearman,
     why_undefined,
 )
-from vmmetrics.alignment.ranks import code, weighted_spearman
-from vmmetrics.alignment.results import Grouped
-from vmmetrics.alignment.sample import Sample
-from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
 """Prompts up to which each one's correlation is handed back beside their mean."""
@@ -162,3 +162,30 @@ def _estimate(
     if reason is not None:
         return Estimate(None, n=len(scores), note=reason)
     return correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
+
+
+# Which metrics and judgements say the same: Spearman of each with each, on the clips that both have.
+
+
+def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequence[str]) -> Matrix:
+    """Spearman of metrics and mean ratings with each other.
+
+    Args:
+        study: The study.
+        metrics: Names of metrics.
+        dimensions: Names of rated dimensions.
+
+    Returns:
+        Metrics, then dimensions; 1 on the diagonal of what varies, NaN where there is no correlation.
+    """
+    columns = [*(study.scores[metric] for metric in metrics), *(study.mean_rating(d) for d in dimensions)]
+    size = len(columns)
+    values, counts = np.full((size, size), np.nan), np.zeros((size, size))
+    for i in range(size):
+        for j in range(i + 1):
+            both = np.isfinite(columns[i]) & np.isfinite(columns[j])
+            counts[i, j] = counts[j, i] = both.sum()
+            x, y = columns[i][both], columns[j][both]
+            if why_undefined(x, y) is None:
+                values[i, j] = values[j, i] = 1.0 if i == j else spearman(x, y)[0]
+    return Matrix((*metrics, *dimensions), len(metrics), values, counts)

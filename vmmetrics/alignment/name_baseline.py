@@ -14,14 +14,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import Estimate, bootstrapped, prompt_codes
-from vmmetrics.alignment.correlation import clustered_p, resampled_spearman
 from vmmetrics.alignment.levels import mean_there, within_prompt
-from vmmetrics.alignment.ranks import code, weighted_spearman
 from vmmetrics.alignment.results import NameBaseline
-from vmmetrics.alignment.sample import Sample, snapped
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, prompt_codes
+from vmmetrics.utils.statistics.correlation import clustered_p, resampled_spearman
+from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 SPLITS = 20
 """Splits of the prompts into halves; the mean over so many moves by 0.01 to 0.02 with their choice (17 prompts)."""

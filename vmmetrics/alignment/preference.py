@@ -8,13 +8,30 @@ from typing import Literal
 
 import numpy as np
 
-from vmmetrics.alignment.bootstrap import RESAMPLES, SEED, Estimate, bootstrapped, two_sided_p
-from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, MODEL_FOLDS, FittedCombination, folds_of, standardised
-from vmmetrics.alignment.pairs import Pairs, pairs_of, share_statistic
-from vmmetrics.alignment.resampling import alike, finite, sampled
+from vmmetrics.alignment.combination import (
+    FOLDS,
+    MIN_FIT_PAIRS,
+    MODEL_FOLDS,
+    FittedCombination,
+    Pairs,
+    folds_of,
+    pairs_of,
+    share_statistic,
+    standardised,
+)
 from vmmetrics.alignment.results import PreferenceAccuracy
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import (
+    RESAMPLES,
+    SEED,
+    Estimate,
+    alike,
+    bootstrapped,
+    finite,
+    sampled,
+    two_sided_p,
+)
 
 Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from vmmetrics.alignment.bootstrap import Estimate
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.plain import plain
+from vmmetrics.utils.schema import plain
+from vmmetrics.utils.statistics.bootstrap import Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,33 +3,143 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
-from vmmetrics._version import __version__
 from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
-from vmmetrics.alignment.bootstrap import CONFIDENCE, RESAMPLES, SEED
-from vmmetrics.alignment.ceiling import measure_ceiling
+from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.differences import measure_differences
-from vmmetrics.alignment.exclusion import without_models
-from vmmetrics.alignment.generators import SHUFFLES
-from vmmetrics.alignment.matrix import correlation_matrix
+from vmmetrics.alignment.levels import correlation_matrix
 from vmmetrics.alignment.name_baseline import name_baseline
-from vmmetrics.alignment.pair_alignments import measure_alignments
+from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments
 from vmmetrics.alignment.plan import Plan, plan_of
 from vmmetrics.alignment.preference import measure_preferences
-from vmmetrics.alignment.problems import problems_of
-from vmmetrics.alignment.results import StudyReport
-from vmmetrics.alignment.study import Study
-from vmmetrics.alignment.study_power import measure_power
+from vmmetrics.alignment.results import (
+    Ablation,
+    Agreement,
+    Ceiling,
+    Difference,
+    Grouped,
+    NameBaseline,
+    PairAlignment,
+    PreferenceAccuracy,
+    StudyReport,
+)
+from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
+from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, RESAMPLES, SEED, Estimate
+from vmmetrics.utils.version import __version__
+
+# A study without the clips of some models, such as real footage among generated clips.
+
+
+def without_models(study: Study, models: Collection[str]) -> Study:
+    """Leave out all clips of these models, and every pair that one of them is in; the matching says so.
+
+    Raises:
+        SetupError: If the study has no clip of one of the models.
+    """
+    if not models:
+        return study
+    if unknown := sorted(set(models) - set(study.models)):
+        known = ", ".join(sorted({model for model in study.models if model})) or "none"
+        raise SetupError(f"Expected models of the study to leave out ({known}) but got {', '.join(unknown)}")
+    keep = np.array([model not in models for model in study.models], bool)
+    places = np.flatnonzero(keep)
+    left_out = f"left out: {len(keep) - len(places)} clips of {', '.join(sorted(models))}"
+    return replace(
+        study,
+        clips=tuple(study.clips[place] for place in places),
+        prompts=tuple(study.prompts[place] for place in places),
+        models=tuple(study.models[place] for place in places),
+        scores={metric: scores[places] for metric, scores in study.scores.items()},
+        ratings={dimension: ratings[places] for dimension, ratings in study.ratings.items()},
+        preferences={dimension: _kept(pairs, keep) for dimension, pairs in study.preferences.items()},
+        matching=replace(study.matching, notes=(*study.matching.notes, left_out)),
+    )
+
+
+def _kept(pairs: Preferences, keep: BoolArray) -> Preferences:
+    place = np.cumsum(keep) - 1
+    both = keep[pairs.left] & keep[pairs.right]
+    raters = tuple(rater for rater, kept in zip(pairs.raters, both, strict=True) if kept)
+    return Preferences(place[pairs.left[both]], place[pairs.right[both]], pairs.outcome[both], raters)
+
+
+# What a study could not say, and why, gathered from the notes of its parts.
+
+_KINDS: dict[type, str] = {
+    NameBaseline: "name of the model",
+    Difference: "difference",
+    Ceiling: "human ceiling",
+    Agreement: "agreement of raters",
+    PreferenceAccuracy: "preferences",
+    Ablation: "ablation",
+}
+_SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
+_NAMED = 4  # subjects of one line; the others are counted
+
+
+def problems_of(report: StudyReport) -> tuple[str, ...]:
+    """One line for what lacks the same statistics for the same reason, in the order of the report.
+
+    Of a metric that has no correlation over all clips nothing else is listed, since the reason is the same; of a group
+    (a prompt, a model) neither, since its mean speaks for it.
+
+    >>> _line(["m × motion", "n × motion"], ("pooled", "within model"), "the scores are all the same")
+    'm × motion, n × motion (pooled, within model): the scores are all the same'
+    """
+    hopeless = {(pair.metric, pair.dimension) for pair in report.alignments if pair.spearman.value is None}
+    lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    people = (report.ceilings, report.agreements, report.preferences, report.ablations)
+    for part in chain(report.alignments, report.baselines, report.differences, *people):
+        if isinstance(part, Difference) and {(part.first, part.dimension), (part.second, part.dimension)} & hopeless:
+            continue
+        by_note: dict[str, list[str]] = {}
+        for where, note in _missing(part):
+            by_note.setdefault(note, []).append(where)
+        kind = f"{_KINDS[type(part)]}, " if type(part) in _KINDS else ""
+        about = kind + " × ".join(str(getattr(part, name)) for name in _SUBJECT if hasattr(part, name))
+        for note, statistics in by_note.items():
+            lines.setdefault((tuple(statistics), note), []).append(about)
+    return tuple(_line(subjects, where, note) for (where, note), subjects in lines.items())
+
+
+def _missing(part: Any) -> Iterator[tuple[str, str]]:
+    """The statistics without a value inside a part, by the names of their fields, and why."""
+    if isinstance(part, PairAlignment) and part.spearman.value is None:
+        yield "", part.spearman.note or ""
+        return
+    for field in fields(part):
+        value, label = getattr(part, field.name), field.name.replace("_", " ")
+        if isinstance(value, Grouped):
+            value = value.mean
+        if isinstance(value, Estimate):
+            inner: Mapping[str, Any] = {label: value}
+        elif isinstance(value, Mapping):
+            inner = {f"{label} {key}": estimate for key, estimate in value.items()}
+        else:
+            inner = {}
+            if is_dataclass(value):
+                yield from ((f"{label}: {where}", note) for where, note in _missing(value))
+        for where, estimate in inner.items():
+            if isinstance(estimate, Estimate) and estimate.value is None:
+                yield where, estimate.note or ""
+
+
+def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
+    more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
+    statistics = f" ({', '.join(where)})" if any(where) else ""
+    return f"{', '.join(subjects[:_NAMED])}{more}{statistics}: {note}"
+
 
 NAMED_CLIPS = 5
 """Of the clips that only one side knows, so many are named in the report; the study has all."""

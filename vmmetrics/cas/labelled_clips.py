@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.cas.comparisons import optional_text, raise_problems, read_rows, required_text
+from vmmetrics.cas.label.comparisons import optional_text, raise_problems, read_rows, required_text
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.commonsense_adherence import LEVELS
+from vmmetrics.functional.cas import LEVELS
 from vmmetrics.video import Source, discover
 
 

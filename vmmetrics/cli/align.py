@@ -75,12 +75,12 @@ def align(
 
     docs/ratings-formats.md has the forms of ratings. 'vmmetrics plan' says how many clips a study needs.
     """
-    from vmmetrics.alignment.bootstrap import RESAMPLES, SEED
     from vmmetrics.alignment.readers import read_study
+    from vmmetrics.alignment.report.text import print_report
     from vmmetrics.alignment.study_report import align as hold_against
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.report.alignment_text import print_report
-    from vmmetrics.run.folder import prepare
+    from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
+    from vmmetrics.utils.storage.job_folder import prepare
 
     if len(sources) < 2:
         raise typer.BadParameter("expected scores and then ratings: vmmetrics align SCORES... RATINGS")
@@ -123,7 +123,7 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
-    from vmmetrics.run.atomic import write_json, write_text
+    from vmmetrics.utils.storage.atomic import write_json, write_text
 
     write_json(out / _MATCHING, _matching(study))  # first: by it the folder is known as ours, also after a kill
     for name, text in _texts(study, report):
@@ -133,8 +133,8 @@ def _write(out: Path, study: Study, report: StudyReport) -> None:
 
 
 def _texts(study: Study, report: StudyReport) -> Iterator[tuple[str, str]]:
-    from vmmetrics.report.alignment_page import to_html
-    from vmmetrics.report.alignment_text import to_csv, to_latex, to_markdown
+    from vmmetrics.alignment.report.page import to_html
+    from vmmetrics.alignment.report.text import to_csv, to_latex, to_markdown
 
     yield "table.csv", to_csv(report)
     yield "report.md", to_markdown(report)
@@ -146,7 +146,7 @@ def _write_pictures(out: Path, study: Study, report: StudyReport) -> None:
     """Drawn into a folder beside and put in place one by one, so that no half of a picture is ever seen."""
     from tempfile import TemporaryDirectory
 
-    from vmmetrics.report.alignment_charts import draw_charts, save_charts
+    from vmmetrics.alignment.report.charts import draw_charts, save_charts
 
     charts = draw_charts(study, report)
     with TemporaryDirectory(prefix=".pictures-", dir=out) as beside:

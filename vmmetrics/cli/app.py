@@ -25,7 +25,7 @@ from vmmetrics.cli import (
     understand,
     weights,
 )
-from vmmetrics.utils.markup import clean
+from vmmetrics.utils.display.markup import clean
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
 
@@ -78,7 +78,7 @@ app.add_typer(weights.app, name="weights")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from vmmetrics._version import __version__
+        from vmmetrics.utils.version import __version__
 
         typer.echo(f"vmmetrics {__version__}")
         raise typer.Exit

@@ -24,8 +24,8 @@ from vmmetrics.cli.running import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.baselines.settings import BaselineSettings
-    from vmmetrics.run.table import Table
+    from vmmetrics.alignment.baselines.suite import BaselineSettings
+    from vmmetrics.scoring.table import Table
 
 SHOWN_MODELS = 5
 """Models that get a column on the screen; all of them are in scores.csv."""
@@ -104,7 +104,7 @@ def baselines(
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     settings = _settings(None if only is None else parse_names(",".join(only)), given, reading)
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.run.local import default_directory
+    from vmmetrics.scoring.local import default_directory
 
     output, messages = open_consoles()
     tasks = find_tasks(clips, settings, prompts, None, part, messages, follow_links)
@@ -119,8 +119,8 @@ def baselines(
 
 def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What families are given: paths of weights, and the judge."""
-    from vmmetrics.baselines.catalogue import FAMILIES
-    from vmmetrics.baselines.judge.asking import JudgeSettings
+    from vmmetrics.alignment.baselines.catalogue import FAMILIES
+    from vmmetrics.alignment.baselines.judge.asking import JudgeSettings
 
     given: dict[str, Any] = {}
     known = [family.name for family in FAMILIES if family.name != "vlm_judge"]
@@ -142,9 +142,9 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
 
 
 def _settings(names: tuple[str, ...] | None, given: Mapping[str, Any], reading: Mapping[str, Any]) -> BaselineSettings:
-    from vmmetrics.baselines.catalogue import chosen
-    from vmmetrics.baselines.settings import BaselineSettings
-    from vmmetrics.run.settings import reading_options
+    from vmmetrics.alignment.baselines.catalogue import chosen
+    from vmmetrics.alignment.baselines.suite import BaselineSettings
+    from vmmetrics.scoring.settings import reading_options
 
     try:
         metrics = chosen(names, tuple(given))
@@ -162,7 +162,7 @@ def _print(table: Table, directory: Path, output: Console, messages: Console) ->
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
 
-    from vmmetrics.baselines.catalogue import BASELINES
+    from vmmetrics.alignment.baselines.catalogue import BASELINES
     from vmmetrics.cli.results import print_missing
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from vmmetrics.cas.clip_list import ListedClip
-    from vmmetrics.cas.comparisons import Comparisons
-    from vmmetrics.cas.label import Labelling
+    from vmmetrics.cas.label.comparisons import Comparisons, ListedClip
+    from vmmetrics.cas.label.label import Labelling
 
 SHOWN_CLIPS = 40
 """Rows on the screen; all of them are in the file."""
@@ -103,11 +102,9 @@ def label(
     """
     inputs = [*(comparisons or ()), *([] if clips is None else [clips])]
     _check(bool(comparisons), clips, ask, inputs, out, pairs_out)
-    from vmmetrics.cas.clip_list import read_clip_list
-    from vmmetrics.cas.comparisons import read_comparisons
-    from vmmetrics.cas.label import LabelSettings, label_clips
-    from vmmetrics.cas.label_files import write_labels
-    from vmmetrics.cas.strength import DEFAULT_PRIOR_SD
+    from vmmetrics.cas.label.comparisons import read_clip_list, read_comparisons
+    from vmmetrics.cas.label.label import LabelSettings, label_clips, write_labels
+    from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD
     from vmmetrics.cli.progress import open_consoles
 
     output, messages = open_consoles()
@@ -246,8 +243,8 @@ def _ask(
     seed: int,
     messages: Console,
 ) -> None:
-    from vmmetrics.cas.ask import choose_pairs
-    from vmmetrics.cas.label_files import write_questions
+    from vmmetrics.cas.label.ask import choose_pairs
+    from vmmetrics.cas.label.label import write_questions
     from vmmetrics.cli.progress import count
 
     clips = sorted(listed, key=lambda entry: entry.clip) if labelling is None else labelling.clips

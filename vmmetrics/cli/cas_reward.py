@@ -13,7 +13,7 @@ from vmmetrics.cli.numbers import MAX_SEED
 from vmmetrics.cli.running import EXIT_FAILURES
 
 if TYPE_CHECKING:
-    from vmmetrics.cas.videoreward import VideoReward
+    from vmmetrics.cas.label.videoreward import VideoReward
 
 
 class DType(StrEnum):
@@ -49,12 +49,11 @@ def reward(
     Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cas.reward_pairs import compare_rewards
-    from vmmetrics.cas.reward_run import Step, reward_clips, rewarded
-    from vmmetrics.cas.videoreward import VideoReward
+    from vmmetrics.cas.label.rewards import Step, compare_rewards, reward_clips, rewarded
+    from vmmetrics.cas.label.videoreward import VideoReward
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.run.atomic import write_atomically
-    from vmmetrics.run.journal import encode
+    from vmmetrics.utils.storage.atomic import write_atomically
+    from vmmetrics.utils.storage.journal import encode
     from vmmetrics.video import discover
     from vmmetrics.video.prompts import Prompts
 
@@ -84,7 +83,7 @@ def reward(
 
 def _identity(scorer: VideoReward, folder: Path, dtype: str) -> str:
     """Names what a reward depends on besides the clip."""
-    from vmmetrics.cas.videoreward_files import weights_hash
+    from vmmetrics.cas.label.videoreward_files import weights_hash
 
     said = hashlib.sha256(scorer.text.encode()).hexdigest()
     return f"VideoReward {weights_hash(folder)} {dtype} text {said[:12]}"

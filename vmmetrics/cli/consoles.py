@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from vmmetrics.utils.markup import clean
+from vmmetrics.utils.display.markup import clean
 
 FILE_WIDTH = 160
 """Columns where output goes to a file or pipe, which has no width of its own."""

@@ -8,7 +8,7 @@ import typer
 def doctor() -> None:
     """Say what is installed, which presets can run here, and which command mends what is missing."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.run import checkup
+    from vmmetrics.scoring import checkup
 
     output, _ = open_consoles()
     report = checkup.check_up()

@@ -10,10 +10,10 @@ import typer
 from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_PRICE, finite
 
 if TYPE_CHECKING:
-    from vmmetrics.endpoint import Client
+    from vmmetrics.utils.endpoint import Client
 
 KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
-"""As :data:`vmmetrics.endpoint.KEY_VARIABLE`, which would load the client into every command."""
+"""As :data:`vmmetrics.utils.endpoint.KEY_VARIABLE`, which would load the client into every command."""
 
 Url = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")]
 ModelThere = Annotated[str | None, typer.Option(help="Name of the model there.")]
@@ -62,7 +62,7 @@ def open_client(
     Raises:
         typer.BadParameter: The options do not go together, or one cannot be.
     """
-    from vmmetrics.endpoint import Client, EndpointSettings
+    from vmmetrics.utils.endpoint import Client, EndpointSettings
 
     if (url is None) != (model is None):
         raise typer.BadParameter("--url and --model go together")

@@ -15,7 +15,7 @@ from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
-    from vmmetrics.clips.loop import Maker
+    from vmmetrics.prompts.clips.loop import Maker
 
 
 def generate_clips(
@@ -68,9 +68,9 @@ def generate_clips(
     """
     from vmmetrics.cli.generate_progress import ClipProgress
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.clips.jobs import plan_of
-    from vmmetrics.clips.loop import generate
-    from vmmetrics.mmpg.files import read_entries
+    from vmmetrics.prompts.clips.jobs import plan_of
+    from vmmetrics.prompts.clips.loop import generate
+    from vmmetrics.prompts.files import read_entries
 
     of_pipeline = {"fps": fps, "frames": frames, "size": size, "steps": steps, "set": options, "device": device,
                    "dtype": dtype}  # fmt: skip
@@ -105,14 +105,14 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
     if command is not None:
         if given:
             raise typer.BadParameter(f"{given[0]} goes with --pipeline; write what the program needs into --command")
-        from vmmetrics.clips.commands import CommandMaker
+        from vmmetrics.prompts.clips.commands import CommandMaker
 
         return CommandMaker(command, timeout)
     if timeout is not None:
         raise typer.BadParameter("--timeout goes with --command")
     if options["fps"] is None:
         raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
-    from vmmetrics.clips.pipelines import PipelineMaker, PipelineSettings
+    from vmmetrics.prompts.clips.pipelines import PipelineMaker, PipelineSettings
 
     return PipelineMaker(
         PipelineSettings(

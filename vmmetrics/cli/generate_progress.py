@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from vmmetrics.cli.bars import Bar, count
-from vmmetrics.run.journal import Line
+from vmmetrics.utils.storage.journal import Line
 
 
 class ClipProgress(Bar):

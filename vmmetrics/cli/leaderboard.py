@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from vmmetrics.run.board import Board
-    from vmmetrics.run.published_rows import PublishedRow
+    from vmmetrics.scoring.leaderboard import Board
+    from vmmetrics.scoring.leaderboard_text import PublishedRow
 
 
 class By(StrEnum):
@@ -43,10 +43,10 @@ def leaderboard(
     Runs of different presets, protocols or weights get a table each.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.run import leaderboard_text as text
-    from vmmetrics.run.atomic import write_text
-    from vmmetrics.run.leaderboard import make_boards
-    from vmmetrics.run.published_rows import published_rows
+    from vmmetrics.scoring import leaderboard_text as text
+    from vmmetrics.scoring.leaderboard import make_boards
+    from vmmetrics.scoring.leaderboard_text import published_rows
+    from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
     boards = make_boards(runs, by.value)
@@ -66,8 +66,8 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.run import leaderboard_text as text
-    from vmmetrics.run.board import COLUMNS
+    from vmmetrics.scoring import leaderboard_text as text
+    from vmmetrics.scoring.leaderboard import COLUMNS
 
     title = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}"
     grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)

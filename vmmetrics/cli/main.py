@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from vmmetrics.cli.stopping import leaving
 from vmmetrics.errors import VMMetricsError, os_sentence
-from vmmetrics.utils.markup import clean
+from vmmetrics.utils.display.markup import clean
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

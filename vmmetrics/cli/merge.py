@@ -15,7 +15,7 @@ def merge(
     """Join run directories of one configuration, such as the shards of a large set."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.results import print_results
-    from vmmetrics.run.merge import merge as merge_runs
+    from vmmetrics.scoring.merge import merge as merge_runs
 
     output, messages = open_consoles()
     merged = merge_runs(runs, out)

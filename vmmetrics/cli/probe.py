@@ -14,8 +14,8 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.probe.plan import Plan
-    from vmmetrics.probe.results import ProbeReport
+    from vmmetrics.alignment.probe.plan import Plan
+    from vmmetrics.alignment.probe.results import ProbeReport
 
 FOLDER = "vmmetrics-probe"
 """Where a probe goes that was given no directory."""
@@ -79,9 +79,9 @@ def probe(
         defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
         seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
     )  # fmt: skip
+    from vmmetrics.alignment.probe.api import probe as run_probe
+    from vmmetrics.alignment.probe.results import Tolerance
     from vmmetrics.cli.progress import CaseProgress, open_consoles
-    from vmmetrics.probe.api import probe as run_probe
-    from vmmetrics.probe.results import Tolerance
 
     output, messages = open_consoles()
     wanted = [*(_names(metrics) or ()), *(function or ())]
@@ -122,7 +122,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 def _plan(**given: Any) -> Plan:
-    from vmmetrics.probe.plan import Plan
+    from vmmetrics.alignment.probe.plan import Plan
 
     try:
         return Plan(**given)
@@ -135,7 +135,7 @@ def _print(report: ProbeReport, output: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.report.probe_tables import grids
+    from vmmetrics.alignment.probe.tables import grids
 
     for grid in grids(report):
         shown = Table(title=grid.title, title_justify="left", box=SIMPLE_HEAD)
@@ -149,8 +149,8 @@ def _print(report: ProbeReport, output: Console) -> None:
 
 
 def _write(report: ProbeReport, out: Path, charts: bool) -> None:
-    from vmmetrics.report import probe_tables as tables
-    from vmmetrics.run.atomic import write_json, write_text
+    from vmmetrics.alignment.probe import tables
+    from vmmetrics.utils.storage.atomic import write_json, write_text
 
     write_json(out / "report.json", report.to_json())
     files = {
@@ -162,7 +162,7 @@ def _write(report: ProbeReport, out: Path, charts: bool) -> None:
     for name, text in files.items():
         write_text(out / name, text)
     if charts:
-        from vmmetrics.report.alignment_canvas import save_charts
-        from vmmetrics.report.probe_charts import draw_charts
+        from vmmetrics.alignment.probe.charts import draw_charts
+        from vmmetrics.utils.display.canvas import save_charts
 
         save_charts(draw_charts(report), out)

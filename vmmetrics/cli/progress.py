@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vmmetrics.cli.bars import Bar, count, open_consoles
-from vmmetrics.run.record import Record
-from vmmetrics.run.table import cell
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.table import cell
 
 SLOW_ON_BAR, SLOW_IN_LINES = 10.0, 60.0
 """Seconds from which on the slowest clip is shown, on the bar and in a line of its own."""

@@ -15,7 +15,7 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.mmpg.extract.extraction import Extraction, ExtractSettings
+    from vmmetrics.prompts.extract.extraction import Extraction, ExtractSettings
 
 SHOWN = 10
 """Things of each kind on the screen; all are in the folder."""
@@ -62,8 +62,8 @@ def extract(
     Exit codes: 0 done, 2 wrong usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.extract import extraction
-    from vmmetrics.mmpg.extract.extraction import ExtractSettings
+    from vmmetrics.prompts.extract import extraction
+    from vmmetrics.prompts.extract.extraction import ExtractSettings
 
     settings = ExtractSettings(
         column=column, model=model, limit=limit, sample=sample, seed=seed, min_count=min_count, examples=examples,
@@ -129,7 +129,7 @@ def _print(found: Extraction, output: Console) -> None:
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:
     """Say what was dropped, what is not known, and what would help."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.mmpg.extract.captions import DROPPED
+    from vmmetrics.prompts.extract.captions import DROPPED
 
     captions, found = record["captions"], record["found"]
     dropped = captions["dropped"]
@@ -144,7 +144,7 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
         if here["counts_may_lack"]:
             lines.append(f"  too many to count at once: counts of {name} may lack {here['counts_may_lack']}")
     if settings.infer and record["embedding"] is None and found["subjects"]["unknown"]:
-        from vmmetrics.text.embedding import INSTALL
+        from vmmetrics.utils.text.embedding import INSTALL
 
         lines.append(f"unknown nouns can be judged by the nearest known ones: {INSTALL}")
     for line in lines:

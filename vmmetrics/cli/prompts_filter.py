@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.console import Console
 
-    from vmmetrics.endpoint import Client, Estimate
-    from vmmetrics.mmpg.entry import PromptEntry
-    from vmmetrics.mmpg.filter.filtering import Decision, Embed, FilterSettings
-    from vmmetrics.mmpg.filter.verdicts import Verdict
+    from vmmetrics.prompts.entry import PromptEntry
+    from vmmetrics.prompts.filter.filtering import Decision, Embed, FilterSettings
+    from vmmetrics.prompts.filter.verdicts import Verdict
+    from vmmetrics.utils.endpoint import Client, Estimate
 
 
 def filter_prompts(
@@ -91,9 +91,9 @@ def filter_prompts(
     asks only for those it has not. Exit codes: 0 all decided, 3 some undecided, 2 wrong usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_entries
-    from vmmetrics.mmpg.filter.filtering import filter_entries
-    from vmmetrics.mmpg.filter.verdicts import Judge
+    from vmmetrics.prompts.files import read_entries
+    from vmmetrics.prompts.filter.filtering import filter_entries
+    from vmmetrics.prompts.filter.verdicts import Judge
 
     client = open_client(
         url, model, out.with_suffix(".replies"), tokens=tokens, per_minute=per_minute, prices=prices,
@@ -131,7 +131,7 @@ def filter_prompts(
 def _settings(
     cosine: float | None, overlap: float | None, ease: float | None, openings: int | None, without: list[str] | None
 ) -> FilterSettings:
-    from vmmetrics.mmpg.filter.filtering import FilterSettings
+    from vmmetrics.prompts.filter.filtering import FilterSettings
 
     given = {"least_cosine": cosine, "least_overlap": overlap, "least_ease": ease}
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -143,8 +143,8 @@ def _settings(
 
 def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Embed | None, Any]:
     """The embedding and which it is; None where there is none, which is said."""
-    from vmmetrics.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
-    from vmmetrics.utils.plain import plain
+    from vmmetrics.utils.schema import plain
+    from vmmetrics.utils.text.embedding import INSTALL, embed, embedding_identity, embedding_installed
 
     if not wanted:
         return None, None
@@ -167,10 +167,10 @@ def _write(
     json_file: Path | None,
     told: dict[str, Any],
 ) -> None:
-    from vmmetrics.mmpg.files import write_entries
-    from vmmetrics.mmpg.filter.filtering import decision_line
-    from vmmetrics.run.atomic import write_atomically, write_json
-    from vmmetrics.run.journal import encode
+    from vmmetrics.prompts.files import write_entries
+    from vmmetrics.prompts.filter.filtering import decision_line
+    from vmmetrics.utils.storage.atomic import write_atomically, write_json
+    from vmmetrics.utils.storage.journal import encode
 
     write_entries(out, [entry for entry, decision in pairs if decision.outcome == "kept"])
     decisions.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +186,7 @@ def _counts(found: Sequence[Decision]) -> dict[str, int]:
 def _summary(
     found: Sequence[Decision], settings: FilterSettings, about: dict[str, Any], client: Client | None
 ) -> dict[str, Any]:
-    from vmmetrics.utils.plain import plain
+    from vmmetrics.utils.schema import plain
 
     dropped = Counter(name for d in found if d.outcome == "dropped" for name in {r.check for r in d.reasons})
     asked = None if client is None else client.settings.part() | {"cost": client.ledger.cost}
@@ -200,8 +200,8 @@ def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None,
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.mmpg.filter.filtering import NAMES
-    from vmmetrics.utils.markup import shortened
+    from vmmetrics.prompts.filter.filtering import NAMES
+    from vmmetrics.utils.display.markup import shortened
 
     shown = Table(box=SIMPLE_HEAD)
     for head in ("check", "dropped", "noted"):

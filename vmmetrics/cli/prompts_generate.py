@@ -28,10 +28,9 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.endpoint import Client
-    from vmmetrics.mmpg.generate.candidates import Candidates, Outcome
-    from vmmetrics.mmpg.generate.generation import Plan
-    from vmmetrics.run.journal import Line
+    from vmmetrics.prompts.generate.generation import Candidates, Outcome, Plan
+    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.storage.journal import Line
 
 FOLDER = "vmmetrics-prompts"
 """Where candidates go that were given no folder."""
@@ -68,9 +67,8 @@ def generate(
     usage or setup.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_metadata
-    from vmmetrics.mmpg.generate.candidates import Candidates
-    from vmmetrics.mmpg.generate.generation import GenerationSettings, Plan
+    from vmmetrics.prompts.files import read_metadata
+    from vmmetrics.prompts.generate.generation import Candidates, GenerationSettings, Plan
 
     client = open_client(
         url, model, out / "replies", tokens=tokens, temperature=temperature, per_minute=per_minute, prices=prices,
@@ -98,7 +96,7 @@ def generate(
 
 def _patterns(names: list[str] | None) -> tuple[str, ...]:
     """The patterns as entries name them; a hyphen may stand for the space."""
-    from vmmetrics.mmpg.entry import PATTERNS
+    from vmmetrics.prompts.entry import PATTERNS
 
     return tuple(name.lower().replace("-", " ") for name in names) if names else PATTERNS
 

@@ -12,16 +12,16 @@ import typer
 
 from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.mmpg.review.apply import Rule
+from vmmetrics.prompts.review.apply import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from vmmetrics.alignment.bootstrap import Estimate
-    from vmmetrics.mmpg.review.agreement import Agreed, ReviewAgreement
-    from vmmetrics.mmpg.review.decisions import Decision
-    from vmmetrics.mmpg.review.reviewing import Progress
+    from vmmetrics.prompts.review.agreement import Agreed, ReviewAgreement
+    from vmmetrics.prompts.review.decisions import Decision
+    from vmmetrics.prompts.review.reviewing import Progress
+    from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SHOWN_DIFFERENCES = 20
 """On the screen; ``--conflicts`` writes all of them."""
@@ -87,7 +87,7 @@ def review(
         raise typer.BadParameter("--apply LIST and --out FILE go together")
     if not files:
         raise typer.BadParameter("--apply needs the decisions: --decisions FILE")
-    from vmmetrics.mmpg.review.decisions import read_decisions
+    from vmmetrics.prompts.review.decisions import read_decisions
 
     made = read_decisions(dict.fromkeys(files))
     if agreement:
@@ -100,12 +100,11 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
     if prompts is None or not (reviewer and reviewer.strip()) or len(files) != 1:
         raise typer.BadParameter("a review needs LIST, --reviewer NAME and --decisions FILE")
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_entries
-    from vmmetrics.mmpg.review.decisions import DecisionFile
-    from vmmetrics.mmpg.review.keys import Keyboard, usable
-    from vmmetrics.mmpg.review.lines import LineReview
-    from vmmetrics.mmpg.review.reviewing import Review
-    from vmmetrics.mmpg.review.terminal import TerminalReview
+    from vmmetrics.prompts.files import read_entries
+    from vmmetrics.prompts.review.decisions import DecisionFile
+    from vmmetrics.prompts.review.lines import LineReview
+    from vmmetrics.prompts.review.reviewing import Review
+    from vmmetrics.prompts.review.terminal import Keyboard, TerminalReview, usable
 
     output, messages = open_consoles()
     entries = read_entries(prompts)
@@ -138,7 +137,7 @@ def _summary(progress: Progress, warned: int) -> list[str]:
 
 def _print_agreement(decisions: Sequence[Decision]) -> None:
     from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.mmpg.review.agreement import measure_agreement
+    from vmmetrics.prompts.review.agreement import measure_agreement
 
     output, _ = open_consoles()
     found = measure_agreement(decisions)
@@ -172,7 +171,7 @@ def _agreement_table(found: ReviewAgreement) -> Table:
 
 def _print_differences(found: ReviewAgreement, output: Console) -> None:
 
-    from vmmetrics.mmpg.review.screen import decision_text
+    from vmmetrics.prompts.review.screen import decision_text
 
     output.print(f"{len(found.differing)} differ:")
     for sides in found.differing[:SHOWN_DIFFERENCES]:
@@ -189,9 +188,9 @@ def _apply(
     inputs: Sequence[Path],
 ) -> None:  # fmt: skip
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_entries, write_entries
-    from vmmetrics.mmpg.review.apply import apply_decisions
-    from vmmetrics.shipped import shipped_list
+    from vmmetrics.prompts.files import read_entries, write_entries
+    from vmmetrics.prompts.review.apply import apply_decisions
+    from vmmetrics.utils.weights.shipped import shipped_list
 
     _, messages = open_consoles()
     aside = {

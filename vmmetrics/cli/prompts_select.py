@@ -30,18 +30,18 @@ def select(
     Prints the objective and the distance to the list's proportions beside those of random subsets.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_entries, write_entries
-    from vmmetrics.mmpg.selection_balance import select as choose
-    from vmmetrics.report.prompt_selection import print_selection
-    from vmmetrics.run.atomic import write_json
-    from vmmetrics.utils.plain import plain
+    from vmmetrics.prompts.files import read_entries, write_entries
+    from vmmetrics.prompts.report.tables import print_selection
+    from vmmetrics.prompts.selection.balance import select as choose
+    from vmmetrics.utils.schema import plain
+    from vmmetrics.utils.storage.atomic import write_json
 
     check_outputs([prompts], [out, json_file])
     output, messages = open_consoles()
     entries = read_entries(prompts)
     vectors = None
     if embedding:
-        from vmmetrics.text.embedding import embed
+        from vmmetrics.utils.text.embedding import embed
 
         vectors = embed([entry.prompt for entry in entries])
     found = choose(entries, size, seed=seed, balanced=balance, vectors=vectors, random_subsets=random)

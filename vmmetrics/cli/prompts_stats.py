@@ -34,9 +34,9 @@ def stats(
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.mmpg.files import read_entries, read_metadata
-    from vmmetrics.mmpg.statistics.report import describe, prepare
-    from vmmetrics.report.prompt_tables import print_statistics
+    from vmmetrics.prompts.files import read_entries, read_metadata
+    from vmmetrics.prompts.report.tables import print_statistics
+    from vmmetrics.prompts.statistics.report import describe, prepare
 
     check_picture(picture)
     check_outputs([prompts], [picture, json_file])
@@ -48,7 +48,7 @@ def stats(
     found = describe(prepared, known, seed=seed)
     print_statistics(found, output)
     if picture is not None:
-        from vmmetrics.report.prompt_charts import statistics_chart
+        from vmmetrics.prompts.report.charts import statistics_chart
 
         save_picture(statistics_chart(found), picture)
     save_json(found.to_json(), json_file)
@@ -73,7 +73,7 @@ def save_picture(figure: Figure, path: Path) -> None:
     from tempfile import TemporaryDirectory
 
     from vmmetrics.errors import cannot
-    from vmmetrics.report.alignment_canvas import save_charts
+    from vmmetrics.utils.display.canvas import save_charts
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 
 def save_json(value: Any, path: Path | None) -> None:
     """Write figures where a file was asked for."""
-    from vmmetrics.run.atomic import write_json
+    from vmmetrics.utils.storage.atomic import write_json
 
     if path is None:
         return

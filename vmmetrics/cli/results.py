@@ -13,9 +13,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from vmmetrics.cli.progress import reasons
-from vmmetrics.run.statistics import Mean
-from vmmetrics.run.table import Table, cell
+from vmmetrics.scoring.table import Table, cell
 from vmmetrics.types import METRICS
+from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
 SHOWN_CLIPS = 100

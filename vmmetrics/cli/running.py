@@ -11,15 +11,15 @@ import typer
 
 from vmmetrics.cli.numbers import MAX_SECONDS, finite
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.utils.markup import shortened
+from vmmetrics.utils.display.markup import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.run.local import Setup
-    from vmmetrics.run.settings import Settings
-    from vmmetrics.run.table import Table
-    from vmmetrics.run.work import Task
+    from vmmetrics.scoring.local import Setup
+    from vmmetrics.scoring.settings import Settings
+    from vmmetrics.scoring.table import Table
+    from vmmetrics.scoring.work import Task
 
 EXIT_FAILURES = 3
 """Some clips failed; missing scores are no failures."""
@@ -80,8 +80,8 @@ def find_tasks(
 ) -> list[Task]:
     """The clips under paths; what was looked for and is not there is said."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.run.tasks import shard as shard_of
-    from vmmetrics.run.tasks import tasks_of_paths
+    from vmmetrics.scoring.tasks import shard as shard_of
+    from vmmetrics.scoring.tasks import tasks_of_paths
 
     found = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
     if not found.tasks:
@@ -97,7 +97,7 @@ def find_tasks(
 
 def prepare_run(settings: Settings) -> Setup:
     """Load the models before the first clip."""
-    from vmmetrics.run.local import prepare
+    from vmmetrics.scoring.local import prepare
 
     try:
         return prepare(settings)
@@ -126,7 +126,7 @@ def work_through(
         timeout: Seconds that a clip may take; None for the default.
     """
     from vmmetrics.cli.progress import LiveProgress
-    from vmmetrics.run.local import run
+    from vmmetrics.scoring.local import run
 
     with stoppable(), LiveProgress(messages, shown, jobs or DEFAULT_JOBS) as progress:
         try:

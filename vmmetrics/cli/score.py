@@ -20,7 +20,7 @@ from vmmetrics.cli.running import (
 )
 
 if TYPE_CHECKING:
-    from vmmetrics.run.settings import Settings
+    from vmmetrics.scoring.settings import Settings
 
 
 def score(
@@ -83,7 +83,7 @@ def score(
     )
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.cli.results import print_results
-    from vmmetrics.run.local import default_directory
+    from vmmetrics.scoring.local import default_directory
 
     output, messages = open_consoles()
     tasks = find_tasks(clips, settings, prompts, subject, part, messages, follow_links)
@@ -98,7 +98,7 @@ def score(
 
 def _settings(choice: dict[str, Any], reading: dict[str, Any]) -> Settings:
     """Settings with the options that were given; for the others the library has its defaults."""
-    from vmmetrics.run.settings import Settings, reading_options
+    from vmmetrics.scoring.settings import Settings, reading_options
 
     given = {name: value for name, value in choice.items() if value is not None}
     try:

@@ -22,11 +22,11 @@ def show(
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.report.film import write_film
-    from vmmetrics.report.findings import Findings, perceive
-    from vmmetrics.report.sheet import draw_sheet
-    from vmmetrics.run.atomic import temporary_of
-    from vmmetrics.run.recall import recall
+    from vmmetrics.scoring.recall import recall
+    from vmmetrics.scoring.show.film import write_film
+    from vmmetrics.scoring.show.findings import Findings, perceive
+    from vmmetrics.scoring.show.sheet import draw_sheet
+    from vmmetrics.utils.storage.atomic import temporary_of
 
     found = recall(run, clip)
     output, messages = open_consoles()

@@ -22,8 +22,8 @@ def compare(
     by video, and Holm's are raised for the other categories of a grouping.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.comparing import compare_runs
-    from vmmetrics.utils.plain import plain
+    from vmmetrics.understanding.harness.leaderboard import compare_runs
+    from vmmetrics.utils.schema import plain
 
     output, messages = open_consoles()
     compared = compare_runs(first, second, scoring(protocol))
@@ -32,7 +32,7 @@ def compare(
     for note in compared.notes:
         output.print(note)
     if json_file is not None:
-        from vmmetrics.run.atomic import write_json
+        from vmmetrics.utils.storage.atomic import write_json
 
         write_json(json_file, plain(compared))
         messages.print(f"written: {json_file}", soft_wrap=True)

@@ -12,7 +12,7 @@ from vmmetrics.cli.understand_output import scoring
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.leaderboard import Board
+    from vmmetrics.understanding.harness.leaderboard import Board
 
 
 def leaderboard(
@@ -33,11 +33,11 @@ def leaderboard(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.prompts_stats import check_picture, save_picture
-    from vmmetrics.understanding import leaderboard_text as text
-    from vmmetrics.understanding.leaderboard import make_boards
+    from vmmetrics.understanding.harness import leaderboard as text
+    from vmmetrics.understanding.harness.leaderboard import make_boards
 
     check_picture(picture)
-    from vmmetrics.run.atomic import write_text
+    from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
     boards = make_boards(runs, scoring(protocol), by)
@@ -48,7 +48,7 @@ def leaderboard(
             write_text(path, write(boards))
             messages.print(f"written: {path}", soft_wrap=True)
     if picture is not None:
-        from vmmetrics.report.understanding_chart import understanding_chart
+        from vmmetrics.understanding.report.charts import understanding_chart
 
         for board in boards:
             file = picture if len(boards) == 1 else picture.with_stem(f"{picture.stem}-{board.benchmark}")
@@ -60,7 +60,7 @@ def _print(board: Board, output: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from vmmetrics.understanding import leaderboard_text as text
+    from vmmetrics.understanding.harness import leaderboard as text
 
     grid = Table(title=text.title(board), title_justify="left", box=SIMPLE_HEAD)
     for place, head in enumerate(text.heads(board)):

@@ -17,12 +17,12 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.benchmark import Benchmark
-    from vmmetrics.understanding.minfps import Distribution, QuestionRate
-    from vmmetrics.understanding.minfps_asking import Annotator, Asked
-    from vmmetrics.understanding.models import ModelSettings
-    from vmmetrics.understanding.models.endpoint import EndpointModel
-    from vmmetrics.understanding.questions import Question
+    from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.models.questions import Question
+    from vmmetrics.understanding.harness.benchmark import Benchmark
+    from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.understanding.minfps.asking import Annotator, Asked
+    from vmmetrics.understanding.minfps.minfps import Distribution, QuestionRate
 
 PERSON = "person:"
 _LETTER_TOKENS = 8  # of a usual answer
@@ -62,7 +62,7 @@ def minfps(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.prompts_stats import check_picture
     from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.minfps_asking import Asked, rates_found
+    from vmmetrics.understanding.minfps.asking import Asked, rates_found
 
     check_picture(picture)
     output, messages = open_consoles()
@@ -93,10 +93,10 @@ def minfps(
 def _person(
     name: str, out: Path, questions: Sequence[Question], play: bool, page: bool, messages: Console
 ) -> Iterator[Annotator]:
-    from vmmetrics.understanding.minfps_asking import PersonAnnotator
+    from vmmetrics.understanding.minfps.asking import PersonAnnotator
 
     if page:
-        from vmmetrics.understanding.minfps_page import Page
+        from vmmetrics.understanding.minfps.page import Page
 
         with Page(questions) as asking:
             told = f"open {asking.url} in a browser on this machine; Ctrl-C stops, what was said is kept"
@@ -111,7 +111,7 @@ def _person(
 
 
 def _settings(by: str, prices: tuple[float, float] | None, max_cost: float | None) -> ModelSettings:
-    from vmmetrics.understanding.models import ModelSettings
+    from vmmetrics.understanding.harness.models import ModelSettings
 
     try:
         return ModelSettings(by, prices=prices, max_cost=max_cost)
@@ -125,9 +125,9 @@ def _model(
     yes: bool, messages: Console,
 ) -> Iterator[Annotator]:  # fmt: skip
     """A model; one behind an endpoint once its cost is agreed to. No settings are the oracle's."""
-    from vmmetrics.understanding.minfps_asking import ModelAnnotator, OracleAnnotator, rates_found
-    from vmmetrics.understanding.models import open_model
-    from vmmetrics.understanding.models.endpoint import EndpointModel
+    from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.understanding.harness.models import open_model
+    from vmmetrics.understanding.minfps.asking import ModelAnnotator, OracleAnnotator, rates_found
 
     if settings is None:
         yield OracleAnnotator()
@@ -151,8 +151,8 @@ def _model(
 def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
     """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
     from vmmetrics.errors import ClipError
-    from vmmetrics.understanding.minfps import frames_on_the_way
-    from vmmetrics.understanding.minfps_asking import extent_of
+    from vmmetrics.understanding.minfps.asking import extent_of
+    from vmmetrics.understanding.minfps.minfps import frames_on_the_way
 
     each = []
     for question in questions[:: -(-len(questions) // _SAMPLE)]:
@@ -170,7 +170,7 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
 
 def _ask(question: Question, path: Path, rate: float, play: bool, messages: Console) -> bool:
     """Put a question to the person at the terminal."""
-    from vmmetrics.understanding.minfps import in_words
+    from vmmetrics.understanding.minfps.minfps import in_words
 
     shown = (question.text, *question.lettered)
     messages.print("", f"{path} shows {in_words(rate)}", *shown, sep="\n", soft_wrap=True)
@@ -203,7 +203,7 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
     from rich.table import Table
 
     from vmmetrics.cli.prompts_stats import save_picture
-    from vmmetrics.understanding.minfps import agreement, distributions
+    from vmmetrics.understanding.minfps.minfps import agreement, distributions
 
     rows = distributions(found, group)
     grid = Table(title=f"{name}: minFPS", title_justify="left", box=SIMPLE_HEAD)
@@ -223,7 +223,7 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
         lower = sum(rate < stated - 1e-6 for rate, stated in known)
         output.print(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
     if picture is not None and found:
-        from vmmetrics.report.minfps_chart import minfps_chart
+        from vmmetrics.understanding.report.charts import minfps_chart
 
         save_picture(minfps_chart(rows, f"{name}: minFPS by {', '.join(annotators)}"), picture)
 
@@ -236,9 +236,9 @@ def _cells(row: Distribution) -> list[str]:
 
 
 def _write(found: Sequence[QuestionRate], group: str, out: Path) -> None:
-    from vmmetrics.run.atomic import write_json
-    from vmmetrics.understanding.minfps import distributions
-    from vmmetrics.utils.plain import plain
+    from vmmetrics.understanding.minfps.minfps import distributions
+    from vmmetrics.utils.schema import plain
+    from vmmetrics.utils.storage.atomic import write_json
 
     questions = [{**plain(question), "min_fps": question.min_fps} for question in found]
     write_json(out / "minfps.json", {"questions": questions, "distribution": plain(distributions(found, group))})

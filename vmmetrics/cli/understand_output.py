@@ -14,12 +14,11 @@ from vmmetrics.cli.bars import StepBar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.benchmark import Benchmark, Scoring
-    from vmmetrics.understanding.questions import Loaded
-    from vmmetrics.understanding.replies import Answered
-    from vmmetrics.understanding.running import Outcome
-    from vmmetrics.understanding.scoring import Result
-    from vmmetrics.understanding.statistics import Difference
+    from vmmetrics.models.questions import Answered, Loaded
+    from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
+    from vmmetrics.understanding.harness.running import Outcome
+    from vmmetrics.understanding.harness.scoring import Result
+    from vmmetrics.understanding.harness.statistics import Difference
 
     Answers = dict[str, Answered]
 
@@ -49,7 +48,7 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
     """
     from vmmetrics.errors import SetupError
     from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.run_folder import read_answers, read_run
+    from vmmetrics.understanding.harness.running import read_answers, read_run
 
     run = read_run(folder)
     configuration, session = run["configuration"], run["sessions"][-1]
@@ -66,7 +65,7 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
 
 def print_result(result: Result, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
-    from vmmetrics.understanding.tables import HEADS, row
+    from vmmetrics.understanding.harness.tables import HEADS, row
 
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
     known = [reference for reference in result.references if keys & set(reference.figures)][:BESIDE]
@@ -80,7 +79,7 @@ def print_result(result: Result, output: Console) -> None:
 
 def print_differences(found: Sequence[Difference], title: str, output: Console) -> None:
     """A row for each category."""
-    from vmmetrics.understanding.tables import DIFFERENCE_HEADS, difference_row
+    from vmmetrics.understanding.harness.tables import DIFFERENCE_HEADS, difference_row
 
     _print_table(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in found])
     _print_notes([(f"{d.group} {d.name}", d.note) for d in found], output)
@@ -117,8 +116,8 @@ def judge_of(
     messages: Console,
 ) -> Any:
     """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
-    from vmmetrics.endpoint import THREADS, Client
-    from vmmetrics.understanding.models import ModelSettings
+    from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.utils.endpoint import THREADS, Client
 
     class Judge(Client):
         def work_through(self, work: Any, items: Iterable[Any], threads: int = THREADS) -> Generator[tuple[Any, Any]]:

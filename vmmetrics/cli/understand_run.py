@@ -20,12 +20,12 @@ from vmmetrics.cli.understand_output import AnswerProgress, print_result, scorin
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.benchmark import Benchmark, Scoring
-    from vmmetrics.understanding.frames import FramePolicy
-    from vmmetrics.understanding.models import Model, ModelSettings
-    from vmmetrics.understanding.questions import Loaded
-    from vmmetrics.understanding.run_folder import RunFolder
-    from vmmetrics.understanding.running import Asking
+    from vmmetrics.models.frames import FramePolicy
+    from vmmetrics.models.protocol import Model
+    from vmmetrics.models.questions import Loaded
+    from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
+    from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.understanding.harness.running import Asking, RunFolder
 
 FOLDER = "vmmetrics-understand"
 """Where runs go that were given no folder."""
@@ -73,8 +73,8 @@ def run(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.models import ModelSettings
-    from vmmetrics.understanding.running import Asking
+    from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.understanding.harness.running import Asking
 
     output, messages = open_consoles()
     benchmark = registry.find(name)
@@ -99,8 +99,8 @@ def run(
 
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
+    from vmmetrics.models.frames import FramePolicy
     from vmmetrics.understanding.benchmarks import registry
-    from vmmetrics.understanding.frames import FramePolicy
 
     if control is not None and (control not in CONTROLS or frames is not None):
         raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
@@ -111,7 +111,7 @@ def _opened(
     settings: ModelSettings, benchmark: Benchmark, loaded: Loaded, words: Scoring, folder: Path
 ) -> tuple[Model, Loaded]:
     """The model, made ready; and the benchmark, with what was wrong with a file of recorded answers."""
-    from vmmetrics.understanding.models import open_model
+    from vmmetrics.understanding.harness.models import open_model
 
     reads = getattr(benchmark, "read_answers", None)
     released = None if reads is None else partial(reads, protocol=words)
@@ -143,10 +143,9 @@ def _ask(
         SetupError: No video is there.
     """
     from vmmetrics.errors import SetupError
-    from vmmetrics.run.provenance import machine, recorded_versions
-    from vmmetrics.understanding.models.endpoint import EndpointModel
-    from vmmetrics.understanding.run_folder import RunFolder
-    from vmmetrics.understanding.running import usage_of
+    from vmmetrics.models.endpoint import EndpointModel
+    from vmmetrics.understanding.harness.running import RunFolder, usage_of
+    from vmmetrics.utils.storage.provenance import machine, recorded_versions
 
     found = len(asking.loaded.questions)
     if not asking.questions and not (path / "answers.jsonl").exists():
@@ -173,7 +172,7 @@ def _begin(
 ) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.understanding.models.endpoint import EndpointModel
+    from vmmetrics.models.endpoint import EndpointModel
 
     todo, wanted = asking.remaining(folder, again), len(asking.covered(folder.answers))
     for problem, number in asking.loaded.problems.items():
@@ -204,8 +203,8 @@ def _work(asking: Asking, folder: RunFolder, again: bool, messages: Console) -> 
 
 def _score(asking: Asking, path: Path, output: Console, messages: Console) -> None:
     """Score and print what was answered, unless that takes a judge."""
-    from vmmetrics.understanding.run_folder import read_answers
-    from vmmetrics.understanding.scoring import score, write
+    from vmmetrics.understanding.harness.running import read_answers
+    from vmmetrics.understanding.harness.scoring import score, write
 
     if asking.benchmark.needs_judge:
         messages.print(f"answers: {path}/answers.jsonl; 'vmmetrics understand score' has them judged")

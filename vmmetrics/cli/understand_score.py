@@ -29,9 +29,9 @@ def score(
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.endpoint import Client
-    from vmmetrics.understanding import scoring as work
-    from vmmetrics.understanding.running import asked_of
+    from vmmetrics.understanding.harness import scoring as work
+    from vmmetrics.understanding.harness.running import asked_of
+    from vmmetrics.utils.endpoint import Client
 
     output, messages = open_consoles()
     way = scoring(protocol)

@@ -21,7 +21,7 @@ def submission(
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.errors import SetupError
-    from vmmetrics.run.atomic import write_text
+    from vmmetrics.utils.storage.atomic import write_text
 
     _, messages = open_consoles()
     way = scoring(protocol)

@@ -13,9 +13,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.checkpoints import Inspection, Published
-    from vmmetrics.checkpoints.download import Progress as Told
-    from vmmetrics.checkpoints.fetch import Listener
+    from vmmetrics.utils.weights import Inspection, Published
+    from vmmetrics.utils.weights.download import Progress as Told
+    from vmmetrics.utils.weights.fetch import Listener
 
 EXIT_DAMAGED = 1
 
@@ -31,9 +31,9 @@ def list_weights(
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.checkpoints import inspect, select, weights_home
-    from vmmetrics.checkpoints.fetch import gigabytes
     from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.utils.weights import inspect, select, weights_home
+    from vmmetrics.utils.weights.fetch import gigabytes
 
     output, _ = open_consoles()
     home = weights_home()
@@ -70,8 +70,8 @@ def fetch(
     ] = False,
 ) -> None:
     """Fetch published weights; what was cut off goes on, what is here and whole is left alone."""
-    from vmmetrics.checkpoints import fetch as fetching
     from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.utils.weights import fetch as fetching
 
     output, messages = open_consoles()
     with _Bars(messages) as bars:
@@ -86,8 +86,8 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all that are here.")] = None,
 ) -> None:
     """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
-    from vmmetrics.checkpoints import inspect, select, weights_home
     from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.utils.weights import inspect, select, weights_home
 
     output, _ = open_consoles()
     home = weights_home()
@@ -109,8 +109,8 @@ def path(
     name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None,
 ) -> None:
     """Print where a checkpoint lies, checked, or where the weights folder is."""
-    from vmmetrics.checkpoints import resolve, weights_home
     from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.utils.weights import resolve, weights_home
 
     place = weights_home() if name is None else resolve(name)
     output, _ = open_consoles()
@@ -154,8 +154,8 @@ class _Bars:
         self._bars.stop()
 
     def listener(self, accept: bool) -> Listener:
-        """What :func:`~vmmetrics.checkpoints.fetch.fetch` talks to."""
-        from vmmetrics.checkpoints.fetch import Listener
+        """What :func:`~vmmetrics.utils.weights.fetch.fetch` talks to."""
+        from vmmetrics.utils.weights.fetch import Listener
 
         def agree(entry: Published) -> bool:
             if not accept and not (sys.stdin.isatty() and self._console.is_terminal):

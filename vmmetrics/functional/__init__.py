@@ -7,7 +7,7 @@ every difference with its reason.
 """
 
 from vmmetrics.functional.averaging import average
-from vmmetrics.functional.commonsense_adherence import commonsense_adherence_score
+from vmmetrics.functional.cas import commonsense_adherence_score
 from vmmetrics.functional.excuses import (
     is_edge_emerge,
     is_edge_vanish,
@@ -17,15 +17,10 @@ from vmmetrics.functional.excuses import (
     is_vanish_detection_error,
 )
 from vmmetrics.functional.motion_index import motion_index
-from vmmetrics.functional.motion_smoothness import (
-    SMOOTHNESS_THRESHOLDS,
-    SmoothnessThresholds,
-    motion_smoothness_score,
-)
-from vmmetrics.functional.object_history import ObjectHistory
-from vmmetrics.functional.object_integrity import object_integrity_score
-from vmmetrics.functional.perceptible_amplitude import perceptible_amplitude_score
-from vmmetrics.functional.temporal_coherence import temporal_coherence_score
+from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds, motion_smoothness_score
+from vmmetrics.functional.ois import object_integrity_score
+from vmmetrics.functional.pas import perceptible_amplitude_score
+from vmmetrics.functional.tcs import ObjectHistory, temporal_coherence_score
 
 __all__ = [
     "SMOOTHNESS_THRESHOLDS",

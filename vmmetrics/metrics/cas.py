@@ -9,8 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from vmmetrics.functional import commonsense_adherence_score
-from vmmetrics.perception.protocols import ExplainingModel
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import ExplainingModel, Scene
 from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult
 
 LEAST_GAIN = 0.05

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from vmmetrics.functional import motion_smoothness_score
-from vmmetrics.functional.motion_smoothness import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds
+from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, MetricResult, Protocol
 

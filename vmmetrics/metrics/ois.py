@@ -6,8 +6,8 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.functional import object_integrity_score
-from vmmetrics.functional.limb_silhouettes import REASONS, silhouette_deviations
-from vmmetrics.perception.protocols import Poses
+from vmmetrics.functional.silhouettes import REASONS, silhouette_deviations
+from vmmetrics.perception.answers import Poses
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, MetricResult, Protocol
 

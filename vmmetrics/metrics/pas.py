@@ -9,8 +9,8 @@ import numpy as np
 
 from vmmetrics.functional import perceptible_amplitude_score
 from vmmetrics.functional.camera_motion import project
+from vmmetrics.perception.answers import PointTracks
 from vmmetrics.perception.points import KEY_SECONDS, moving_queries
-from vmmetrics.perception.protocols import PointTracks
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
 

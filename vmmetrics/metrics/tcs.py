@@ -7,11 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
-from vmmetrics.functional.disappearance import LEFT
-from vmmetrics.perception.key_frames import released_key_frames, released_step
-from vmmetrics.perception.points import grid_queries, object_tracks, unsteady_objects
-from vmmetrics.perception.protocols import Objects, PointTracks, ReleasedFlow, ReleasedObjects, SceneObject
-from vmmetrics.perception.scene import Scene
+from vmmetrics.functional.tcs import LEFT
+from vmmetrics.perception.answers import Objects, PointTracks, ReleasedObjects, SceneObject
+from vmmetrics.perception.points import (
+    grid_queries,
+    object_tracks,
+    released_key_frames,
+    released_step,
+    unsteady_objects,
+)
+from vmmetrics.perception.scene import ReleasedFlow, Scene
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Models
 from vmmetrics.types import METRICS, Protocol
-from vmmetrics.weights import load_manifest, weight_path
+from vmmetrics.utils.weights.shipped import load_manifest, weight_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Preset:
 def _embedded(wanted: Wanted) -> Preset:
     from vmmetrics.perception.embedded.camera import GlobalMotion
     from vmmetrics.perception.embedded.flow import DISFlow
-    from vmmetrics.perception.embedded.plausibility import LadderPlausibility
-    from vmmetrics.perception.embedded.pose import BlazePose
-    from vmmetrics.perception.embedded.quality import TemporalQuality
-    from vmmetrics.perception.embedded.segmenter import MotionSegmenter
+    from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
+    from vmmetrics.perception.embedded.plausibility.plausibility import LadderPlausibility
+    from vmmetrics.perception.embedded.pose.pose import BlazePose
+    from vmmetrics.perception.embedded.quality.quality import TemporalQuality
     from vmmetrics.perception.embedded.tracker import GridTracker
 
     names = (
@@ -146,8 +146,8 @@ def with_cas_model(preset: Preset, path: Path) -> Preset:
         SetupError: torch is missing, or the file does not hold such a classifier.
     """
     try:
+        from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
         from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
-        from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
     except ImportError as error:
         raise SetupError(f"A classifier of one's own needs torch ({error}): pip install 'vmmetrics[cas]'") from error
 

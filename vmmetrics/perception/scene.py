@@ -1,4 +1,8 @@
-"""One clip as the models see it: every ability is asked at most once, on first use, and its answer shared."""
+"""One clip as the models see it: every ability is asked at most once, on first use, and its answer shared.
+
+Each ability has a small protocol. It is given the :class:`Scene` of a clip, so that it can build on other abilities
+(the tracker on the flow, the segmenter on camera and poses) and none of them runs twice.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +11,107 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.protocols import (
-    Camera,
-    CameraEstimator,
-    Flow,
-    FlowEstimator,
-    Objects,
-    PlausibilityModel,
-    PointTracks,
-    PoseEstimator,
-    Poses,
-    QualityModel,
-    ReleasedFlow,
-    Segmenter,
-    SteadinessModel,
-    Tracker,
-)
-from vmmetrics.types import FloatArray
+from vmmetrics.perception.answers import Camera, Flow, Objects, PointTracks, Poses, ReleasedObjects
+from vmmetrics.types import FloatArray, Look
 
 Answer = TypeVar("Answer")
+
+
+class FlowEstimator(Protocol):
+    """Dense optical flow."""
+
+    def estimate(self, scene: Scene) -> Flow:
+        """Return the flow of every frame pair."""
+        ...
+
+
+class CameraEstimator(Protocol):
+    """Global (camera) motion."""
+
+    def estimate(self, scene: Scene) -> Camera:
+        """Return the camera motion of every frame pair."""
+        ...
+
+
+class Segmenter(Protocol):
+    """Objects with masks and identities over time."""
+
+    def segment(self, scene: Scene) -> Objects:
+        """Return the objects of the clip."""
+        ...
+
+
+class Tracker(Protocol):
+    """Follows query points through the whole clip, forwards and backwards."""
+
+    def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
+        """Track ``queries`` (N, 3): frame index, x, y in clip pixels."""
+        ...
+
+
+class PoseEstimator(Protocol):
+    """Human keypoints."""
+
+    def estimate(self, scene: Scene) -> Poses:
+        """Return the people of the clip."""
+        ...
+
+
+class QualityModel(Protocol):
+    """Per-frame quality without a reference."""
+
+    def assess(self, scene: Scene) -> FloatArray:
+        """Return (T,) float64 in 0..1, 1 best."""
+        ...
+
+
+class SteadinessModel(Protocol):
+    """How much of each frame is something else in both of its neighbours."""
+
+    def unsteadiness(self, scene: Scene) -> FloatArray:
+        """Return (T,) float64 in 0..1, 0 where everything goes on."""
+        ...
+
+
+class PlausibilityModel(Protocol):
+    """Probabilities of the five commonsense levels."""
+
+    def classify(self, scene: Scene) -> FloatArray:
+        """Return (V, 5) float64, one row per view, Bad..Perfect, rows sum to 1."""
+        ...
+
+    def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
+        """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
+        ...
+
+
+@runtime_checkable
+class ExplainingModel(Protocol):
+    """A plausibility model that can say what its score was made from."""
+
+    def looked(self, scene: Scene) -> tuple[Look, ...]:
+        """Return where it looked in the view that it found worst."""
+        ...
+
+
+class ReleasedFlow(Protocol):
+    """What the released code asks of the published models, in its own order and with its own quirks."""
+
+    def amplitude_tracks(self, scene: Scene) -> tuple[PointTracks | None, PointTracks]:
+        """Return the points on the subject, None where it is not found, and those on the background (PAS)."""
+        ...
+
+    def objects(self, scene: Scene) -> ReleasedObjects:
+        """Return the subject's identities over the key frames (TCS)."""
+        ...
+
+    def person(self, scene: Scene) -> tuple[FloatArray, FloatArray]:
+        """Return (T, 17, 2) pixels and (T, 17) scores of the first instance of each frame (OIS)."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,9 @@ from typing import BinaryIO
 from PIL import Image
 
 from vmmetrics.errors import ClipError
-from vmmetrics.video.budget import (
-    MAX_ANIMATION_PIXELS,
-    MAX_PICTURE_BYTES,
-    FrameStore,
-    make_plan,
-)
-from vmmetrics.video.decoded import Decoded, Limits
-from vmmetrics.video.opening import open_regular
-from vmmetrics.video.pixels import picture_to_rgb
+from vmmetrics.video.budget import MAX_ANIMATION_PIXELS, MAX_PICTURE_BYTES, FrameStore, make_plan
+from vmmetrics.video.containers import open_regular
+from vmmetrics.video.pixels import Decoded, Limits, picture_to_rgb
 from vmmetrics.video.timing import from_delays, regular
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"

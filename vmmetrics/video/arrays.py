@@ -16,8 +16,7 @@ from PIL import Image
 from vmmetrics.errors import ClipError, SetupError, os_reason
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.video.budget import FrameStore, make_plan
-from vmmetrics.video.decoded import Decoded, Limits
-from vmmetrics.video.pixels import OVERSHOOT, composite, picture_to_rgb
+from vmmetrics.video.pixels import OVERSHOOT, Decoded, Limits, composite, picture_to_rgb
 from vmmetrics.video.timing import assumed, regular
 
 _MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed

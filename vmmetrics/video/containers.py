@@ -2,18 +2,133 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmmetrics.errors import ClipError, os_reason
-from vmmetrics.video.opening import open_regular
 
 if TYPE_CHECKING:
     import av
     from av.container import InputContainer
     from av.video.stream import VideoStream
+
+
+# Open files out of folders that a user names, without ever waiting for one that is no file.
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading; symlinks are followed.
+
+    Raises:
+        OSError: It cannot be opened, or is a pipe, socket or device.
+    """
+    return open(path, "rb", opener=_descriptor)
+
+
+def _descriptor(path: str, flags: int) -> int:
+    _check(os.stat(path).st_mode, path)  # noqa: PTH116  first: opening some devices does something
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe may be put there in between
+    try:
+        _check(os.fstat(descriptor).st_mode, path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check(mode: int, path: str) -> None:
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+
+
+# Completeness of Matroska and WebM files by the sizes that their elements state (RFC 8794; RFC 9559, section 5).
+
+_HEADER, _SEGMENT = 0x1A45DFA3, 0x18538067
+_LONGEST_HEAD = 12  # bytes: an ID of up to 4 and a size of up to 8
+_MAX_ELEMENTS = 500_000  # takes a second; a live file has as many in an hour, any other in a month
+_MAX_PADDING = 16 * 2**20  # bytes
+
+
+def check_whole(path: Path) -> None:
+    """Refuse a Matroska or WebM file that ends within one of its elements; files of other kinds pass.
+
+    Only the heads of elements are read, and no more than :data:`_MAX_ELEMENTS`. A live file states no sizes of its
+    segment and clusters, and passes where it ends between two blocks, or zeros are put behind them.
+
+    Raises:
+        ClipError: The file is cut short, or something else stands where an element must begin.
+        OSError: The file cannot be read.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        at, end, live = 0, size, False  # the end is that of the segment once it is known
+        for _ in range(_MAX_ELEMENTS):
+            if at >= end:
+                return
+            file.seek(at)
+            head = file.read(_LONGEST_HEAD)
+            if at == 0 and not head.startswith(_HEADER.to_bytes(4)):
+                return
+            element = _head(head)
+            if element is None:
+                if live and _is_padding(file, at, size):
+                    return
+                if at + len(head) < size:
+                    raise ClipError(f"The file is damaged: no element begins at byte {at}; save the clip again")
+                raise ClipError(f"The file is cut short: it ends at byte {size}, within an element; copy it again")
+            kind, body, length = element
+            if kind == _HEADER and at > 0:
+                return  # another file follows one without a stated end
+            at += body
+            if length is not None and at + length > size:
+                raise ClipError(f"The file is cut short: it ends at byte {size} of {at + length}; copy it again")
+            if kind == _SEGMENT:
+                live = length is None
+                end = size if length is None else at + length
+            elif length is not None:
+                at += length
+
+
+def _is_padding(file: BufferedReader, at: int, size: int) -> bool:
+    """Return whether a few zeros at most stand from ``at`` to the end of the file."""
+    if size - at > _MAX_PADDING:
+        return False
+    file.seek(at)
+    return not file.read().strip(b"\0")
+
+
+def _head(data: bytes) -> tuple[int, int, int | None] | None:
+    """Parse the head of an element.
+
+    Returns:
+        Its ID, the bytes of its head, and the bytes of its body, None where unknown; None for no or half a head.
+    """
+    kind = _number(data, 4)
+    if kind is None:
+        return None
+    length = _number(data[kind[1] :], 8)
+    if length is None:
+        return None
+    value, width = length
+    mask = (1 << 7 * width) - 1  # the bits behind the marker of the width; all of them set: unknown
+    return kind[0], kind[1] + width, None if value & mask == mask else value & mask
+
+
+def _number(data: bytes, longest: int) -> tuple[int, int] | None:
+    """A number of variable width, its marker kept, and its bytes; None where there is none."""
+    if not data or not data[0]:
+        return None
+    width = 9 - data[0].bit_length()
+    if width > longest or len(data) < width:
+        return None
+    return int.from_bytes(data[:width]), width
+
 
 # Self-contained formats only: playlists and the like (concat, hls, sdp) would let a file make us open others.
 _FORMATS = "mov,mp4,m4a,3gp,matroska,webm,avi,mpegts,mpeg,flv,ogg,asf,m4v,h264,hevc,ivf,obu,av1,yuv4mpegpipe,mxf,nut"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
+from vmmetrics.video.containers import open_regular
 from vmmetrics.video.folders import frame_files, natural_key
-from vmmetrics.video.opening import open_regular
 
 CLIP_SUFFIXES = frozenset(
     {".mp4", ".m4v", ".webm", ".mov", ".avi", ".mkv", ".mpg", ".mpeg", ".ts", ".m2ts", ".flv", ".wmv", ".ogv", ".3gp"}

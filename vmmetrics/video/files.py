@@ -12,10 +12,8 @@ import numpy as np
 
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
-from vmmetrics.video.containers import opened, packets_of, video_stream
-from vmmetrics.video.decoded import Decoded, Limits
-from vmmetrics.video.ebml import check_whole
-from vmmetrics.video.pixels import HDR_TRANSFERS, FrameConverter, Orientation, colour_of
+from vmmetrics.video.containers import check_whole, opened, packets_of, video_stream
+from vmmetrics.video.pixels import HDR_TRANSFERS, Decoded, FrameConverter, Limits, Orientation, colour_of
 from vmmetrics.video.timing import from_times, regular
 
 if TYPE_CHECKING:

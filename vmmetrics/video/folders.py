@@ -12,9 +12,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.budget import MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
-from vmmetrics.video.decoded import Decoded, Limits
-from vmmetrics.video.opening import open_regular
-from vmmetrics.video.pixels import picture_to_rgb
+from vmmetrics.video.containers import open_regular
+from vmmetrics.video.pixels import Decoded, Limits, picture_to_rgb
 from vmmetrics.video.timing import assumed, regular
 
 FRAME_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})

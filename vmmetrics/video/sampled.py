@@ -13,8 +13,8 @@ from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray
 from vmmetrics.video.budget import Plan, check_size
 from vmmetrics.video.containers import opened, packets_of, video_stream
-from vmmetrics.video.decoded import Decoded, Limits, Sampling
 from vmmetrics.video.files import Decoder, Index, check_index, index_of, shown_at, stated_rate
+from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.timing import Timing, from_times, regular
 
 

@@ -8,7 +8,7 @@ import re
 from typing import Any, NamedTuple, Self
 
 from vmmetrics.clip import Subject
-from vmmetrics.video import words
+from vmmetrics.utils.text import words
 
 _SPACY_MODEL = "en_core_web_sm"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vmmetrics.alignment.readers.dimensions import aspects_of, faces
+from vmmetrics.alignment.readers.columns import aspects_of, faces
 from vmmetrics.errors import SetupError
 from vmmetrics.types import METRICS
 

@@ -10,9 +10,9 @@ import pytest
 
 from vmmetrics.alignment.readers.scores import read_scores
 from vmmetrics.errors import SetupError
-from vmmetrics.run.record import Record
-from vmmetrics.run.table import Table
-from vmmetrics.utils.markup import csv_text
+from vmmetrics.scoring.record import Record
+from vmmetrics.scoring.table import Table
+from vmmetrics.utils.display.markup import csv_text
 
 
 def record(clip: str, **fields: Any) -> Record:

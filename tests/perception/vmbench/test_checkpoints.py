@@ -19,7 +19,7 @@ from vmmetrics.perception.vmbench.checkpoints import (  # noqa: E402
     load_videomae,
     read_checkpoint,
 )
-from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE  # noqa: E402
+from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE  # noqa: E402
 
 TINY = Architecture(width=24, depth=2, heads=2, mlp_width=48, patch=8, image=16, frames=4)
 Weights = dict[str, torch.Tensor]

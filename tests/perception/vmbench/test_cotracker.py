@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench import cotracker as module  # noqa: E402
-from vmmetrics.perception.vmbench.cotracker import CoTracker, find_cotracker, released_predictor  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import cotracker as module  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.cotracker import CoTracker, find_cotracker, released_predictor  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 LENGTH, HEIGHT, WIDTH = 4, 50, 70

@@ -29,8 +29,8 @@ from benchmarks.grounding_parity import (  # noqa: E402
     write_tokenizer,
 )
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench import grounding  # noqa: E402
-from vmmetrics.perception.vmbench.grounding import GroundingDINO, caption, load_grounding_dino, prepared  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import grounding  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO, caption, load_grounding_dino, prepared  # noqa: E402
 
 UPSTREAM = np.load(FIXTURE)
 TOLERANCE = {"backbone": 1e-5, "encoder": 1e-5, "text": 1e-5, "logits": 1e-4, "boxes": 1e-5}

@@ -18,10 +18,10 @@ from released_fakes import HORSE, FakeModels
 
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import pas, tcs
-from vmmetrics.perception.protocols import Objects, PointTracks, SceneObject
+from vmmetrics.perception.answers import Objects, PointTracks, SceneObject
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.perception.vmbench.objects import GroundedObjects, key_frames
-from vmmetrics.perception.vmbench.shared_points import BackgroundCamera, SharedPoints, background_queries
+from vmmetrics.perception.vmbench.adapters.cotracker import BackgroundCamera, SharedPoints, background_queries
+from vmmetrics.perception.vmbench.adapters.objects import GroundedObjects, key_frames
 
 LENGTH, HEIGHT, WIDTH, FPS = 33, 60, 90, 8.0
 KEYS = [0, 8, 16, 24, 32]
@@ -144,7 +144,7 @@ def test_no_object_and_large_frames():
     assert objects.objects == ()
     assert not objects.labels.any()
     assert pas.measure(scene_of(World([]), released=object()), "vmmetrics").missing == "the subject is not found"
-    from vmmetrics.perception.vmbench.objects import _small
+    from vmmetrics.perception.vmbench.adapters.objects import _small
 
     mask = np.zeros((1080, 1920), bool)
     mask[400:800, 800:1200] = True

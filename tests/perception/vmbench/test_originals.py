@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch")
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.parity import grounding_original  # noqa: E402
+from benchmarks.parity.rtm_original import MMDetPersons, MMPoseKeypoints  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench import grounding_original  # noqa: E402
-from vmmetrics.perception.vmbench.rtm_original import MMDetPersons, MMPoseKeypoints  # noqa: E402
 
 DATA = ROOT / "tests/data/vmbench"
 
@@ -26,7 +26,7 @@ def test_groundingdino_py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     if find_spec("groundingdino") is None or int(transformers.__version__.split(".")[0]) > 4:
         pytest.skip("groundingdino-py stops at transformers 4.57")
     from benchmarks.grounding_parity import checkpoint, random_picture, tiny_config, upstream_settings
-    from vmmetrics.perception.vmbench import grounding
+    from vmmetrics.perception.vmbench.adapters import grounding
 
     settings = upstream_settings(tmp_path / "bert-base-uncased")
     monkeypatch.setattr(grounding_original, "settings", lambda _: settings)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from vmmetrics.clip import Clip
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.perception.vmbench import people as module
-from vmmetrics.perception.vmbench.people import FollowedPeople, follow, overlap
+from vmmetrics.perception.vmbench.adapters import people as module
+from vmmetrics.perception.vmbench.adapters.people import FollowedPeople, follow, overlap
 
 ACROSS = [0, -1, 1, -2, 2, -4, 4, -6, 6, -7, 7, -3, 3, -3, 3, -3, 3]
 DOWN = [-9, -10, -10, -9, -9, -6, -6, -2, -2, 2, 2, 2, 2, 7, 7, 12, 12]

@@ -16,11 +16,11 @@ from vmmetrics.errors import ClipError  # noqa: E402
 from vmmetrics.metrics import cas  # noqa: E402
 from vmmetrics.perception.scene import Models, Scene  # noqa: E402
 from vmmetrics.perception.views import Viewer, ViewPlan  # noqa: E402
-from vmmetrics.perception.vmbench import plausibility as module  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import plausibility as module  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility  # noqa: E402
 from vmmetrics.perception.vmbench.checkpoints import as_meta  # noqa: E402
-from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility  # noqa: E402
-from vmmetrics.perception.vmbench.videomae import Architecture, VideoMAE  # noqa: E402
-from vmmetrics.suite import Suite  # noqa: E402
+from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE  # noqa: E402
+from vmmetrics.scoring.suite import Suite  # noqa: E402
 
 TINY = Architecture(width=24, depth=2, heads=2, mlp_width=48, patch=8, image=16, frames=4)
 PLAN = ViewPlan(frames=4, rate=2, size=16)

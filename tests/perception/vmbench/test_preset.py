@@ -23,8 +23,8 @@ from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench import preset as module
-from vmmetrics.perception.vmbench.qalign import QAlignQuality
-from vmmetrics.suite import Suite
+from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality
+from vmmetrics.scoring.suite import Suite
 from vmmetrics.types import METRICS
 
 

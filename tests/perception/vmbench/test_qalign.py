@@ -21,11 +21,18 @@ from qalign_tiny import CLIP, SHAPES_448, UPSTREAM, noise, write_model  # noqa: 
 from vmmetrics.clip import Clip  # noqa: E402
 from vmmetrics.errors import ClipError  # noqa: E402
 from vmmetrics.perception.scene import Models, Scene  # noqa: E402
-from vmmetrics.perception.vmbench import qalign, qalign_language, qalign_network  # noqa: E402
-from vmmetrics.perception.vmbench.qalign import PARAMETERS, Loaded, QAlignQuality, QAlignRater, windows_of  # noqa: E402
-from vmmetrics.perception.vmbench.qalign_frames import PADDING, normalised, shades, squared  # noqa: E402
-from vmmetrics.perception.vmbench.qalign_network import Network, Sizes  # noqa: E402
-from vmmetrics.perception.vmbench.qalign_prompt import read_prompt  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import qalign  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.qalign import PARAMETERS, Loaded, QAlignQuality, QAlignRater, windows_of  # noqa: E402
+from vmmetrics.perception.vmbench.ported import qalign_language, qalign_network  # noqa: E402
+from vmmetrics.perception.vmbench.ported.qalign_network import (  # noqa: E402
+    PADDING,
+    Network,
+    Sizes,
+    normalised,
+    read_prompt,
+    shades,
+    squared,
+)
 
 TOLERANCE = 1e-5
 """Of logits up to 4.3; 3.4e-6 is measured, and the slightest of the changes below moves them by 1.6e-4."""

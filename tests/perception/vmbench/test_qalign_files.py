@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from qalign_tiny import UPSTREAM, tiny_weights, write_model  # noqa: E402
 
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench.qalign import QAlignRater  # noqa: E402
-from vmmetrics.perception.vmbench.qalign_files import find_model, load_network, read_sizes  # noqa: E402
-from vmmetrics.perception.vmbench.qalign_prompt import read_prompt  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater  # noqa: E402
+from vmmetrics.perception.vmbench.ported.qalign_files import find_model, load_network, read_sizes  # noqa: E402
+from vmmetrics.perception.vmbench.ported.qalign_network import read_prompt  # noqa: E402
 
 CPU = torch.device("cpu")
 Weights = dict[str, torch.Tensor]

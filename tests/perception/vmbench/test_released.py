@@ -19,10 +19,9 @@ from released_fakes import FakeModels, FakePeople, noise_clip
 
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import ois, pas, tcs
-from vmmetrics.perception.key_frames import released_key_frames, released_step
+from vmmetrics.perception.points import released_key_frames, released_step
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.perception.vmbench.identities import identify, pixel_boxes, recompressed
-from vmmetrics.perception.vmbench.released import Released, shrunk_boxes
+from vmmetrics.perception.vmbench.released import Released, identify, pixel_boxes, recompressed, shrunk_boxes
 
 
 def scene_of(clip: Clip, fakes: FakeModels) -> Scene:

@@ -27,10 +27,10 @@ from benchmarks.rtm_parity import (  # noqa: E402
     sampled,
 )
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench import rtm_convert  # noqa: E402
-from vmmetrics.perception.vmbench import rtm_steps as steps  # noqa: E402
-from vmmetrics.perception.vmbench.rtm import RTMDetPersons, RTMPoseKeypoints  # noqa: E402
-from vmmetrics.perception.vmbench.rtm_networks import RTMDet, RTMPose, load_rtm  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import rtm_convert  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints  # noqa: E402
+from vmmetrics.perception.vmbench.ported import rtm_steps as steps  # noqa: E402
+from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, load_rtm  # noqa: E402
 
 UPSTREAM = np.load(ROOT / "tests/data/vmbench/rtm_parity.npz")
 SHAPES: dict[str, dict[str, list[int]]] = json.loads(str(UPSTREAM["shapes"]))
@@ -227,7 +227,7 @@ def test_a_wrong_checkpoint_is_told(folder: Path, tmp_path: Path):
 
 
 def test_the_converter_says_what_is_wrong(tmp_path: Path):
-    command = [sys.executable, "-m", "vmmetrics.perception.vmbench.rtm_convert", "none.pth", "out.onnx"]
+    command = [sys.executable, "-m", "vmmetrics.perception.vmbench.adapters.rtm_convert", "none.pth", "out.onnx"]
     done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True)
     assert done.returncode == 1
     assert done.stderr.startswith(b"none.pth: no such checkpoint")

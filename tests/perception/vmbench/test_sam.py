@@ -22,10 +22,10 @@ sys.path.insert(0, str(DATA))
 from make_sam import CASES, GAIN, SEED, TINY, random_frame, random_weights  # noqa: E402
 
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench import sam  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import sam  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.sam import HUB_ID, Sam, fitted, prepared  # noqa: E402
+from vmmetrics.perception.vmbench.ported.sam_weights import Rules, publisher_names  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
-from vmmetrics.perception.vmbench.sam import HUB_ID, Sam, fitted, prepared  # noqa: E402
-from vmmetrics.perception.vmbench.sam_weights import Rules, publisher_names  # noqa: E402
 
 TOLERANCE = 2e-6
 """Of logits of order 0.3. Measured: 9.5e-7. A wrong epsilon moves 4.0e-6 in the encoder, 1.3e-5 in the upscaling and

@@ -23,11 +23,12 @@ import make_sam2 as made  # noqa: E402
 from make_sam import random_weights  # noqa: E402
 
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench import sam2, sam2_net, sam2_session  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import sam2  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.sam2 import Sam2  # noqa: E402
+from vmmetrics.perception.vmbench.ported import sam2_net, sam2_session  # noqa: E402
+from vmmetrics.perception.vmbench.ported.sam2_session import small_holes  # noqa: E402
+from vmmetrics.perception.vmbench.ported.sam_weights import publisher_names  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
-from vmmetrics.perception.vmbench.sam2 import Sam2  # noqa: E402
-from vmmetrics.perception.vmbench.sam2_session import small_holes  # noqa: E402
-from vmmetrics.perception.vmbench.sam_weights import publisher_names  # noqa: E402
 
 UPSTREAM = np.load(DATA / "sam2.npz")
 

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.videomae_parity import logits_of, our_model, random_clips, random_weights  # noqa: E402
-from vmmetrics.perception.vmbench import videomae  # noqa: E402
-from vmmetrics.perception.vmbench.videomae import SIZES, Architecture, VideoMAE  # noqa: E402
+from vmmetrics.perception.vmbench.ported import videomae  # noqa: E402
+from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE  # noqa: E402
 
 TOLERANCE = 2e-6
 UPSTREAM = {case["name"]: case for case in json.loads((ROOT / "tests/data/videomae_parity.json").read_text())}

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.dimensions import Facing, faces
-from vmmetrics.alignment.readers.groups import groups_from_names
+from vmmetrics.alignment.readers.columns import Facing, faces
 from vmmetrics.alignment.readers.judgements import Judgements, judgements_of_dimensions
-from vmmetrics.alignment.readers.names import NameMatch, match_names
+from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
 from vmmetrics.alignment.readers.scores import Scores, is_run, read_scores

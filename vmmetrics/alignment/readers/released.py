@@ -270,7 +270,7 @@ _VISIONREWARD_OTHERS = frozenset({"video_path", "internal_id", "prompt", "url", 
 def _vmbench(path: Path, scale: Scale) -> Judgements:
     """VMBench's leaderboard: a row per model with its published scores; "vmbench" is the copy that we ship."""
     if not path.exists() and str(path) == _PUBLISHED:
-        from vmmetrics.run.published_rows import published_rows
+        from vmmetrics.scoring.leaderboard_text import published_rows
 
         rows = published_rows()
         columns: dict[str, list[Any]] = {"model": [row.model for row in rows]}

@@ -122,7 +122,7 @@ def _split(source: str) -> tuple[str, Path]:
 
 def _of_run(path: Path) -> Table:
     """The newest records of a run directory."""
-    from vmmetrics.run.directory import read_records
+    from vmmetrics.scoring.directory import read_records
 
     if not path.exists():
         raise SetupError(f"{path}: there is no such file or run directory")
@@ -137,7 +137,7 @@ def _of_run(path: Path) -> Table:
 
 def _lower_of(run: Path) -> set[str]:
     """Metrics of a run of which lower is better."""
-    from vmmetrics.run.directory import read_run_json
+    from vmmetrics.scoring.directory import read_run_json
 
     return set(read_run_json(run).get("lower_is_better", ()))
 

@@ -18,7 +18,7 @@ from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.markup import is_ours, without_guard
+from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import parse_json
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")

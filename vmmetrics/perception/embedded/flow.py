@@ -1,7 +1,7 @@
 """Dense optical flow, forwards and backwards, at one working resolution for clips of any size.
 
-DIS flow (Kroeger et al., "Fast Optical Flow using Dense Inverse Search", ECCV 2016) as OpenCV ships it. Its stripes
-are fixed in number, so its answer does not depend on how many threads compute them (tests/perception/test_flow.py).
+DIS flow (Kroeger et al., "Fast Optical Flow using Dense Inverse Search", ECCV 2016) as OpenCV ships it. Its stripes are
+fixed in number, so its answer does not depend on how many threads compute them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.protocols import Flow
+from vmmetrics.perception.answers import Flow
 from vmmetrics.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:

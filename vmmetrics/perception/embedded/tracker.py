@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from vmmetrics.perception.embedded.motion_models import apply, fit_similarity, rescale
+from vmmetrics.perception.answers import Camera, Flow, PointTracks
+from vmmetrics.perception.embedded.camera import apply, fit_similarity, rescale
 from vmmetrics.perception.embedded.patches import Patches, sample
-from vmmetrics.perception.protocols import Camera, Flow, PointTracks
 from vmmetrics.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:

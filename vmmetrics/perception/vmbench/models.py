@@ -1,6 +1,6 @@
 """What the published models are asked, one small protocol each: frames in, arrays out, nothing of a metric.
 
-The released scripts' control flow (:mod:`.released`) and the abilities of :mod:`vmmetrics.perception.protocols` are
+The released scripts' control flow (:mod:`.released`) and the abilities of :mod:`vmmetrics.perception.scene` are
 both built on these, so that a test can put fakes in their place.
 """
 
@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.protocols import PointTracks
+from vmmetrics.perception.answers import PointTracks
 from vmmetrics.types import BoolArray, FloatArray
 
 UInt8Array = NDArray[np.uint8]

@@ -7,23 +7,22 @@ from pathlib import Path
 
 import torch
 
-from vmmetrics.checkpoints import inspect, published, resolve_all
-from vmmetrics.checkpoints.folder import hash_of, read_lock
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.scene import Models
-from vmmetrics.perception.vmbench.cotracker import CoTracker, find_cotracker
-from vmmetrics.perception.vmbench.grounding import GroundingDINO
-from vmmetrics.perception.vmbench.objects import GroundedObjects
-from vmmetrics.perception.vmbench.people import FollowedPeople
-from vmmetrics.perception.vmbench.plausibility import VideoMAEPlausibility
-from vmmetrics.perception.vmbench.qalign import QAlignQuality, QAlignRater
+from vmmetrics.perception.vmbench.adapters.cotracker import BackgroundCamera, CoTracker, SharedPoints, find_cotracker
+from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO
+from vmmetrics.perception.vmbench.adapters.objects import GroundedObjects
+from vmmetrics.perception.vmbench.adapters.people import FollowedPeople
+from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
+from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality, QAlignRater
+from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
+from vmmetrics.perception.vmbench.adapters.sam import Sam
+from vmmetrics.perception.vmbench.adapters.sam2 import Sam2
 from vmmetrics.perception.vmbench.released import Released
-from vmmetrics.perception.vmbench.rtm import RTMDetPersons, RTMPoseKeypoints
 from vmmetrics.perception.vmbench.runtime import default_device, shelf_on
-from vmmetrics.perception.vmbench.sam import Sam
-from vmmetrics.perception.vmbench.sam2 import Sam2
-from vmmetrics.perception.vmbench.shared_points import BackgroundCamera, SharedPoints
 from vmmetrics.types import Protocol
+from vmmetrics.utils.weights import inspect, published, resolve_all
+from vmmetrics.utils.weights.folder import hash_of, read_lock
 
 DINO, SAM, SAM2, COTRACKER = "grounding-dino-base", "sam-vit-huge", "sam2.1-hiera-large", "cotracker3-offline"
 RTMDET, RTMPOSE = "rtmdet-m-person", "rtmpose-m-body7"

@@ -3,9 +3,9 @@
 The data file is ``<module>.toml`` beside the module, or ``<first word of it>.toml`` for two that share one. Of it the
 harness reads, unless the benchmark has attributes of these names:
 
-- ``policy``: the frame policy it is asked under by default (:meth:`vmmetrics.understanding.frames.FramePolicy.parse`).
+- ``policy``: the frame policy it is asked under by default (:meth:`vmmetrics.models.frames.FramePolicy.parse`).
 - ``[[references]]``: published rows, each with ``model``, ``source`` and ``figures.<measure>.<group>.<name>``, on the
-  scale of :class:`vmmetrics.understanding.benchmark.Figure`::
+  scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`::
 
       [[references]]
       model = "GPT-4o"

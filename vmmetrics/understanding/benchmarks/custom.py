@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
+from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question
 from vmmetrics.understanding.benchmarks.registry import data_of
-from vmmetrics.understanding.letters import score_choice
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered
-from vmmetrics.understanding.rows import read_rows, seconds, sha256_of
-from vmmetrics.understanding.statistics import accuracy_figures
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
+from vmmetrics.understanding.harness.letters import score_choice
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import read_rows, seconds, sha256_of
 from vmmetrics.video.folders import frame_files
 
 _DATA: Final = data_of("custom")
@@ -28,7 +27,7 @@ _ENDINGS: Final = ("", ".mp4", ".webm", ".mkv", ".avi", ".mov", ".gif")
 
 
 class Custom:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "custom"
     needs_judge = False

@@ -2,8 +2,8 @@
 
 A description is taken apart (camera, who does what, in which order) and matched with the annotation.
 ``protocol="upstream"`` scores it with the released second step, decision for decision; ours is in
-:mod:`vmmetrics.understanding.favor.scores`. Where the released word lists lie beside the annotations, it takes the
-released first step too. Answers may also be what that step put out. Tu et al., "FAVOR-Bench", 2025.
+:mod:`vmmetrics.understanding.benchmarks.favor.scores`. Where the released word lists lie beside the annotations, it
+takes the released first step too. Answers may also be what that step put out. Tu et al., "FAVOR-Bench", 2025.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate, Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.favor.dictionaries import FILE, read_dictionaries
-from vmmetrics.understanding.favor.extraction import extract
-from vmmetrics.understanding.favor.judging import Described, Rating, estimate, rate
-from vmmetrics.understanding.favor.lexicon import VERBS
-from vmmetrics.understanding.favor.reading import (
+from vmmetrics.models.questions import Answered, Loaded, Question, said_of
+from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE, read_dictionaries
+from vmmetrics.understanding.benchmarks.favor.extraction import extract
+from vmmetrics.understanding.benchmarks.favor.judging import Described, Rating, estimate, rate
+from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
+from vmmetrics.understanding.benchmarks.favor.reading import (
     EGO,
     THIRD,
     VideoFiles,
@@ -33,17 +32,16 @@ from vmmetrics.understanding.favor.reading import (
     read_descriptions,
     stem_of,
 )
+from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
+from vmmetrics.understanding.benchmarks.favor.scores import Scores, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.benchmarks.favor.structure import Structure, read_structure
 from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
-from vmmetrics.understanding.favor.released_scores import released_scores
-from vmmetrics.understanding.favor.released_similarity import ReleasedSimilarity
-from vmmetrics.understanding.favor.released_words import installed_words
-from vmmetrics.understanding.favor.scores import Scores, score, texts_of
-from vmmetrics.understanding.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.favor.structure import Structure, read_structure
-from vmmetrics.understanding.questions import Loaded, Question
-from vmmetrics.understanding.replies import Answered, said_of
-from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
-from vmmetrics.understanding.statistics import figure, grouped, part
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.statistics import figure, grouped, part
+from vmmetrics.utils.endpoint import Client, Estimate, Turn
+from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 
 _DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["caption"]
 _FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
@@ -55,7 +53,7 @@ repeats itself would hold up the run. The longest human caption has a sixteenth 
 
 
 class FavorCaption:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "favor-caption"
     needs_judge = False
@@ -117,7 +115,7 @@ class FavorCaption:
 
         Raises:
             SetupError: The released word lists were found and cannot be read.
-            VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
         """
         said = _said(questions, answers)
         similarity = installed_similarity()

@@ -14,10 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Turn
-from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.favor.choosing import upstream_judge
-from vmmetrics.understanding.favor.reading import (
+from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question, said_of
+from vmmetrics.understanding.benchmarks.favor.choosing import upstream_judge
+from vmmetrics.understanding.benchmarks.favor.reading import (
     EGO,
     THIRD,
     VideoFiles,
@@ -25,17 +24,17 @@ from vmmetrics.understanding.favor.reading import (
     options_of,
     perspective_of,
 )
-from vmmetrics.understanding.letters import score_choice
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered, said_of
-from vmmetrics.understanding.rows import find_file, read_rows, sha256_of
-from vmmetrics.understanding.statistics import accuracy_figures
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.letters import score_choice
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 
 _DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["mcq"]
 
 
 class FavorMcq:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "favor-mcq"
     needs_judge = False

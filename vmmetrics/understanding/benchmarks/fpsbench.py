@@ -17,16 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Loaded, Question, said_of
 from vmmetrics.understanding.benchmarks.fpsbench_reading import DATA, NONE, VideoFiles, cache_folder, each_question
 from vmmetrics.understanding.benchmarks.fpsbench_released import released_figures, released_letter
-from vmmetrics.understanding.letters import chosen_option
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import NOT_RECORDED, Answered, said_of
-from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
-from vmmetrics.understanding.statistics import accuracy_figures
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
+from vmmetrics.understanding.harness.letters import chosen_option
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
 
 Setting = Literal["native", "certificate", "slowed"]
 
@@ -44,7 +43,7 @@ nor count it among those without an answer."""
 
 @dataclass(frozen=True, slots=True)
 class FpsBench:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`.
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`.
 
     Attributes:
         setting: What of each video is shown.

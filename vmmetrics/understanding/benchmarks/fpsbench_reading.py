@@ -10,10 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.fpsbench_times import Clock, Footage, Times, part_of, prepared_name
-from vmmetrics.understanding.questions import LETTERS, Question
-from vmmetrics.understanding.rows import seconds
-from vmmetrics.understanding.video_files import videos_below
+from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.utils.rows import seconds
 
 DATA: Final = tomllib.loads(resources.files(__package__).joinpath("fpsbench.toml").read_text(encoding="utf-8"))
 NONE: Final[str] = DATA["none"]

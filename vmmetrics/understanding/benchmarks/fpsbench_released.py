@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vmmetrics.understanding.benchmark import Figure, Scored
-from vmmetrics.understanding.questions import Question
+from vmmetrics.models.questions import Question
+from vmmetrics.understanding.harness.benchmark import Figure, Scored
 
 RESAMPLES: Final = 1000
 SEED: Final = 0  # of the resamples

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.fpsbench import FpsBench, Setting
 from vmmetrics.understanding.benchmarks.fpsbench_reading import DATA
-from vmmetrics.understanding.questions import Question
 
 _FASTEST: Final = 1000.0  # frames per second; a higher minFPS is a slip of the pen
 

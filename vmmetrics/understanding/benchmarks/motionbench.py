@@ -14,29 +14,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.benchmarks.motionbench_reading import (
-    DATA,
-    HIDDEN,
-    VideoFiles,
-    each_question,
-    source_names,
-)
+from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question, said_of
+from vmmetrics.understanding.benchmarks.motionbench_reading import DATA, HIDDEN, VideoFiles, each_question, source_names
 from vmmetrics.understanding.benchmarks.motionbench_released import Tally, merge, polish, tally
-from vmmetrics.understanding.letters import chosen_option, score_choice
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered, said_of
-from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
-from vmmetrics.understanding.statistics import accuracy_figures
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
+from vmmetrics.understanding.harness.letters import chosen_option, score_choice
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
 
 _ANY_OPTIONS: Final = ("",) * 6
 """Options of a question that is not at hand: letters count, texts cannot."""
 
 
 class MotionBench:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "motionbench"
     needs_judge = False

@@ -16,9 +16,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.understanding.questions import LETTERS, Question
-from vmmetrics.understanding.rows import seconds
-from vmmetrics.understanding.video_files import videos_below
+from vmmetrics.models.questions import LETTERS, Question
+from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.utils.rows import seconds
 
 DATA: Final = tomllib.loads(resources.files(__package__).joinpath("motionbench.toml").read_text(encoding="utf-8"))
 HIDDEN: Final = "NA"

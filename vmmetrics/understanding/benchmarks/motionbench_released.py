@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from vmmetrics.understanding.benchmark import Scored
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.motionbench_reading import HIDDEN
-from vmmetrics.understanding.questions import Question
+from vmmetrics.understanding.harness.benchmark import Scored
 
 _KEPT = "ABCD"
 

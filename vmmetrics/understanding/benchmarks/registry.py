@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Benchmark, Reference
+from vmmetrics.understanding.harness.benchmark import Benchmark, Reference
 
 _PACKAGE = "vmmetrics.understanding.benchmarks"
 MODULES: Mapping[str, str] = {

@@ -12,17 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Figure, Scored, Scoring
+from vmmetrics.models.questions import Answered, Loaded, Question, Shown
 from vmmetrics.understanding.benchmarks.registry import data_of
-from vmmetrics.understanding.letters import score_choice
-from vmmetrics.understanding.questions import Loaded, Question
-from vmmetrics.understanding.replies import Answered, Shown
-from vmmetrics.understanding.rows import read_rows, sha256_of
-from vmmetrics.understanding.statistics import accuracy_figures, chance_of, figure
+from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
+from vmmetrics.understanding.harness.letters import score_choice
+from vmmetrics.understanding.harness.statistics import accuracy_figures, chance_of, figure
 from vmmetrics.understanding.synthetic.files import FORMAT, QUESTIONS
 from vmmetrics.understanding.synthetic.suite import BUCKETS, TASKS
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import read_rows, sha256_of
 
 _DATA: Final = data_of("synthetic")
 _SLACK: Final = 0.98
@@ -30,7 +29,7 @@ _SLACK: Final = 0.98
 
 
 class Synthetic:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "synthetic"
     needs_judge = False

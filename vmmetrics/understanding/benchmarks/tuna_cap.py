@@ -18,17 +18,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate, Turn
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.questions import Loaded, Question
-from vmmetrics.understanding.replies import Answered, Found, said_of
-from vmmetrics.understanding.rows import nothing_found, read_rows, sha256_of
-from vmmetrics.understanding.statistics import ALL, Value, figure, grouped, part
-from vmmetrics.understanding.tuna.annotations import annotations_of
-from vmmetrics.understanding.tuna.events import sentences
-from vmmetrics.understanding.tuna.judging import Caption, EndpointJudge, Judged, RecordedJudge, caption_events, judge_of
-from vmmetrics.understanding.tuna.outcomes import (
+from vmmetrics.models.questions import Answered, Found, Loaded, Question, said_of
+from vmmetrics.understanding.benchmarks.tuna.judging import (
+    Caption,
+    EndpointJudge,
+    Judged,
+    RecordedJudge,
+    caption_events,
+    judge_of,
+)
+from vmmetrics.understanding.benchmarks.tuna.outcomes import (
     HALLUCINATION,
     PLACE,
     nothing_said,
@@ -36,9 +36,10 @@ from vmmetrics.understanding.tuna.outcomes import (
     released_outcome,
     unscored,
 )
-from vmmetrics.understanding.tuna.reading import (
+from vmmetrics.understanding.benchmarks.tuna.reading import (
     DATA,
     SEPARATOR,
+    annotations_of,
     characteristics_of,
     find_files,
     number_of,
@@ -47,7 +48,11 @@ from vmmetrics.understanding.tuna.reading import (
     video_of,
     videos_in,
 )
-from vmmetrics.understanding.tuna.scoring import MEASURES, TYPES, events_of
+from vmmetrics.understanding.benchmarks.tuna.scoring import MEASURES, TYPES, events_of, sentences
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.statistics import ALL, Value, figure, grouped, part
+from vmmetrics.utils.endpoint import Client, Estimate, Turn
+from vmmetrics.utils.rows import nothing_found, read_rows, sha256_of
 
 _CAP: Final = DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
@@ -57,7 +62,7 @@ Row = Mapping[str, Any]
 
 
 class TunaCap:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "tuna-cap"
     needs_judge = True
@@ -110,11 +115,11 @@ class TunaCap:
             answers: Captions.
             protocol: Which arithmetic.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
-                :class:`~vmmetrics.understanding.tuna.judging.Judge`.
+                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.Judge`.
 
         Raises:
             SetupError: There is no judge.
-            VMMetricsError: As :meth:`vmmetrics.endpoint.Client.ask_all`.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
         """
         released = protocol == "upstream"
         judge = judge_of(judge, questions, as_it_is=released)

@@ -14,15 +14,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.endpoint import Turn
-from vmmetrics.understanding.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.letters import score_choice
-from vmmetrics.understanding.questions import LETTERS, Loaded, Question
-from vmmetrics.understanding.replies import Answered, Found, said_of
-from vmmetrics.understanding.rows import find_file, nothing_found, read_rows, sha256_of
-from vmmetrics.understanding.statistics import accuracy_figures
-from vmmetrics.understanding.tuna.letters import upstream_letter
-from vmmetrics.understanding.tuna.reading import (
+from vmmetrics.models.questions import LETTERS, Answered, Found, Loaded, Question, said_of
+from vmmetrics.understanding.benchmarks.tuna.letters import upstream_letter
+from vmmetrics.understanding.benchmarks.tuna.reading import (
     DATA,
     SEPARATOR,
     characteristics_of,
@@ -34,6 +28,11 @@ from vmmetrics.understanding.tuna.reading import (
     video_of,
     videos_in,
 )
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.letters import score_choice
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
 
 _MCQ: Final = DATA["mcq"]
 _TASKS: Final[Mapping[str, str]] = {task: about["skill"] for task, about in _MCQ["tasks"].items()}
@@ -50,7 +49,7 @@ _LETTER: Final = re.compile(r"^[\s(\"']*([A-Za-z])[\s.):\"']*$")
 
 
 class TunaMcq:
-    """The benchmark; see :class:`vmmetrics.understanding.benchmark.Benchmark`."""
+    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "tuna-mcq"
     needs_judge = False

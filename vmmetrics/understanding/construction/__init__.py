@@ -1,8 +1,8 @@
 """Questions about motion, made: from captions, from annotations, from what models misread; and held against gates.
 
 Four recipes, after the papers whose benchmarks they made; every question passes deterministic rules
-(:mod:`vmmetrics.understanding.question_checks`) before anything is spent on filtering it, and every one that is
-rejected is kept with its reason.
+(:mod:`vmmetrics.understanding.construction.question_checks`) before anything is spent on filtering it, and every one
+that is rejected is kept with its reason.
 """
 
 from __future__ import annotations

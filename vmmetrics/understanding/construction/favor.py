@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from vmmetrics.endpoint import Estimate
-from vmmetrics.endpoint import Question as Asked
+from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.favor_annotations import Annotation, Step, Subject, annotation_of
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
 from vmmetrics.understanding.construction.ordering import reorderings
 from vmmetrics.understanding.construction.outcomes import LEFT_OUT, UNREACHABLE, Outcome, Rejection, noted
+from vmmetrics.understanding.construction.question_checks import DYNAMICS
 from vmmetrics.understanding.construction.recipe import (
     Stop,
     WritingRecipe,
@@ -29,9 +30,8 @@ from vmmetrics.understanding.construction.recipe import (
     text_of,
 )
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.frames import FramePolicy
-from vmmetrics.understanding.question_checks import DYNAMICS
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.endpoint import Estimate
+from vmmetrics.utils.endpoint import Question as Asked
 
 COUNT: Final = 3
 """Questions a task and video."""

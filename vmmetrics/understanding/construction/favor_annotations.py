@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from vmmetrics.understanding.construction.option_statistics import stems
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.rows import seconds
+from vmmetrics.utils.rows import seconds
 
 MOST_SUBJECTS: Final = 3
 """With four that move, FAVOR's annotators left a clip out."""

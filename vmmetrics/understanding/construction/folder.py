@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.run.atomic import write_atomically, write_json
-from vmmetrics.run.folder import SoleFolder
-from vmmetrics.run.journal import Journal, Line, encode
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.outcomes import Outcome, read_outcome
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.storage.atomic import write_atomically, write_json
+from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.journal import Journal, Line, encode
 
 QUESTIONS, REJECTED, REVIEW, SUMMARY = "questions.jsonl", "rejected.jsonl", "review.jsonl", "summary.json"
 _UNITS = "units.jsonl"
@@ -34,7 +34,7 @@ class BuildFolder(SoleFolder):
         outcomes: What is done, by unit.
 
     Raises:
-        SetupError: See :class:`~vmmetrics.run.folder.SoleFolder`.
+        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
     """
 
     HOLDS, RECORD, LOCK = "questions", "build.json", "build.lock"

@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
-from vmmetrics.endpoint import Question as Asked
+from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.outcomes import Outcome, Rejection, noted
+from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.recipe import Recipe, digest_of, views_of
 from vmmetrics.understanding.construction.shuffling import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.viewing import View, Viewer, seen
-from vmmetrics.understanding.frames import FramePolicy
-from vmmetrics.understanding.question_checks import faults
-from vmmetrics.understanding.questions import LETTERS, Question
+from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.utils.endpoint import Question as Asked
 
 SHUFFLES: Final = 4
 MOST_RIGHT: Final = 3

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vmmetrics.endpoint import Estimate
-from vmmetrics.endpoint import Question as Asked
+from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import MOTIONBENCH
 from vmmetrics.understanding.construction.outcomes import Rejection
+from vmmetrics.understanding.construction.question_checks import DYNAMICS
 from vmmetrics.understanding.construction.recipe import (
     WritingRecipe,
     Written,
@@ -24,9 +25,8 @@ from vmmetrics.understanding.construction.recipe import (
     text_of,
 )
 from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.frames import FramePolicy
-from vmmetrics.understanding.question_checks import DYNAMICS
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.endpoint import Estimate
+from vmmetrics.utils.endpoint import Question as Asked
 
 COUNT: Final = 6
 """Questions wanted of a caption: the paper's "about six"; two fewer or more are taken."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from vmmetrics.understanding.questions import Question
+from vmmetrics.models.questions import Question
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
 _EMPTY: Final = frozenset(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.option_statistics import ARROW, BETWEEN, are_orders, consensus, parts, stems
 from vmmetrics.understanding.construction.shuffling import generator
-from vmmetrics.understanding.questions import Question
 
 FEWEST_STEPS: Final = 3
 """Two steps have one other order."""

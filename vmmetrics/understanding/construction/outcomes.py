@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vmmetrics.run.journal import Line
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import line_of, read_question
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.storage.journal import Line
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
 """Final: questions were made (perhaps none passed); the recipe's rules leave it out; the model gave nothing of use."""

@@ -8,17 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from vmmetrics.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
-from vmmetrics.endpoint import Question as Asked
-from vmmetrics.endpoint.client import Check
 from vmmetrics.errors import ClipError
+from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import VERSION
 from vmmetrics.understanding.construction.outcomes import NO_VIDEO, UNREACHABLE, Outcome, Rejection, noted
+from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.sources import Clip
 from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
-from vmmetrics.understanding.frames import FramePolicy
-from vmmetrics.understanding.question_checks import faults
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.endpoint.client import Check
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
@@ -105,7 +105,7 @@ class WritingRecipe(Recipe):
     """
 
     rules: ClassVar[Sequence[str]]
-    """Names of :data:`vmmetrics.understanding.question_checks.RULES`."""
+    """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
 
     def __init__(
         self,

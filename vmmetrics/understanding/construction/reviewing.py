@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
-from vmmetrics.run.journal import Line
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.outcomes import Rejection
-from vmmetrics.understanding.questions import Question
-from vmmetrics.understanding.rows import read_rows
+from vmmetrics.utils.rows import read_rows
+from vmmetrics.utils.storage.journal import Line
 
 KEEP, DROP = "keep", "drop"
 _FILLED = ("decision", "note", "reviewer")

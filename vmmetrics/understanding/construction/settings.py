@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vmmetrics.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.construction.favor import FavorRecipe
@@ -17,7 +16,8 @@ from vmmetrics.understanding.construction.recipe import Recipe
 from vmmetrics.understanding.construction.sources import Clips, read_clips, read_people
 from vmmetrics.understanding.construction.tuna import NEEDS, Indispensability, TunaRecipe
 from vmmetrics.understanding.construction.viewing import Viewer
-from vmmetrics.understanding.models import ModelSettings, open_model
+from vmmetrics.understanding.harness.models import ModelSettings, open_model
+from vmmetrics.utils.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
 
 RECIPES: Final = ("motionbench", "favor", "tuna", "fpsbench")
 _UNABLE: Final = ("recorded:", "majority")

@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vmmetrics.understanding.question_checks import is_none_of_the_above
-from vmmetrics.understanding.questions import Question
+from vmmetrics.models.questions import Question
+from vmmetrics.understanding.construction.question_checks import is_none_of_the_above
 
 
 def generator(*parts: object) -> random.Random:

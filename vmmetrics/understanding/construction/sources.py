@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import find_video
-from vmmetrics.understanding.questions import Question
-from vmmetrics.understanding.rows import read_rows, seconds, sha256_of
+from vmmetrics.utils.rows import read_rows, seconds, sha256_of
 
 
 @dataclass(frozen=True, slots=True)

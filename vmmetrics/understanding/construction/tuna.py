@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate, Turn, in_words
-from vmmetrics.endpoint import Question as Asked
-from vmmetrics.endpoint.cost import estimate
+from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, TUNA
 from vmmetrics.understanding.construction.ordering import with_items
 from vmmetrics.understanding.construction.outcomes import Rejection, noted
+from vmmetrics.understanding.construction.question_checks import WRITTEN
 from vmmetrics.understanding.construction.recipe import (
     WritingRecipe,
     Written,
@@ -30,9 +30,9 @@ from vmmetrics.understanding.construction.recipe import (
 )
 from vmmetrics.understanding.construction.sources import Clip
 from vmmetrics.understanding.construction.viewing import Viewer, seen
-from vmmetrics.understanding.frames import FramePolicy
-from vmmetrics.understanding.question_checks import WRITTEN
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words
+from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.endpoint.cost import estimate
 
 COUNT: Final = 5
 FRAMES: Final = 8

@@ -8,14 +8,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vmmetrics.endpoint import Client, Estimate, RejectedError
 from vmmetrics.errors import ClipError
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
+from vmmetrics.models.protocol import Model
+from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import asked
 from vmmetrics.understanding.construction.shuffling import shuffled
-from vmmetrics.understanding.frames import NO_FRAMES, FramePolicy, Frames, look
-from vmmetrics.understanding.letters import chosen_option
-from vmmetrics.understanding.models import Model
-from vmmetrics.understanding.questions import LETTERS, Question
+from vmmetrics.understanding.harness.letters import chosen_option
+from vmmetrics.utils.endpoint import Client, Estimate, RejectedError
 
 _LETTER_TOKENS: Final = 8
 """Tokens of an answer that is a letter, expected; models that think take more."""

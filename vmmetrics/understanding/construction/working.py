@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from vmmetrics.endpoint import GIVE_UP, THREADS, NoAnswerError
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.folder import QUESTIONS, REJECTED, REVIEW, SUMMARY, BuildFolder
 from vmmetrics.understanding.construction.option_statistics import guesses
@@ -17,7 +17,7 @@ from vmmetrics.understanding.construction.recipe import Recipe
 from vmmetrics.understanding.construction.reviewing import Decision, review_lines, reviewed
 from vmmetrics.understanding.construction.shuffling import balanced
 from vmmetrics.understanding.construction.viewing import letters_of
-from vmmetrics.understanding.questions import Question
+from vmmetrics.utils.endpoint import GIVE_UP, THREADS, NoAnswerError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from vmmetrics.errors import SetupError
+from vmmetrics.understanding.benchmarks.favor.dictionaries import Dictionaries
 from vmmetrics.understanding.favor import released_patterns as patterns
-from vmmetrics.understanding.favor.dictionaries import Dictionaries
 from vmmetrics.understanding.favor.released_mentions import Mention, ReleasedMentions
 from vmmetrics.understanding.favor.released_verbs import ReleasedVerbs
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from vmmetrics.understanding.benchmarks.favor.dictionaries import Dictionaries
+from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
 from vmmetrics.understanding.favor import released_patterns as patterns
-from vmmetrics.understanding.favor.dictionaries import Dictionaries
 from vmmetrics.understanding.favor.released_verbs import ReleasedVerbs
-from vmmetrics.understanding.favor.wording import word_set
 
 _I: Final = re.IGNORECASE
 _GARMENTS: Final = "(?:clothing|clothes|outfit|shirt|dress|suit|jacket|pants|top)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from vmmetrics.understanding.favor.wording import word_set
+from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
 
 _I: Final = re.IGNORECASE
 _REST: Final = r"\s+([^.,;:]+)"

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from vmmetrics.understanding.fusion.encoder import PatchEncoder
-from vmmetrics.understanding.fusion.parts import Downsample, Queries, places
+from vmmetrics.understanding.fusion.encoder import Downsample, PatchEncoder, Queries, places
 
 Remainder = Literal["error", "repeat"]
 """What to do with frames that leave a group short: refuse them, or repeat the last frame until it is whole."""

@@ -5,17 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from vmmetrics.understanding.synthetic.drawing import (
-    INK,
-    SOFT,
-    Disc,
-    Line,
-    Point,
-    Polygon,
-    Shape,
-    box,
-    regular,
-)
+from vmmetrics.understanding.synthetic.drawing import INK, SOFT, Disc, Line, Point, Polygon, Shape, box, regular
 
 FORMS: Final = ("circle", "square", "triangle", "star", "hexagon")
 _TURN: Final = 2 * math.pi

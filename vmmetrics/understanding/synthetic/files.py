@@ -10,10 +10,10 @@ from typing import Any, Final
 import av
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.run.atomic import write_atomically
 from vmmetrics.understanding.synthetic.drawing import SIDE
 from vmmetrics.understanding.synthetic.scenes import Reading, Scene
 from vmmetrics.understanding.synthetic.suite import Item, bucket_of, make
+from vmmetrics.utils.storage.atomic import write_atomically
 
 QUESTIONS: Final = "questions.jsonl"
 CLIPS: Final = "clips"

@@ -9,8 +9,8 @@ from typing import Any, Final
 import cv2
 import numpy as np
 
+from vmmetrics.models.frames import FramePolicy, nearest
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.frames import FramePolicy, nearest
 from vmmetrics.understanding.synthetic.drawing import IDENTITY, SIDE, Picture, Shape, marks, paint, room
 
 Tracks = dict[str, FloatArray]
@@ -94,7 +94,7 @@ class Scene:
 
 
 def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[int]:
-    """Frames of a clip with a steady beat that are shown at a rate, as :mod:`vmmetrics.understanding.frames` has it."""
+    """Frames of a clip with a steady beat that are shown at a rate, as :mod:`vmmetrics.models.frames` has it."""
     seconds = frames / fps
     moments = FramePolicy("fps", rate, most=10**9).moments(seconds)
     assert moments is not None  # noqa: S101  (only the policy "native" has none)

@@ -1,0 +1,1 @@
+"""How the embedded commonsense classifier was made: footage, renders, defects, and the fit of its head."""

@@ -1,0 +1,183 @@
+"""The ladder: clean clips and, of each, rungs of implausible motion whose level is known because we made them.
+
+A *group* is one window of one source in one look (size, frame rate, playing speed, palette, compression). It holds the
+clean clip (Perfect), harmless changes of it (also Perfect: cuts, a zoom, a fade, a quicker pace), and every defect at
+every rung (Good down to Bad). All members of a group show the same content in the same look, so that only what was done
+to the motion tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from benchmarks.cas_recipe.harmless import HARMLESS, Beside
+from vmmetrics.alignment.perturbations.motion import MOTIONS
+from vmmetrics.alignment.perturbations.timing import RUNGS, TIMINGS
+from vmmetrics.alignment.perturbations.warps import Frames
+
+SECONDS = 2.0
+"""Length of a ladder clip: one view."""
+CLEAN = "clean"
+PERFECT = 4
+"""Index of the level of clean clips; rung r has ``PERFECT - r``."""
+DEFECTS = (
+    "limb_bend", "object_warp", "teleport", "melt", "reversal", "loop", "double", "interleave", "fall_up",
+    "upside_down", "flicker", "boil", "wobble", "merge", "freeze_jump", "morph", "shuffle",
+)  # fmt: skip
+"""The defects of the ladder, of :mod:`vmmetrics.alignment.perturbations`; the place in this list seeds each."""
+LEAST_MOTION = 3.0
+"""Mean grey-level change a frame from which on defects of time alone can be seen at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The format of a group.
+
+    Attributes:
+        short_side: Of the frames, pixels. 720p clips are made at 256, still well above what views are taken at.
+        fps: Frames per second.
+        speed: Seconds of the source per second of the clip.
+        colours: Of a GIF palette, dithered, or None.
+        jpeg: Quality of the compression of each frame, or None.
+    """
+
+    short_side: int
+    fps: float
+    speed: float
+    colours: int | None = None
+    jpeg: int | None = None
+
+
+LOOKS = (
+    Look(120, 8.0, 1.0, colours=256),
+    Look(160, 16.0, 1.0, colours=256),
+    Look(240, 8.0, 0.5),
+    Look(240, 16.0, 1.0, jpeg=60),
+    Look(240, 24.0, 1.0),
+    Look(160, 8.0, 2.0, colours=256),
+    Look(256, 8.0, 1.0, jpeg=85),
+    Look(240, 8.0, 2.5),
+)
+
+
+def draw_look(rng: np.random.Generator) -> Look:
+    """Draw a look: any size, mostly the lowest rate, from slow motion to fast, GIF or compressed or neither."""
+    short_side = int(rng.integers(112, 257))
+    fps = float(rng.choice([8.0, 8.0, 8.0, 16.0, 24.0]))
+    speed = float(np.exp(rng.uniform(np.log(0.4), np.log(3.0))))
+    kind = rng.random()
+    colours = 256 if kind < 0.45 else None
+    jpeg = int(rng.integers(40, 91)) if kind > 0.7 else None
+    return Look(short_side, fps, speed, colours, jpeg)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One clip of a group.
+
+    Attributes:
+        group: Number of the group.
+        source: Name of the source, by which folds are held out.
+        kind: Defect, ``"clean"``, or ``"clean: "`` and the harmless change.
+        rung: 0 for clean, else 1..:data:`RUNGS`.
+        frames: The clip.
+        fps: Frames per second.
+    """
+
+    group: int
+    source: str
+    kind: str
+    rung: int
+    frames: Frames
+    fps: float
+
+    @property
+    def level(self) -> int:
+        """0 (Bad) to 4 (Perfect)."""
+        return PERFECT - self.rung
+
+
+def cut_window(frames: Frames, fps: float, look: Look, start: float) -> Frames:
+    """Return a window of a source in the size, rate and speed of ``look``, ``start`` (0..1) of the way through it."""
+    count = round(SECONDS * look.fps)
+    step = max(1, round(fps * look.speed / look.fps))
+    while step > 1 and (count - 1) * step >= len(frames):
+        step -= 1
+    count = min(count, (len(frames) - 1) // step + 1)
+    first = round(start * (len(frames) - 1 - (count - 1) * step))
+    height, width = frames.shape[1:3]
+    factor = look.short_side / min(height, width)
+    size = round(width * factor), round(height * factor)
+    interpolation = cv2.INTER_AREA if factor <= 1 else cv2.INTER_CUBIC
+    chosen = frames[first : first + (count - 1) * step + 1 : step]
+    return np.stack([np.asarray(cv2.resize(f, size, interpolation=interpolation), np.uint8) for f in chosen])
+
+
+def members(
+    group: int,
+    source: str,
+    clean: Frames,
+    look: Look,
+    beside: Beside,
+    seed: int,
+    drawn: int | None = None,
+    defects: Sequence[str] = DEFECTS,
+) -> Iterator[Member]:
+    """Yield the members of a group.
+
+    Args:
+        group: Number of the group.
+        source: Name of the source.
+        clean: Frames (T, H, W, 3) of the window in the size and rate of ``look``.
+        look: The look; palette and compression are applied to every member alike, after the defect.
+        beside: Other footage in the same look, for harmless changes.
+        seed: Everything random.
+        drawn: How many rungs to draw from all defects; None yields every rung of every defect.
+        defects: Those that are defects in this source.
+    """
+    motion = float(np.abs(np.diff(clean.astype(np.int16), axis=0)).mean()) if len(clean) > 1 else 0.0
+
+    def member(kind: str, rung: int, frames: Frames) -> Member:
+        return Member(group, source, kind, rung, _store(frames, look), look.fps)
+
+    yield member(CLEAN, 0, clean)
+    for number, (name, change) in enumerate(HARMLESS.items()):
+        yield member(f"{CLEAN}: {name}", 0, change(clean, beside, np.random.default_rng([seed, 1000 + number])))
+    visible = [n for n in defects if n not in TIMINGS or motion >= LEAST_MOTION]
+    rungs = [(name, rung) for name in visible for rung in range(1, RUNGS + 1)]
+    if drawn is not None:
+        rungs = [rungs[i] for i in np.random.default_rng([seed, 2000]).permutation(len(rungs))[:drawn]]
+    for name, rung in rungs:
+        rng = np.random.default_rng([seed, DEFECTS.index(name)])
+        yield member(name, rung, inject(name, clean, rung, look.fps, rng))
+
+
+def inject(name: str, frames: Frames, rung: int, fps: float, rng: np.random.Generator) -> Frames:
+    """Return ``frames`` with the defect ``name`` at ``rung`` (1..:data:`RUNGS`)."""
+    strength = rung / RUNGS
+    if name in TIMINGS:
+        return np.asarray(frames[TIMINGS[name](len(frames), strength, fps, rng)])
+    return MOTIONS[name](frames, strength, fps, rng)
+
+
+def _store(frames: Frames, look: Look) -> Frames:
+    """Return ``frames`` after the palette and compression of ``look``."""
+    stored = frames
+    if look.jpeg is not None:
+        quality = [cv2.IMWRITE_JPEG_QUALITY, look.jpeg]
+        coded = [cv2.imencode(".jpg", f, quality)[1] for f in stored]
+        stored = np.stack([np.asarray(cv2.imdecode(c, cv2.IMREAD_COLOR), np.uint8) for c in coded])
+    if look.colours is not None:
+        stored = np.stack([_with_palette(f, look.colours) for f in stored])
+    return stored
+
+
+def _with_palette(frame: NDArray[np.uint8], colours: int) -> NDArray[np.uint8]:
+    image = Image.fromarray(frame).quantize(colours, dither=Image.Dither.FLOYDSTEINBERG)
+    return np.asarray(image.convert("RGB"))

@@ -1,0 +1,1 @@
+"""The published packages themselves, for comparison with our ports of them."""

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vmmetrics.cas.label.comparisons import read_comparisons
+from vmmetrics.cas.label.label import LabelSettings, label_clips
+from vmmetrics.cas.label.rewards import Rewarded, compare_rewards, reward_clips, rewarded
+from vmmetrics.cas.label.videoreward import MotionReward
+from vmmetrics.clip import Clip
+from vmmetrics.errors import SetupError
+from vmmetrics.video import discover
+from vmmetrics.video.prompts import Prompts
+
+
+def test_probabilities_are_those_of_the_training_loss() -> None:
+    lines = compare_rewards([Rewarded("x", 1.0), Rewarded("y", -0.5)])
+    chances = {line["winner"]: line["weight"] for line in lines}
+    assert chances["a"] == pytest.approx(1 / (1 + math.exp(-(1.5 - math.log(5)))))
+    assert chances["b"] == pytest.approx(1 / (1 + math.exp(-(-1.5 - math.log(5)))))
+    assert sum(chances.values()) == pytest.approx(1)
+
+
+def test_soft_comparisons_give_the_rewards_back(tmp_path: Path) -> None:
+    raw = np.random.default_rng(0).normal(0, 2, 12)
+    lines = compare_rewards([Rewarded(f"{k:02d}", float(value), "p") for k, value in enumerate(raw)])
+    file = tmp_path / "c.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    labels = label_clips(read_comparisons([file]).rows, settings=LabelSettings(ties="rao-kupper"))
+    np.testing.assert_allclose(labels.fit.strength, raw - raw.mean(), atol=1e-6)
+    assert labels.fit.tau == pytest.approx(math.log(5), abs=1e-6)
+    assert labels.fit.prior_sd is None
+    assert labels.rows()[0]["comparisons"] == pytest.approx(11)
+    assert labels.repeats.repeated == 0
+
+
+def test_drawn_outcomes_follow_the_probabilities_and_the_seed() -> None:
+    clips = [Rewarded(f"{k:03d}", 0.0) for k in range(80)]
+    lines = compare_rewards(clips, sampled=True, seed=4)
+    assert lines == compare_rewards(clips, sampled=True, seed=4)
+    assert lines != compare_rewards(clips, sampled=True, seed=5)
+    assert len(lines) == 80 * 79 / 2
+    assert np.mean([line["winner"] == "tie" for line in lines]) == pytest.approx(1 - 2 / 6, abs=0.03)
+    assert all("weight" not in line for line in lines)
+
+
+def test_prompts_are_kept_apart_unless_asked() -> None:
+    clips = [Rewarded("x", 0.0, "p"), Rewarded("y", 1.0, "p"), Rewarded("z", 2.0, "q")]
+    assert {(line["a"], line["b"]) for line in compare_rewards(clips)} == {("x", "y")}
+    across = compare_rewards(clips, across_prompts=True, sampled=True)
+    assert len(across) == 3
+    assert across[-1]["prompt_a"] == "p"
+    assert across[-1]["prompt_b"] == "q"
+
+
+class Brightness:
+    """Stands in for the model: counts its calls."""
+
+    calls = 0
+
+    def score(self, clip: Clip) -> MotionReward:
+        self.calls += 1
+        return MotionReward(float(clip.frames.mean()), 0.0)
+
+
+def test_rewards_are_kept_as_they_come_and_not_scored_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    for name, value in (("dark", 10), ("light", 200)):
+        np.save(folder / f"{name}.npy", np.full((3, 8, 8, 3), value, np.uint8))
+    (folder / "torn.mp4").write_bytes(b"no video")
+    rewards, model = tmp_path / "rewards.jsonl", Brightness()
+    sources, prompts = discover([folder]), Prompts.load(None, folder)
+    steps = list(reward_clips(sources, prompts, model, "one", rewards))
+    assert [(step.clip, step.reward) for step in steps] == [
+        ("dark.npy", 10.0),
+        ("light.npy", 200.0),
+        ("torn.mp4", None),
+    ]
+    assert steps[2].error
+    assert [clip.clip for clip in rewarded(steps)] == ["dark.npy", "light.npy"]
+    np.save(folder / "dark.npy", np.full((3, 8, 8, 3), 50, np.uint8))
+    again = list(reward_clips(sources, prompts, model, "one", rewards))
+    assert [(step.reward, step.known) for step in again[:2]] == [(50.0, False), (200.0, True)]
+    assert model.calls == 3
+    with pytest.raises(SetupError, match="another model"):
+        list(reward_clips(sources, prompts, model, "two", rewards))

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vmmetrics.prompts.filter.filtering import EMBEDDING, N_GRAMS, Duplicates
+from vmmetrics.utils.text.embedding import PACKAGE, embed, embedding_installed
+
+GROUPS = [
+    [
+        "A grey heron spears a small fish at the edge of a muddy creek and lifts it clear of the water.",
+        "At the edge of a muddy creek a grey heron spears a small fish and lifts it out of the water.",
+        "A grey heron at the edge of the muddy creek spears a small fish, lifting it clear of the water.",
+    ],
+    [
+        "Three brass cogs turn on a workshop bench until the pin of the smallest slips out and rolls away.",
+        "Three brass cogs turn on a workshop bench until the pin of the largest slips out and rolls away.",
+    ],
+    ["Hail drums on the tin roof of a shed, bounces into the gutter and piles up there in a white bank."],
+    ["A forklift backs out of a truck with a pallet of bricks and sets it down on the wet yard."],
+]
+TEXTS = [text for group in GROUPS for text in group]
+FIRST = [0, 3, 5, 6]
+
+
+def taken(found: list[list[object]]) -> list[int]:
+    return [place for place, matches in enumerate(found) if not matches]
+
+
+def test_same_sentence_with_a_word_changed() -> None:
+    found = Duplicates(TEXTS, None).find(range(len(TEXTS)))
+    assert [match.measure for match in found[4]] == [N_GRAMS]
+    assert found[4][0].place == 3
+    # by hand: 19 words have 15 5-grams, and the changed word is in 5 of them
+    assert found[4][0].likeness == pytest.approx(10 / 15)
+    assert {3, 5, 6} <= set(taken(found))
+
+
+@pytest.mark.skipif(not embedding_installed(), reason=f"{PACKAGE} is not installed")
+def test_same_scene_in_other_words() -> None:
+    found = Duplicates(TEXTS, embed(TEXTS), grams=False).find(range(len(TEXTS)))
+    assert taken(found) == FIRST
+    assert all(match.measure == EMBEDDING and match.likeness >= 0.9 for matches in found for match in matches)
+
+
+def test_figures_of_both_are_told() -> None:
+    vectors = np.eye(len(TEXTS), dtype=np.float32)
+    vectors[4] = vectors[3]
+    found = Duplicates(TEXTS, vectors).find(range(len(TEXTS)))
+    assert {match.measure: match.place for match in found[4]} == {EMBEDDING: 3, N_GRAMS: 3}
+
+
+def test_case_and_punctuation_do_not_count() -> None:
+    texts = ["Two dogs, both wet, run up the beach.", "TWO DOGS both wet run up the beach!"]
+    found = Duplicates(texts, None).find([0, 1])
+    assert found[1][0].likeness == 1
+
+
+def test_short_texts_repeat_only_themselves() -> None:
+    found = Duplicates(["A dog runs", "A dog runs fast", "a dog runs"], None).find([0, 1, 2])
+    assert taken(found) == [0, 1]

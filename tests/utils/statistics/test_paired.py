@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from vmmetrics.utils.statistics.paired import (
+    RESAMPLES,
+    contributions,
+    holm,
+    interval,
+    mean_with_interval,
+    rank_shares,
+    resampled_means,
+    sign_flip_p,
+)
+
+NAN = np.nan
+DIFFERENCES = st.lists(st.integers(-50, 50).map(lambda n: n / 10), min_size=1, max_size=30)
+
+
+def scores(*models: list[float]) -> np.ndarray:
+    """(M, P, 1) from a list per model."""
+    return np.array(models, float)[:, :, None]
+
+
+def test_means_of_samples_agree_with_every_possible_sample() -> None:
+    values = [0.1, 0.4, 0.5, 0.9]
+    every = np.array([np.mean(c) for c in itertools.product(values, repeat=4)])  # all 256, no chance involved
+    found = resampled_means(scores(values))[:, 0, 0]
+    assert found.shape == (RESAMPLES,)
+    for value in np.unique(every.round(9)):
+        share = np.mean(np.isclose(every, value))
+        assert np.mean(np.isclose(found, value)) == pytest.approx(share, abs=0.02)
+
+
+def test_the_interval_is_that_of_the_score_table() -> None:
+    values = np.random.default_rng(3).normal(0.5, 0.1, 400)
+    known = mean_with_interval(values.tolist())
+    assert known is not None
+    low, high = interval(resampled_means(scores(values.tolist()))[:, 0, 0])
+    assert low == pytest.approx(known.low, abs=4e-4)
+    assert high == pytest.approx(known.high, abs=4e-4)
+
+
+def test_every_model_gets_the_same_prompts() -> None:
+    """Two models that differ by a constant differ by it in every sample."""
+    values = np.random.default_rng(4).random(50)
+    means = resampled_means(scores(values.tolist(), (values + 0.25).tolist()))
+    assert np.allclose(means[:, 1] - means[:, 0], 0.25)
+
+
+def test_a_missing_score_is_left_out_not_taken_for_zero() -> None:
+    means = resampled_means(scores([0.5, 0.5, 0.5, NAN]))[:, 0, 0]
+    assert np.all(np.isclose(means, 0.5) | np.isnan(means))
+    assert np.mean(np.isnan(means)) == pytest.approx((1 / 4) ** 4, abs=0.003)  # four times the one without
+    assert interval(np.full(10, NAN)) == (None, None)
+
+
+@pytest.mark.parametrize("count", [2, 6, 10, 13])
+def test_few_prompts_are_tested_exactly_as_by_scipy(count: int) -> None:
+    parts = np.random.default_rng(count).normal(0.3, 1, count)
+    known = stats.permutation_test(
+        (parts,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert sign_flip_p(parts) == pytest.approx(known.pvalue)
+
+
+def test_many_prompts_are_tested_as_by_scipy() -> None:
+    parts = np.random.default_rng(5).normal(0.2, 1, 120)
+    known = stats.permutation_test(
+        (parts,), np.sum, permutation_type="samples", n_resamples=20_000, alternative="two-sided", rng=1
+    )
+    assert sign_flip_p(parts) == pytest.approx(known.pvalue, abs=0.01)
+    assert sign_flip_p(parts) == pytest.approx(stats.ttest_1samp(parts, 0).pvalue, abs=0.015)
+
+
+def test_p_by_hand() -> None:
+    """Of the eight patterns of ±1 ±2 ±4 only +7 and -7 are as far out as 7; as 5 are 1 + 4 and so are four in all."""
+    assert sign_flip_p(np.array([1.0, 2.0, 4.0])) == pytest.approx(2 / 8)
+    assert sign_flip_p(np.array([-1.0, 2.0, 4.0])) == pytest.approx(4 / 8)
+    assert sign_flip_p(np.zeros(5)) == 1
+    assert sign_flip_p(np.array([0.1] * 40)) == pytest.approx(1 / 10_001)
+
+
+def test_p_is_uniform_where_there_is_no_difference() -> None:
+    rng = np.random.default_rng(6)
+    found = [sign_flip_p(rng.standard_t(3, 12)) for _ in range(400)]
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+
+
+@given(DIFFERENCES, st.randoms(use_true_random=False))
+def test_p_depends_neither_on_order_nor_on_who_is_first(values: list[float], chance: object) -> None:
+    parts = np.array(values)
+    p = sign_flip_p(parts)
+    assert 0 < p <= 1
+    assert sign_flip_p(-parts) == p
+    if len(values) <= 13:
+        chance.shuffle(values)  # type: ignore[attr-defined]
+        assert sign_flip_p(np.array(values)) == p
+
+
+def test_holm_by_hand() -> None:
+    """Four p values: 0.005 x 4, 0.01 x 3, 0.03 x 2, then 0.04, raised to the one before it."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_lies_between_p_and_bonferroni_and_keeps_the_order(values: list[float]) -> None:
+    raised = holm(values)
+    for p, adjusted in zip(values, raised, strict=True):
+        assert p <= adjusted <= min(1.0, p * len(values)) + 1e-12
+    assert [raised[i] for i in np.argsort(values, kind="stable")] == sorted(raised)
+
+
+def test_contributions_by_hand() -> None:
+    """Two metrics: two pairs in the first (mean 0.3), one in the second (0.5); together 0.4."""
+    differences = np.array([[0.2, NAN], [0.4, 0.5], [NAN, NAN]])
+    parts = contributions(differences)
+    assert parts == pytest.approx([0.2 / 2 / 2, 0.4 / 2 / 2 + 0.5 / 2, 0])
+    assert parts.sum() == pytest.approx(0.4)
+
+
+def test_places_by_hand() -> None:
+    """Four samples of three models; one of them with a tie for the first place, one not known."""
+    means = np.array([[3, 2, 1], [3, 2, 1], [1, 2, 3], [2, 2, 1], [NAN, 2, 1]], float)
+    assert rank_shares(means) == pytest.approx(np.array([[3 / 4, 0, 1 / 4], [1 / 4, 3 / 4, 0], [1 / 4, 0, 3 / 4]]))

@@ -1,0 +1,132 @@
+"""Where the user's weights lie, and how they are read: never any code from them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.utils.storage.provenance import version_of
+from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.weights import weights_home
+from vmmetrics.utils.weights.folder import fault_of
+
+_LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
+
+INSTALL = "pip install 'vmmetrics[baselines]'"
+"""What brings every package that these baselines need."""
+
+
+def require(*packages: str) -> None:
+    """Check that packages are there.
+
+    Raises:
+        SetupError: One is not; the text says what installs it.
+    """
+    for package in packages:
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise SetupError(f"This baseline needs {package}, which cannot be loaded ({error}): {INSTALL}") from error
+
+
+def versions(*packages: str) -> dict[str, str | None]:
+    """Versions of packages that a value may depend on."""
+    return {package: version_of(package) for package in packages}
+
+
+def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: str) -> Path:
+    """Return the file or folder of a family's weights.
+
+    Args:
+        family: Its name.
+        given: Where the user says they are, or None.
+        usual: Name in the folder of fetched weights, where they are looked for if nothing is given.
+        what: What they are and where they come from, for the message.
+
+    Raises:
+        SetupError: They are not there, or a file is not whole.
+    """
+    path = weights_home() / usual if given is None else Path(given)
+    if not path.exists():
+        raise SetupError(f"{family} needs {what}: not found at {path}; put it there or say --weights {family}=PATH")
+    fault = fault_of(path) if path.is_file() else None
+    if fault is not None:
+        raise SetupError(f"{path} {fault}")
+    return path
+
+
+def hashes(path: Path) -> dict[str, str]:
+    """SHA-256 of a file, or of every file of weights and configuration in a folder, by name."""
+    if path.is_file():
+        return {path.name: _sha256(path)}
+    files = sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
+    return {file.name: _sha256(file) for file in files}
+
+
+def read_state(path: Path) -> Mapping[str, Any]:
+    """Read weights by name from a ``.safetensors`` file or one of ``torch.save``; nothing in it is executed.
+
+    Raises:
+        SetupError: It holds no weights.
+    """
+    import torch
+
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return dict(load_file(path))
+        state = load_tensors(path)
+    except SetupError:
+        raise
+    except Exception as error:  # these readers fail in many ways on what is no checkpoint
+        raise SetupError(f"{path}: not readable as weights: {error}") from error
+    if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise SetupError(f"{path}: expected weights by name, as torchvision publishes them")
+    return state
+
+
+def model_from_folder(kind: Any, path: Path, types: tuple[str, ...] = (), **options: Any) -> Any:
+    """Load a model of transformers from a folder, without any network and without any code of the folder's.
+
+    Args:
+        kind: Class of transformers.
+        path: The folder.
+        types: Types of model that will do, the usual one first; empty for any that the class takes.
+        options: For ``from_pretrained``.
+
+    Raises:
+        SetupError: The folder holds no such model, or not all of its weights.
+    """
+    from transformers import AutoConfig
+
+    safe = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = AutoConfig.from_pretrained(path, **safe)
+        if types and config.model_type not in types:
+            raise SetupError(f"{path} holds a model of type {config.model_type!r}, not {types[0]!r}")
+        model, found = kind.from_pretrained(path, output_loading_info=True, **safe, **options)
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise SetupError(f"{path}: not readable as a model of transformers: {error}") from error
+    if found["missing_keys"]:
+        raise SetupError(f"{path} lacks weights: {', '.join(sorted(found['missing_keys'])[:4])}")
+    return model.eval()
+
+
+def prepare_device(threads: int | None) -> Any:
+    """Return the torch device, a GPU where there is one, and let the CPU use so many threads."""
+    import torch
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,200 @@
+"""The chosen baselines and their values of one clip after another: counterpart of :class:`vmmetrics.Suite`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, Loaded, Measure, chosen
+from vmmetrics.clip import Clip
+from vmmetrics.perception.embedded.camera import GlobalMotion
+from vmmetrics.perception.embedded.flow import DISFlow
+from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
+from vmmetrics.perception.embedded.pose.pose import BlazePose
+from vmmetrics.perception.embedded.quality.quality import TemporalQuality
+from vmmetrics.perception.embedded.tracker import GridTracker
+from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.scoring.settings import Scoring, Settings
+from vmmetrics.scoring.suite import ClipScores, attempt
+from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.weights.shipped import load_manifest, weight_path
+from vmmetrics.video import read_clip
+
+PRESET = "baselines"
+"""What stands in records where a suite's has the name of its models."""
+PROTOCOL: Protocol = "vmmetrics"
+"""Whose pictures and flow they share."""
+LABEL = "baselines, each in its own unit: not VMBench's metrics"
+
+
+class BaselineSuite:
+    """Measures clips by baselines.
+
+    Args:
+        names: Baselines and families (see :mod:`vmmetrics.alignment.baselines.catalogue`); None takes all that
+            need no download, and those in ``given``.
+        given: What families need from the user, by name of the family.
+        threads: Threads for the neural models; None leaves it to them.
+
+    Raises:
+        ValueError: No such baseline.
+        SetupError: A package or file is missing; the text says what mends it.
+
+    Example:
+        >>> import numpy as np
+        >>> still = np.full((8, 64, 64, 3), 128, np.uint8)
+        >>> BaselineSuite(["ssim", "frame_difference"]).score_clip(still, fps=8).scores
+        {'ssim': 1.0, 'frame_difference': 0.0}
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] | None = None,
+        given: Mapping[str, Any] | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        given = given or {}
+        self.metrics = chosen(names, tuple(given))
+        self._models = _perception()
+        self._measures: dict[str, Measure] = {}
+        self.parts: dict[str, dict[str, Any]] = {}
+        for name in self.metrics:
+            baseline = BASELINES[name]
+            if baseline.measure is not None:
+                self._measures[name] = baseline.measure
+            for file in baseline.weights:
+                weight_path(file)  # verified now, before the first clip
+            self.parts[name] = {
+                "unit": baseline.unit,
+                "lower_is_better": baseline.lower_is_better,
+                "source": baseline.source,
+                **({"weights": {f: load_manifest()[f].sha256 for f in baseline.weights}} if baseline.weights else {}),
+            }
+        for family in FAMILIES:
+            wanted = [b.name for b in family.baselines if b.name in self.metrics]
+            if wanted:
+                self._add(_load(family.load, given.get(family.name), threads), wanted)
+
+    def _add(self, loaded: Loaded, wanted: Sequence[str]) -> None:
+        for name in wanted:
+            self._measures[name] = loaded.measures[name]
+            self.parts[name] |= loaded.part
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it pays to read the next clip while one is measured: not on a CPU."""
+        return False
+
+    def describe(self) -> dict[str, Any]:
+        """Return what every value depends on, ready for JSON; :attr:`parts` has what single ones depend on."""
+        return {
+            "preset": PRESET,
+            "protocol": PROTOCOL,
+            "models": {"flow": "DIS optical flow (OpenCV)"},
+            "weights": {},
+            "comparable": False,
+            "label": LABEL,
+        }
+
+    def scene(self, clip: Clip) -> Scene:
+        """Return the shared perception of a clip."""
+        return Scene(clip, self._models)
+
+    def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
+        """Measure one clip.
+
+        Args:
+            clip: A :class:`~vmmetrics.clip.Clip`, a path, or frames as a numpy array or torch tensor.
+            fps: Frames per second of an array.
+            layout: Axes of an array; None guesses where that is safe.
+
+        Raises:
+            ClipError: The clip cannot be read.
+        """
+        start = time.perf_counter()
+        if not isinstance(clip, Clip):
+            clip = read_clip(clip, fps=fps, layout=layout)
+        scores = self.score_scene(self.scene(clip))
+        return replace(scores, seconds=time.perf_counter() - start)
+
+    def score_scene(self, scene: Scene) -> ClipScores:
+        """Measure a clip whose perception is at hand, adding to it only what is still missing."""
+        start = time.perf_counter()
+        results: dict[str, MetricResult] = {}
+        errors: dict[str, str] = {}
+        for name in self.metrics:
+            attempt(name, partial(self._measures[name], scene), results, errors)
+        return ClipScores(scene.clip.name, results, errors, time.perf_counter() - start, scene.clip.notes)
+
+
+def _perception() -> Models:
+    """The embedded models but for those that were trained for CAS: what baselines look at, no metric of ours moves."""
+    return Models(
+        flow=DISFlow(),
+        camera=GlobalMotion(),
+        segmenter=MotionSegmenter(),
+        tracker=GridTracker(),
+        pose=BlazePose(),
+        quality=TemporalQuality(),
+    )
+
+
+def _load(place: str, given: Any, threads: int | None) -> Loaded:
+    """Load a family's models with the function that ``place`` names."""
+    module, _, function = place.partition(":")
+    loaded = getattr(import_module(module), function)(given, threads)
+    assert isinstance(loaded, Loaded)  # noqa: S101  (the catalogue names only such functions)
+    return loaded
+
+
+# The configuration of a run of baselines, for the machinery that runs the metrics.
+
+_PACKAGE = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSettings(Settings):
+    """How clips are read and measured.
+
+    Attributes:
+        preset: Always ``"baselines"``.
+        metrics: Names of baselines, as :func:`vmmetrics.alignment.baselines.catalogue.chosen` gives them.
+        given: What families need from the user, by name of the family.
+        known: The baselines there are.
+    """
+
+    preset: str = PRESET
+    metrics: tuple[str, ...] = tuple(BASELINES)
+    given: tuple[tuple[str, Any], ...] = ()
+    known: ClassVar[tuple[str, ...]] = tuple(BASELINES)
+
+    def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
+        """Load what the baselines need.
+
+        Raises:
+            SetupError: A package or file is missing.
+        """
+        return BaselineSuite(
+            self.metrics if metrics is None else metrics,
+            dict(self.given),
+            threads=self.threads,
+        )
+
+    def configuration(self, suite: Scoring) -> dict[str, Any]:
+        """Everything every value depends on besides the clip."""
+        shared = Settings.configuration(self, suite)
+        if "+" in shared["versions"]["vmmetrics"]:  # a checkout, whose code is named by its hash
+            shared["versions"]["baselines"] = provenance.source_hash(_PACKAGE, ("alignment/baselines",))
+        return shared
+
+    def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:
+        """Unit, direction and models of each baseline."""
+        assert isinstance(suite, BaselineSuite)  # noqa: S101  (built by this class)
+        return suite.parts

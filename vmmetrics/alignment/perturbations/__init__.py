@@ -1,0 +1,17 @@
+"""Doing harm to clips on purpose, and changing them harmlessly: by name, seeded, with the truth of what was done."""
+
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, perturbation
+from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
+from vmmetrics.alignment.perturbations.perturbation import Done, Perturbation, Perturbed
+
+__all__ = [
+    "DEFECTS",
+    "INVARIANCES",
+    "PERTURBATIONS",
+    "Done",
+    "NotApplicableError",
+    "Perturbation",
+    "Perturbed",
+    "Things",
+    "perturbation",
+]

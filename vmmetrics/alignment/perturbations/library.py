@@ -1,0 +1,170 @@
+"""Every perturbation by name: what it does, what strength 1 is, and which metric ought to notice.
+
+The owners were laid down before anything was measured: the metric in whose definition the defect falls. What comes or
+goes without cause is TCS's, spoilt or repeated frames are MSS's, a body out of shape is OIS's, motion that ends is
+PAS's, and what breaks with common sense without being one of those is CAS's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.alignment.perturbations import glitches, harmless, objects
+from vmmetrics.alignment.perturbations.motion import MOTIONS
+from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
+from vmmetrics.alignment.perturbations.perturbation import Metric, Perturbation, Rng, with_frames
+from vmmetrics.alignment.perturbations.timing import TIMINGS, breaks_of
+from vmmetrics.clip import Clip
+
+LEAST_CHANGE = 1.5
+"""Mean grey-level change in a quarter of a second from which a defect of time alone can be seen."""
+
+
+def _moving(name: str, owner: Metric, what: str, full: str) -> Perturbation:
+    def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
+        return with_frames(clip, MOTIONS[name](clip.frames, strength, clip.fps, rng)), ()
+
+    return Perturbation(name, "defect", owner, what, full, change)
+
+
+def _timing(name: str, owner: Metric, what: str, full: str) -> Perturbation:
+    def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
+        _check_motion(clip)
+        order = TIMINGS[name](len(clip), strength, clip.fps, rng)
+        return with_frames(clip, clip.frames[order]), breaks_of(order)
+
+    return Perturbation(name, "defect", owner, what, full, change)
+
+
+def _check_motion(clip: Clip) -> None:
+    """Raise :class:`NotApplicableError` where the order of frames cannot be seen."""
+    step = max(1, round(clip.fps / 4))
+    beat = clip.frames[::step].astype(np.int16)
+    motion = float(np.abs(np.diff(beat, axis=0)).mean()) if len(beat) > 1 else 0.0
+    if motion < LEAST_CHANGE:
+        raise NotApplicableError(
+            f"hardly anything moves, so that nobody could see it: grey levels change by {motion:.1f} in a quarter of a "
+            f"second, {LEAST_CHANGE} are needed"
+        )
+
+
+def _glitch(name: str, what: str, full: str) -> Perturbation:
+    def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
+        frames = clip.frames.copy()
+        glitches.spoil(frames, name, strength, glitches.burst_frames(len(clip), clip.fps, rng), rng)
+        return with_frames(clip, frames), ()
+
+    return Perturbation(name, "defect", "mss", what, full, change)
+
+
+def _of_things(
+    name: str, owner: Metric, what: str, full: str, done: Callable[[Clip, float, Things], NDArray[np.uint8]]
+) -> Perturbation:
+    def change(clip: Clip, strength: float, _: Rng, things: Things | None) -> tuple[Clip, tuple[int, ...]]:
+        if things is None:
+            raise NotApplicableError("it is not known where the things and people in the clip are")
+        return with_frames(clip, done(clip, strength, things)), ()
+
+    return Perturbation(name, "defect", owner, what, full, change, needs_things=True)
+
+
+def _intrude(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
+    return with_frames(clip, objects.intruder(clip.frames, strength, rng)), ()
+
+
+def _harmless(
+    name: str, what: str, full: str, done: Callable[[Clip, float], Clip], graded: bool = True, signed: bool = False
+) -> Perturbation:
+    def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
+        way = float(rng.choice([-1.0, 1.0])) if signed else 1.0
+        return done(clip, way * strength), ()
+
+    return Perturbation(name, "invariance", None, what, full, change, graded=graded)
+
+
+_LADDER = "as on the top rung of the commonsense ladder; 0.25, 0.5 and 0.75 are its other rungs"
+
+_DEFECTS = (
+    _glitch("blur", "two frames a second are blurred", "σ = 4 pixels at 480 lines"),
+    _glitch("noise", "two frames a second are noisy", "σ = 32 grey levels"),
+    _glitch("blocking", "two frames a second are compressed to blocks", "JPEG quality 3; 14 at 0.25"),
+    _glitch("ghost", "two frames a second are doubly exposed", "half of the light is of four frames before"),
+    _glitch("warp", "part of two frames a second melts", "waves of 10 pixels at 480 lines"),
+    _timing("stutter", "mss", "frames are shown twice, each for the next", "every third frame"),
+    _timing("drop", "mss", "the clip jumps ahead, twice", "half a second is missing each time"),
+    _timing("freeze_jump", "mss", "the clip stands still and then jumps", f"twice for 1 s, {_LADDER}"),
+    _moving("interleave", "mss", "mirrored frames of elsewhere lie between", f"45 % of frames, {_LADDER}"),
+    _of_things("limb_stretch", "ois", "a forearm or calf is longer for half a second", "twice as long",
+               lambda c, s, t: objects.limb_stretch(c.frames, s, c.fps, t)),
+    _of_things("limb_snap", "ois", "a forearm or calf is turned at its joint for half a second", "by 100°",
+               lambda c, s, t: objects.limb_snap(c.frames, s, c.fps, t)),
+    _timing("standstill", "pas", "all motion ends before the clip does", "nine tenths of the clip stand still"),
+    _of_things("vanish", "tcs", "the largest thing is gone from the middle on", "all of it; else it shows through",
+               lambda c, s, t: objects.vanish(c.frames, s, t)),
+    _of_things("appear", "tcs", "the largest thing is not there up to the middle", "nothing of it shows",
+               lambda c, s, t: objects.appear(c.frames, s, t)),
+    Perturbation("intruder", "defect", "tcs", "a foreign thing is there from one frame to the next, and stays",
+                 "44 % of the short side across", _intrude),
+    _moving("double", "tcs", "a copy of a thing comes and goes beside it", f"opaque, {_LADDER}"),
+    _moving("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_LADDER}"),
+    _moving("object_warp", "cas", "a moving thing changes its shape", f"by 5 % of the short side, {_LADDER}"),
+    _moving("teleport", "cas", "a thing is elsewhere from one frame to the next", f"four times, {_LADDER}"),
+    _moving("melt", "cas", "a thing runs down the picture", f"by 36 % of the short side, {_LADDER}"),
+    _moving("fall_up", "cas", "a thing comes loose and falls upwards", f"by 55 % of the short side, {_LADDER}"),
+    _moving("upside_down", "cas", "part of the picture stands on its head for moments", f"four times, {_LADDER}"),
+    _moving("flicker", "cas", "light and dark patches change from frame to frame", f"by 20 %, {_LADDER}"),
+    _moving("boil", "cas", "everything trembles in small patches", f"by 1.6 % of the short side, {_LADDER}"),
+    _moving("wobble", "cas", "the picture sways like jelly", f"by 2.5 % of the short side, {_LADDER}"),
+    _moving("merge", "cas", "two things run into one", f"wholly, {_LADDER}"),
+    _moving("morph", "cas", "a thing turns into what lies elsewhere, and back", f"wholly, {_LADDER}"),
+    _timing("reversal", "cas", "time turns round", f"five times, {_LADDER}"),
+    _timing("loop", "cas", "the clip jumps back by half a second", f"four times, {_LADDER}"),
+    _timing("shuffle", "cas", "frames stand out of their order", f"by half a second, {_LADDER}"),
+)  # fmt: skip
+
+_INVARIANCES = (
+    _harmless("reencode", "x264 compression", "CRF 28; 18 at 1/3, 23 at 2/3",
+              lambda c, s: harmless.reencoded(c, round(13 + 15 * s))),
+    _harmless("scale", "smaller", "half of the size", lambda c, s: harmless.scaled(c, 1 - 0.5 * s)),
+    _harmless("crop", "the rim cut off", "a tenth of width and height", lambda c, s: harmless.cropped(c, 0.1 * s)),
+    _harmless("mirror", "left and right exchanged", "mirrored; has no degrees",
+              lambda c, _: harmless.mirrored(c), graded=False),
+    _harmless("brightness", "lighter or darker throughout", "by a fifth",
+              lambda c, s: harmless.brightened(c, 1 + 0.2 * s), signed=True),
+    _harmless("contrast", "more or less contrast throughout", "by a fifth",
+              lambda c, s: harmless.contrasted(c, 1 + 0.2 * s), signed=True),
+    _harmless("frame_rate", "fewer frames a second, at their own times", "half of them",
+              lambda c, s: harmless.at_rate(c, c.fps * (1 - 0.5 * s))),
+)  # fmt: skip
+
+PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType({p.name: p for p in (*_DEFECTS, *_INVARIANCES)})
+"""Every perturbation by name."""
+DEFECTS: Mapping[str, Perturbation] = MappingProxyType({p.name: p for p in _DEFECTS})
+INVARIANCES: Mapping[str, Perturbation] = MappingProxyType({p.name: p for p in _INVARIANCES})
+
+
+def perturbation(name: str) -> Perturbation:
+    """Return the perturbation called ``name``.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if name not in PERTURBATIONS:
+        raise ValueError(f"Expected a perturbation among {', '.join(PERTURBATIONS)} but got {name!r}")
+    return PERTURBATIONS[name]
+
+
+def names(chosen: Sequence[str] | None, family: Mapping[str, Perturbation]) -> tuple[str, ...]:
+    """Return the chosen names of a family in its own order; None chooses all.
+
+    Raises:
+        ValueError: One is not of the family.
+    """
+    unknown = sorted(set(chosen or ()) - set(family))
+    if unknown:
+        raise ValueError(f"Expected names among {', '.join(family)} but got {unknown[0]!r}")
+    return tuple(name for name in family if chosen is None or name in chosen)

@@ -1,0 +1,231 @@
+"""Defects of what moves: things bend, melt, double and run into one another; pictures tremble and flicker.
+
+Every defect takes frames (T, H, W, 3) uint8, a strength in (0, 1] (a quarter is one rung of the commonsense ladder: at
+0.25 just visible in play, at 1 glaring), frames per second and a generator, and returns new frames of the same shape.
+Lengths are shares of the short side and times are seconds, so that a strength means the same at every size and frame
+rate. The same generator state gives the same places and moments at every strength.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.alignment.perturbations.timing import RUNGS, events, graded, moments
+from vmmetrics.alignment.perturbations.warps import (
+    Frames,
+    bump,
+    displace,
+    follow,
+    grid,
+    liveliest,
+    noise_field,
+    short_side,
+    smooth_walk,
+)
+from vmmetrics.types import FloatArray
+
+Rng = np.random.Generator
+Motion = Callable[[Frames, float, float, Rng], Frames]
+
+
+def _subject(frames: Frames, rng: Rng, size: tuple[float, float] = (0.16, 0.28)) -> tuple[FloatArray, float]:
+    """Return the path (T, 2) of something that moves, and a radius in pixels."""
+    radius = float(rng.uniform(*size)) * short_side(frames)
+    return follow(frames, liveliest(rng, frames), radius), radius
+
+
+def _displaced(frames: Frames, field: Callable[[int], FloatArray]) -> Frames:
+    return np.stack([displace(frame, field(t)) for t, frame in enumerate(frames)])
+
+
+def limb_bend(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """An elongated part bends to and fro like rubber."""
+    path, radius = _subject(frames, rng, (0.09, 0.15))
+    angle, rate, phase = rng.uniform(0, np.pi), rng.uniform(1.2, 2.5), rng.uniform(0, 2 * np.pi)
+    size = graded(strength, (0.03, 0.05, 0.08, 0.12)) * short_side(frames)
+    across = np.array([-np.sin(angle), np.cos(angle)], np.float32)
+    x, y = grid(frames)
+
+    def field(t: int) -> FloatArray:
+        along = ((x - path[t, 0]) * np.cos(angle) + (y - path[t, 1]) * np.sin(angle)) / (2.5 * radius)
+        swing = np.sin(2 * np.pi * rate * t / fps + phase) * np.sin(np.pi * along)
+        push = size * swing * bump(frames, path[t], radius, 2.5, angle)
+        return np.asarray(push[..., None] * across, np.float32)
+
+    return _displaced(frames, field)
+
+
+def object_warp(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """A moving thing changes its shape from moment to moment."""
+    path, radius = _subject(frames, rng, (0.25, 0.38))
+    size = graded(strength, (0.011, 0.019, 0.031, 0.05)) * short_side(frames)
+    shapes = [noise_field(rng, frames, 0.6 * radius) for _ in range(2)]
+    sway = [smooth_walk(rng, len(frames), 0.3 * fps) for _ in range(2)]
+
+    def field(t: int) -> FloatArray:
+        mixed = sway[0][t] * shapes[0] + sway[1][t] * shapes[1]
+        return np.asarray(size * mixed * bump(frames, path[t], radius)[..., None], np.float32)
+
+    return _displaced(frames, field)
+
+
+def teleport(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """A thing is somewhere else from one frame to the next, more often and farther with strength."""
+    path, radius = _subject(frames, rng)
+    jumps = moments(rng, len(frames), RUNGS, gap=round(0.2 * fps))[: events(strength, (1, 2, 3, 4))]
+    angles = rng.uniform(0, 2 * np.pi, RUNGS)
+    size = graded(strength, (0.10, 0.14, 0.18, 0.22)) * short_side(frames)
+
+    def field(t: int) -> FloatArray:
+        done = sum(t >= jump for jump in jumps)
+        place = angles[done - 1] if done else 0.0
+        shift = size * (done > 0) * np.array([np.cos(place), np.sin(place)])
+        return np.asarray(bump(frames, path[t] - shift / 2, 1.3 * radius)[..., None] * shift, np.float32)
+
+    return _displaced(frames, field)
+
+
+def melt(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
+    """A thing runs down the picture like wax and loses its detail."""
+    path, radius = _subject(frames, rng, (0.25, 0.4))
+    size = graded(strength, (0.09, 0.15, 0.24, 0.36)) * short_side(frames)
+    drips = 0.5 + 0.5 * np.abs(noise_field(rng, frames, 0.25 * radius)[..., 0])
+    blur = graded(strength, (0.004, 0.008, 0.014, 0.025)) * short_side(frames)
+    melted = []
+    for t, frame in enumerate(frames):
+        share = t / max(len(frames) - 1, 1)
+        weight = bump(frames, path[t], radius)
+        field = np.zeros((*frame.shape[:2], 2), np.float32)
+        field[..., 1] = -size * share * drips * weight
+        run = displace(frame, field)
+        soft = np.asarray(cv2.GaussianBlur(run, (0, 0), max(blur * share, 0.05)), np.uint8)
+        melted.append(_blend(run, soft, weight * share))
+    return np.stack(melted)
+
+
+def double(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """A second copy of a thing comes and goes beside it."""
+    path, radius = _subject(frames, rng)
+    angle = rng.uniform(0, 2 * np.pi)
+    away = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
+    there = smooth_walk(rng, len(frames), 0.35 * fps)
+    share = graded(strength, (0.45, 0.65, 0.85, 1.0)) * np.clip(3 * np.abs(there), 0, 1)
+    doubled = []
+    for t, frame in enumerate(frames):
+        copy = displace(frame, np.broadcast_to(-away, (*frame.shape[:2], 2)))
+        doubled.append(_blend(frame, copy, share[t] * bump(frames, path[t] + away, radius)))
+    return np.stack(doubled)
+
+
+def interleave(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
+    """Frames of another part of the clip, mirrored so that they never fit, stand between its own."""
+    count = len(frames)
+    slots = moments(rng, count, round(0.6 * count), gap=0)
+    slots = slots[: max(1, round(graded(strength, (0.06, 0.12, 0.25, 0.45)) * count))]
+    mixed = frames.copy()
+    for t in slots:
+        mixed[t] = frames[(t + count // 2) % count][:, ::-1]
+    return mixed
+
+
+def fall_up(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
+    """A thing comes loose and falls upwards, faster and faster."""
+    path, radius = _subject(frames, rng)
+    start = rng.uniform(0.2, 0.5)
+    size = graded(strength, (0.15, 0.25, 0.38, 0.55)) * short_side(frames)
+
+    def field(t: int) -> FloatArray:
+        time = float(np.clip((t / max(len(frames) - 1, 1) - start) / 0.5, 0, 1))
+        rise = np.array([0.0, size * time**2])
+        return np.asarray(bump(frames, path[t] - rise / 2, 1.4 * radius)[..., None] * rise, np.float32)
+
+    return _displaced(frames, field)
+
+
+def upside_down(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """Part of the picture stands on its head for moments, one to four times."""
+    path, radius = _subject(frames, rng, (0.25, 0.4))
+    length = max(1, round(0.2 * fps))
+    turned = frames.copy()
+    for moment in moments(rng, len(frames) - length, RUNGS, gap=length)[: events(strength, (1, 2, 3, 4))]:
+        for t in range(moment, moment + length):
+            _, y = grid(frames)
+            field = np.zeros((*frames.shape[1:3], 2), np.float32)
+            field[..., 1] = 2 * (path[t, 1] - y)
+            turned[t] = _blend(frames[t], displace(frames[t], field), bump(frames, path[t], radius))
+    return turned
+
+
+def flicker(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
+    """Light and dark patches change from frame to frame."""
+    size = graded(strength, (0.03, 0.06, 0.11, 0.2))
+    patch = 0.4 * short_side(frames)
+    gains = [1 + size * noise_field(rng, frames, patch)[..., :1] for _ in frames]
+    lit = [frame * gain for frame, gain in zip(frames, gains, strict=True)]
+    return np.clip(np.stack(lit) + 0.5, 0, 255).astype(np.uint8)
+
+
+def boil(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
+    """Everything trembles in small patches, each frame anew, as if drawn afresh."""
+    size = graded(strength, (0.002, 0.004, 0.008, 0.016)) * short_side(frames)
+    cell = 0.1 * short_side(frames)
+    fields = [noise_field(rng, frames, cell) for _ in frames]
+    return _displaced(frames, lambda t: size * fields[t])
+
+
+def wobble(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """The whole picture sways like jelly."""
+    size = graded(strength, (0.005, 0.009, 0.015, 0.025)) * short_side(frames)
+    shapes = [noise_field(rng, frames, 0.35 * short_side(frames)) for _ in range(3)]
+    sway = [smooth_walk(rng, len(frames), 0.2 * fps) for _ in shapes]
+    return _displaced(frames, lambda t: np.asarray(size * sum(s[t] * f for s, f in zip(sway, shapes, strict=True))))
+
+
+def merge(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
+    """Two things draw together and run into one."""
+    path, radius = _subject(frames, rng)
+    angle = rng.uniform(0, 2 * np.pi)
+    apart = np.array([np.cos(angle), np.sin(angle)]) * 1.6 * radius
+    whole = graded(strength, (0.5, 0.7, 0.85, 1.0))
+    merged = []
+    for t, frame in enumerate(frames):
+        done = np.clip((t / max(len(frames) - 1, 1) - 0.25) / 0.5, 0, 1)  # in half of the clip, about a second
+        share = whole * done**2 * (3 - 2 * done)
+        near, far = path[t], path[t] + apart
+        pull = bump(frames, near, radius)[..., None] * -apart * 0.5 + bump(frames, far, radius)[..., None] * apart * 0.5
+        drawn = displace(frame, np.asarray(share * pull, np.float32))
+        other = displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2)))
+        merged.append(_blend(drawn, other, 0.8 * share * bump(frames, near + 0.25 * apart, radius)))
+    return np.stack(merged)
+
+
+def morph(frames: Frames, strength: float, fps: float, rng: Rng) -> Frames:
+    """A thing turns into what lies elsewhere in the picture, and back."""
+    path, radius = _subject(frames, rng, (0.2, 0.35))
+    angle = rng.uniform(0, 2 * np.pi)
+    apart = np.array([np.cos(angle), np.sin(angle)]) * 2.0 * radius
+    turn = smooth_walk(rng, len(frames), 0.5 * fps)
+    share = graded(strength, (0.3, 0.5, 0.75, 1.0)) * np.clip(1.5 * np.abs(turn), 0, 1)
+    morphed = []
+    for t, frame in enumerate(frames):
+        other = displace(frame, np.broadcast_to(apart, (*frame.shape[:2], 2)))
+        morphed.append(_blend(frame, other, share[t] * bump(frames, path[t], radius)))
+    return np.stack(morphed)
+
+
+MOTIONS: dict[str, Motion] = {
+    f.__name__: f
+    for f in (
+        limb_bend, object_warp, teleport, melt, double, interleave, fall_up, upside_down, flicker, boil, wobble, merge,
+        morph,
+    )
+}  # fmt: skip
+
+
+def _blend(frame: NDArray[np.uint8], other: NDArray[np.uint8], weight: FloatArray) -> NDArray[np.uint8]:
+    share = np.asarray(weight, np.float32)[..., None]
+    return np.asarray(frame * (1 - share) + other * share + 0.5, np.uint8)

@@ -1,0 +1,254 @@
+"""From lines to findings: every figure of a probe, from the scores alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
+from vmmetrics.alignment.probe.plan import CLEAN, RATE
+from vmmetrics.alignment.probe.results import (
+    Curve,
+    Invariance,
+    MetricFacts,
+    Point,
+    ProbeReport,
+    RateLimit,
+    Specificity,
+    Tolerance,
+)
+from vmmetrics.scoring.record import in_order
+from vmmetrics.types import METRICS, FloatArray
+from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
+
+# The lines of a probe, looked up by metric, case and clip.
+
+Line = Mapping[str, Any]
+
+
+class Scores:
+    """The lines of a probe, by metric and case.
+
+    Attributes:
+        lines: As they are.
+        metrics: Every metric that gave or owed a score.
+        clips: Names, in the order of the lines.
+    """
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+        self.clips = tuple(dict.fromkeys(line["clip"] for line in lines))
+        named = {n for line in lines for part in ("scores", "missing") for n in line.get(part, ())}
+        failed = {n for line in lines for n in line.get("errors", ())}
+        self.metrics = in_order(named | failed)
+        self._by_case: dict[tuple[str, float], dict[str, Line]] = defaultdict(dict)
+        for line in lines:
+            if "scores" in line:
+                self._by_case[line["kind"], line["strength"]][line["clip"]] = line
+        self.clean = self._by_case[CLEAN, 0.0]
+
+    def strengths(self, kind: str) -> list[float]:
+        """Strengths at which ``kind`` was asked for, ascending."""
+        return sorted({line["strength"] for line in self.lines if line["kind"] == kind})
+
+    def changes(self, metric: str, kind: str, strength: float) -> tuple[dict[str, float], int]:
+        """Return the change of the score by clip, and how many clips lost theirs."""
+        found, gone = {}, 0
+        for clip, line in self._by_case[kind, strength].items():
+            before = self.clean[clip]["scores"].get(metric) if clip in self.clean else None
+            if before is None:
+                continue
+            after = line["scores"].get(metric)
+            if after is None:
+                gone += metric in line["missing"]
+            else:
+                found[clip] = after - before
+        return found, gone
+
+
+# Dose and response: how a metric answers a defect of growing strength, and which metric answers it most.
+
+LEAST_CLIPS = 4
+"""Clips below which no interval is given: of three, every resample has one sign a quarter of the time by chance."""
+
+
+def curve(scores: Scores, facts: MetricFacts, defect: str) -> Curve:
+    """Return the dose-response curve of a metric to a defect."""
+    points = []
+    for strength in scores.strengths(defect):
+        changes, gone = scores.changes(facts.name, defect, strength)
+        mean = mean_with_interval(list(changes.values()))
+        if mean is not None and mean.clips < LEAST_CLIPS:
+            mean = Mean(mean.mean, None, None, mean.clips)
+        points.append(Point(strength, mean, gone))
+    means = [(p.change.mean, p.change.clips) for p in points if p.change is not None]
+    fitted = monotone_fit([m for m, _ in means], [n for _, n in means])
+    step_back = float(np.abs(fitted - [m for m, _ in means]).max()) if means else None
+    monotone = None if step_back is None or facts.noise is None else step_back <= facts.noise
+    noticed = next((p.strength for p in points if _is_noticed(p, facts.noise)), None)
+    reason = None if noticed is not None else _why_not(points, facts)
+    return Curve(facts.name, defect, tuple(points), tuple(fitted.tolist()), step_back, monotone, noticed, reason)
+
+
+def monotone_fit(means: Sequence[float], weights: Sequence[float]) -> FloatArray:
+    """Return the rising or falling curve from 0 that fits ``means`` best by weighted squares.
+
+    >>> monotone_fit([-0.1, -0.3, -0.2], [1, 1, 1]).tolist()
+    [-0.1, -0.25, -0.25]
+    """
+    if not means:
+        return np.zeros(0)
+    values, heavy = np.asarray(means, np.float64), np.asarray(weights, np.float64)
+    # Least squares under a bound: the unbounded monotone fit, cut off at the bound.
+    rising = np.maximum(isotonic_regression(values, weights=heavy).x, 0)
+    falling = np.minimum(isotonic_regression(values, weights=heavy, increasing=False).x, 0)
+    errors = [float((heavy * (fit - values) ** 2).sum()) for fit in (rising, falling)]
+    return np.asarray(rising if errors[0] <= errors[1] else falling)
+
+
+def _is_noticed(point: Point, noise: float | None) -> bool:
+    mean = point.change
+    if mean is None or noise is None or mean.low is None or mean.high is None:
+        return False
+    return (mean.low > 0 or mean.high < 0) and abs(mean.mean) > noise
+
+
+def _why_not(points: Sequence[Point], facts: MetricFacts) -> str:
+    clips = max((p.change.clips for p in points if p.change is not None), default=0)
+    if clips == 0:
+        return "no clip has a score before and after"
+    if facts.noise is None:
+        return "the metric's noise is not known: nothing harmless was probed"
+    if clips < LEAST_CLIPS:
+        return f"{clips} clips have a score before and after; an interval needs {LEAST_CLIPS}"
+    return "no change beyond chance and the metric's noise"
+
+
+def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defect: str) -> Specificity:
+    """Return what a defect moves at its greatest strength, in units of each metric's noise."""
+    effects = {}
+    for found in curves:
+        last = found.points[-1].change if found.defect == defect and found.points else None
+        noise = facts[found.metric].noise
+        if last is not None and noise:
+            effects[found.metric] = last.mean / noise
+    ranked = dict(sorted(effects.items(), key=lambda item: -abs(item[1])))
+    owner = DEFECTS[defect].owner
+    ours = [name for name in ranked if name in METRICS]
+    first = None if owner is None or owner not in ranked else ours[0] == owner
+    return Specificity(defect, owner, ranked, first)
+
+
+NOISE_FLOOR = 0.01
+"""Least noise assumed, of the metric's scale: one that never moves has none, and nothing could be divided by it."""
+
+
+def analyse(lines: Sequence[Line], tolerance: Tolerance, settings: Mapping[str, Any]) -> ProbeReport:
+    """Return everything a probe says.
+
+    Args:
+        lines: Of a :class:`~vmmetrics.alignment.probe.session.Session`.
+        tolerance: What harmless changes are held against.
+        settings: To stand in the report.
+    """
+    scores = Scores(lines)
+    kinds = {line["kind"] for line in lines}
+    defects = tuple(name for name in DEFECTS if name in kinds)
+    facts = {metric: _facts(scores, metric) for metric in scores.metrics}
+    curves = tuple(curve(scores, facts[metric], defect) for metric in scores.metrics for defect in defects)
+    return ProbeReport(
+        metrics=tuple(facts.values()),
+        clips=scores.clips,
+        defects=defects,
+        strengths=tuple(sorted({s for defect in defects for s in scores.strengths(defect)})),
+        tolerance=tolerance,
+        curves=curves,
+        specificity=tuple(specificity(curves, facts, defect) for defect in defects),
+        invariances=tuple(_invariances(scores, facts.values(), tolerance)),
+        rates=tuple(_rates(scores, facts.values(), tolerance)),
+        inapplicable=_inapplicable(lines),
+        failures=tuple(_failures(lines)),
+        seconds=float(sum(line.get("seconds", 0.0) for line in lines)),
+        settings=settings,
+    )
+
+
+def _facts(scores: Scores, metric: str) -> MetricFacts:
+    values = [line["scores"][metric] for line in scores.lines if metric in line.get("scores", ())]
+    scale = 1.0 if metric in METRICS else float(np.ptp(values)) if values else 0.0
+    moved = [
+        change
+        for name in INVARIANCES
+        for strength in scores.strengths(name)
+        for change in scores.changes(metric, name, strength)[0].values()
+    ]
+    noise = max(float(np.sqrt(np.mean(np.square(moved)))), NOISE_FLOOR * scale) if moved else None
+    clean = {clip: line for clip, line in scores.clean.items() if metric in line["scores"]}
+    reasons = {
+        clip: {**line["errors"], **line["missing"]}.get(metric, "no score")
+        for clip, line in scores.clean.items()
+        if clip not in clean
+    }
+    return MetricFacts(metric, scale, noise, len(clean), reasons)
+
+
+def _invariances(scores: Scores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[Invariance]:
+    for facts in metrics:
+        for name in INVARIANCES:
+            for strength in scores.strengths(name):
+                changes, gone = scores.changes(facts.name, name, strength)
+                if not changes:
+                    continue
+                sizes = {clip: abs(change) for clip, change in changes.items()}
+                worst = max(sizes, key=lambda clip: sizes[clip])
+                mean, largest = float(np.mean(list(sizes.values()))), sizes[worst]
+                within = mean <= tolerance.mean * facts.scale and largest <= tolerance.single * facts.scale
+                yield Invariance(facts.name, name, strength, mean, largest, worst, len(sizes), gone, within)
+
+
+def _rates(scores: Scores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[RateLimit]:
+    rates = [(line["clip"], line) for line in scores.lines if line["kind"] == RATE and "scores" in line]
+    for facts in metrics:
+        for clip in scores.clips:
+            before = scores.clean[clip]["scores"].get(facts.name) if clip in scores.clean else None
+            found = sorted((line for name, line in rates if name == clip), key=lambda line: line["strength"])
+            if before is None or not found:
+                continue
+            after = [(float(line["fps"]), line["scores"].get(facts.name)) for line in found]
+            tried = tuple((fps, None if score is None else score - before) for fps, score in after)
+            yield rate_limit(facts, clip, float(scores.clean[clip]["fps"]), tried, tolerance)
+
+
+def rate_limit(
+    facts: MetricFacts,
+    clip: str,
+    native: float,
+    tried: tuple[tuple[float, float | None], ...],
+    tolerance: Tolerance,
+) -> RateLimit:
+    """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
+    lowest = native
+    for fps, change in tried:
+        if change is None or abs(change) > tolerance.single * facts.scale:
+            return RateLimit(facts.name, clip, native, lowest, True, tried)
+        lowest = fps
+    return RateLimit(facts.name, clip, native, lowest, False, tried)
+
+
+def _inapplicable(lines: Sequence[Line]) -> tuple[tuple[str, str, str], ...]:
+    """What could not be done, once for all strengths; that a clip has too few frames for a rate is no news."""
+    told = [(line["clip"], line["kind"], line["inapplicable"]) for line in lines if "inapplicable" in line]
+    return tuple(dict.fromkeys(item for item in told if item[1] != RATE))
+
+
+def _failures(lines: Sequence[Line]) -> Iterable[tuple[str, str, str | None, str]]:
+    for line in lines:
+        case = line["kind"] if line["kind"] == CLEAN else f"{line['kind']} {line['strength']:.3g}"
+        if "error" in line:
+            yield line["clip"], case, None, line["error"]
+        for metric, why in line.get("errors", {}).items():
+            yield line["clip"], case, metric, why

@@ -1,0 +1,1 @@
+"""An alignment report as text, tables, pictures and one page."""

@@ -1,0 +1,331 @@
+"""The charts of an alignment study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cbook import boxplot_stats
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from vmmetrics.alignment.report.cells import MINUS, NONE, number, study_of
+from vmmetrics.alignment.report.clouds import calibration_chart, scatter_chart
+from vmmetrics.alignment.report.tables import dimensions_of, ranked
+from vmmetrics.alignment.results import Matrix, StudyReport
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.display.canvas import (
+    FAINT,
+    INK,
+    MANY_POINTS,
+    METRIC,
+    NAME,
+    NULL,
+    PEOPLE,
+    RULE,
+    WIDTH,
+    chart_style,
+    grid_of,
+    label,
+    model_looks,
+    nothing_to_draw,
+    save_charts,
+    to_svg,
+)
+from vmmetrics.utils.statistics.bootstrap import Estimate
+
+# Forest plots: a row per metric, its figure with the interval, between what people reach and what chance does.
+
+_ROW = 0.33  # inches of a row
+_FOREST_NAME = 26
+_NOTE_LENGTH = 34
+_LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
+
+
+class _Mark(NamedTuple):
+    """A vertical line to read the rows against."""
+
+    estimate: Estimate
+    name: str
+    colour: str
+    dashes: str
+
+
+def intervals_chart(report: StudyReport, dimension: str) -> Figure:
+    """Pooled and within-model ρ of each metric: the picture of a study.
+
+    Args:
+        report: The report.
+        dimension: What people judged.
+    """
+    pairs = ranked(report, dimension)
+    names = [pair.metric for pair in pairs]
+    people = next((ceiling for ceiling in report.ceilings if ceiling.dimension == dimension), None)
+    baseline = next((known for known in report.baselines if known.dimension == dimension), None)
+    pooled, within = [pair.spearman for pair in pairs], [pair.within_model.mean for pair in pairs]
+    shuffled = [pair.shuffled for pair in pairs]
+    marks_left = [_Mark(people.overall, "single rater", PEOPLE, "-")] if people else []
+    marks_left += [_Mark(baseline.overall, "model's name", NAME, "--")] if baseline else []
+    marks_right = [_Mark(people.within_model, "single rater", PEOPLE, "-")] if people else []
+
+    figure, (left, right) = _two_panels(len(pairs))
+    shown = [*pooled, *within, *shuffled, *(mark.estimate for mark in (*marks_left, *marks_right))]
+    limits = _limits(shown)
+    for axes, estimates, marks in ((left, pooled, marks_left), (right, within, marks_right)):
+        axes.set_xlim(*limits)
+        axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
+        _marks(axes, marks)
+        _rows(axes, estimates)
+    for row, null in enumerate(shuffled):
+        if null.low is not None and null.high is not None:
+            left.plot([null.low, null.high], [row, row], color=NULL, linewidth=7, solid_capstyle="butt", zorder=1.5)
+    left.set_yticks(range(len(names)), [label(name, _FOREST_NAME) for name in names])
+    left.set_title("over all clips", pad=32, fontweight="bold")
+    right.set_title("within model (mean over models)", pad=32, fontweight="bold")
+    for axes in (left, right):
+        axes.set_xlabel(f"Spearman's ρ with {label(dimension, 22)}")
+    handles = [Line2D([], [], color=METRIC, marker="o", linewidth=2, label="metric, 95 % over prompts")]
+    if any(null.low is not None for null in shuffled):
+        handles.append(Line2D([], [], color=NULL, linewidth=7, label="ratings shuffled inside models"))
+    if people and people.overall.value is not None:
+        handles.append(Line2D([], [], color=PEOPLE, linewidth=1.5, label="single rater against the others"))
+    if baseline and baseline.overall.value is not None:
+        handles.append(Line2D([], [], color=NAME, linewidth=1.5, linestyle="--", label="model's name alone"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    return figure
+
+
+def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
+    """Preference accuracy of each metric and combination, against chance.
+
+    Args:
+        report: The report.
+        dimension: What people preferred by.
+    """
+    here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
+    here.sort(key=lambda a: (a.accuracy.value is None, -(a.accuracy.value or 0.0), a.name))
+    figure = Figure(figsize=(WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
+    axes = figure.subplots()
+    _frame(axes, len(here))
+    estimates = [accuracy.accuracy for accuracy in here]
+    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
+    axes.set_xlim(min([0.4, *ends]) - 0.02, max([0.8, *ends]) + 0.02)
+    axes.axvline(0.5, color=FAINT, linewidth=0.8, zorder=1)
+    _rows(axes, estimates)
+    axes.set_yticks(range(len(here)), [label(accuracy.name, _FOREST_NAME) for accuracy in here])
+    axes.set_xlabel(f"share of pairs preferred as people do: {label(dimension, 30)} (0.5 is chance)")
+    return figure
+
+
+def _two_panels(rows: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(WIDTH, _ROW * max(rows, 2) + 1.7), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True).tolist()
+    for panel in axes:
+        _frame(panel, rows)
+    return figure, axes
+
+
+def _frame(axes: Axes, rows: int) -> None:
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=RULE, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """From the lowest end shown, at most −0.1, to just beyond 1 or the highest."""
+    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
+    return max(-1.05, min(-0.1, *ends, 0.0) - 0.05), min(1.05, max(0.8, *ends, 0.0) + 0.05)
+
+
+def _marks(axes: Axes, marks: Sequence[_Mark]) -> None:
+    for height, mark in enumerate(marks):
+        estimate = mark.estimate
+        if estimate.value is None:
+            continue
+        if estimate.low is not None and estimate.high is not None:
+            axes.axvspan(estimate.low, estimate.high, color=mark.colour, alpha=0.13, linewidth=0, zorder=0)
+        axes.axvline(estimate.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.5, zorder=1.2)
+        axes.annotate(
+            f"{mark.name} {number(estimate.value)}", (estimate.value, 1), (0, 3 + 12 * height),
+            xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=8, color=mark.colour,
+            arrowprops=_LEADER | {"color": mark.colour} if height else None,
+        )  # fmt: skip
+
+
+def _rows(axes: Axes, estimates: Sequence[Estimate]) -> None:
+    edge = axes.get_yaxis_transform()
+    for row, estimate in enumerate(estimates):
+        if estimate.value is None:
+            why = label(estimate.note or "", _NOTE_LENGTH)
+            axes.text(0.02, row, f"{NONE}  {why}", transform=edge, va="center_baseline", fontsize=8, color=FAINT)
+            continue
+        if estimate.low is not None and estimate.high is not None:
+            axes.plot([estimate.low, estimate.high], [row, row], color=METRIC, linewidth=2, zorder=3)
+        axes.plot([estimate.value], [row], "o", color=METRIC, markersize=6, zorder=4)
+        axes.text(1.01, row, number(estimate.value), transform=edge, va="center_baseline", fontsize=8.5, color=INK)
+
+
+# Two overviews of a study: who correlates with whom, and how scores and ratings spread over the models.
+
+_COLUMNS = 3
+_SQUARES_NAME = 20
+# vermilion, white, blue of Okabe and Ito: told apart by colour-blind readers, and by lightness from the middle out
+_DIVERGING = LinearSegmentedColormap.from_list("people", ["#d55e00", "#ffffff", "#0072b2"])
+_MISSING_CELL = "#eceef2"
+_LETTER = 0.078  # inches of a letter
+_DARK_CELL = 0.6  # |ρ| above which letters are white
+
+
+def matrix_chart(matrix: Matrix) -> Figure:
+    """Spearman of every metric with every other and with people, the numbers in the cells.
+
+    Args:
+        matrix: The correlations.
+    """
+    size = len(matrix.names)
+    cell = min(0.62, (WIDTH - 2.0) / max(size, 1))
+    names = [label(name, _SQUARES_NAME) for name in matrix.names[: matrix.metrics]]
+    names += [f"people: {label(name, _SQUARES_NAME - 8)}" for name in matrix.names[matrix.metrics :]]
+    longest = _LETTER * max(map(len, names))
+    side = cell * max(size, 3)
+    figure = Figure(figsize=(side + longest + 1.2, side + 0.75 * longest + 0.3), layout="compressed")
+    axes = figure.subplots()
+    values = np.ma.masked_invalid(np.asarray(matrix.values, np.float64))
+    edges = np.arange(size + 1) - 0.5
+    colours = _DIVERGING.with_extremes(bad=_MISSING_CELL)
+    mesh = axes.pcolormesh(
+        edges,
+        edges,
+        values,
+        cmap=colours,
+        vmin=-1,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1,
+    )
+    axes.set_aspect("equal")
+    axes.set_ylim(size - 0.5, -0.5)
+    axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(size), names)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    letters = float(np.clip(cell * 17, 4.5, 9))
+    for row in range(size):
+        for column in range(size):
+            value = float(matrix.values[row, column])
+            colour = "white" if abs(value) > _DARK_CELL else "black"
+            axes.text(column, row, _short(value), ha="center", va="center", fontsize=letters, color=colour)
+    if 0 < matrix.metrics < size:
+        for line in (axes.axhline, axes.axvline):
+            line(matrix.metrics - 0.5, color=INK, linewidth=1.5)
+    bar = figure.colorbar(mesh, ax=axes, shrink=0.5, aspect=18, label="Spearman's ρ")
+    bar.outline.set_visible(False)
+    return figure
+
+
+def _short(value: float) -> str:
+    """Two decimals, without the nought in front."""
+    if np.isnan(value):
+        return NONE
+    text = f"{abs(value):.2f}"
+    text = text[1:] if text.startswith("0") else text
+    return f"{MINUS}{text}" if value < -0.005 else text
+
+
+def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
+    """Box plots over each model's clips: ratings first, then the scores that face them.
+
+    Args:
+        study: Scores and ratings; at least one model is known.
+        report: Which metrics, in which order.
+        dimension: What people judged; the study has ratings of it.
+    """
+    rating = study.mean_rating(dimension)
+    pairs = ranked(report, dimension)
+    titles = [f"people: {label(dimension, 14)}", *(label(pair.metric, _SQUARES_NAME) for pair in pairs)]
+    columns = [rating, *(study.scores[pair.metric] for pair in pairs)]
+    order = _best_first(study, rating)
+    looks = model_looks(sorted(order))
+    figure, grid = grid_of(len(titles), _COLUMNS, 0.7 + 0.27 * len(order), share_y=True)
+    for axes, title, values in zip(grid, titles, columns, strict=True):
+        axes.set_title(title, fontweight="bold")
+        _boxes(axes, study, values, order, looks)
+    return figure
+
+
+def _best_first(study: Study, rating: FloatArray) -> list[str]:
+    """Models by their mean rating, those without last."""
+    models = np.array(study.models)
+    means = {}
+    for model in sorted({model for model in study.models if model}):
+        known = rating[(models == model) & np.isfinite(rating)]
+        means[model] = float(known.mean()) if known.size else -np.inf
+    return sorted(means, key=lambda model: -means[model])
+
+
+def _boxes(axes: Axes, study: Study, values: FloatArray, order: list[str], looks: dict[str, tuple[str, str]]) -> None:
+    axes.use_sticky_edges = False
+    axes.grid(axis="x", color=RULE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    models = np.array(study.models)
+    known = {model: values[(models == model) & np.isfinite(values)] for model in order}
+    if not any(found.size for found in known.values()):
+        nothing_to_draw(axes, "no values")
+    for place, (model, found) in enumerate(known.items()):
+        if found.size:
+            _box(axes, place, found, looks[model][0])
+    axes.set_yticks(range(len(order)), [label(model, _SQUARES_NAME) for model in order])
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
+    """Quartiles, whiskers to the last value within 1.5 times their distance (Tukey), and what lies beyond."""
+    found = boxplot_stats(values)[0]
+    axes.barh(row, found["q3"] - found["q1"], 0.6, found["q1"], color=colour, alpha=0.55)
+    axes.plot([found["med"]] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.5)
+    for box_end, whisker in ((found["q1"], found["whislo"]), (found["q3"], found["whishi"])):
+        axes.plot([box_end, whisker], [row, row], color=colour, linewidth=1.2)
+    beyond = found["fliers"]
+    axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > MANY_POINTS)
+
+
+__all__ = ["draw_charts", "save_charts", "to_svg"]
+
+
+def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
+    """Draw everything that a study has data for.
+
+    Args:
+        study: What ``align`` was called with.
+        report: What it returned.
+
+    Returns:
+        Key to figure: ``intervals-<dimension>`` (the picture of the study), ``scatter-<dimension>``,
+        ``calibration-<dimension>``, ``models-<dimension>`` (where models are known) for each dimension that a metric
+        faces; ``accuracy-<dimension>`` for each with preferences; ``matrix``.
+    """
+    charts: dict[str, Figure] = {}
+    study = study_of(study, report)
+    with chart_style():
+        for dimension in dimensions_of(report):
+            if not ranked(report, dimension):
+                continue
+            charts[f"intervals-{dimension}"] = intervals_chart(report, dimension)
+            if dimension in study.ratings:
+                charts[f"scatter-{dimension}"] = scatter_chart(study, report, dimension)
+                charts[f"calibration-{dimension}"] = calibration_chart(study, report, dimension)
+                if any(study.models):
+                    charts[f"models-{dimension}"] = models_chart(study, report, dimension)
+        for dimension in dict.fromkeys(accuracy.dimension for accuracy in report.preferences):
+            charts[f"accuracy-{dimension}"] = accuracy_chart(report, dimension)
+        if report.matrix.names:
+            charts["matrix"] = matrix_chart(report.matrix)
+    return charts

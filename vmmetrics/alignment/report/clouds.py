@@ -1,0 +1,215 @@
+"""Small multiples, a panel per metric: each clip's score against its rating, and ratings along the score."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from scipy import stats
+from scipy.optimize import isotonic_regression
+
+from vmmetrics.alignment.report.cells import number
+from vmmetrics.alignment.report.tables import ranked
+from vmmetrics.alignment.results import PairAlignment, StudyReport
+from vmmetrics.alignment.study import Study
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.display.canvas import (
+    FAINT,
+    MANY_POINTS,
+    METRIC,
+    PEOPLE,
+    RULE,
+    both_known,
+    grid_of,
+    label,
+    model_looks,
+    nothing_to_draw,
+)
+
+_COLUMNS, _HEIGHT = 3, 2.35
+_NAME_LENGTH = 22
+_LETTER = 0.075  # inches of a letter of the legend
+_MOST_BARS = 400  # more rater bars than this are a grey field
+_MOST_STEPS, _SPREAD = 60, 0.8  # unlike ratings that show as lines, and how much of a step clips are spread over
+_MOST_MODELS = 24  # more colours than this tell nothing
+_CLIPS_PER_BIN, _MOST_BINS = 8, 10
+_CONFIDENCE = 0.95
+
+
+def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
+    """Score against mean rating, a bar from the lowest to the highest rater, a colour per model.
+
+    Args:
+        study: Scores and ratings.
+        report: The correlations in the titles.
+        dimension: What people judged; the study has ratings of it.
+    """
+    pairs = ranked(report, dimension)
+    figure, panels = grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    models = sorted({model for model in study.models if model})
+    looks = model_looks(models) if len(models) <= _MOST_MODELS else {}
+    for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
+        _panel(axes, pair)
+        _cloud(axes, study, pair, looks)
+        if place % _COLUMNS == 0:
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
+    handles = [
+        Line2D([], [], color=colour, marker=marker, linestyle="", label=label(model, _NAME_LENGTH))
+        for model, (colour, marker) in looks.items()
+    ]
+    if handles:
+        longest = max(len(str(handle.get_label())) for handle in handles)
+        fitting = int(float(figure.get_size_inches()[0]) / (0.45 + _LETTER * longest))
+        columns = max(1, min(len(handles), fitting))
+        figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8)
+    return figure
+
+
+def _panel(axes: Axes, pair: PairAlignment) -> None:
+    axes.grid(color=RULE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(0.06)
+    pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
+    axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
+    axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
+
+
+def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
+    score, rating = study.scores[pair.metric], study.mean_rating(pair.dimension)
+    known = both_known(score, rating)
+    if not known.any():
+        nothing_to_draw(axes, "no clip has a score and a rating")
+        return
+    ratings = study.ratings[pair.dimension][known]
+    if ratings.shape[1] > 1 and known.sum() <= _MOST_BARS:
+        low, high = np.nanmin(ratings, axis=1), np.nanmax(ratings, axis=1)
+        # one path for all, broken by NaN: a path each would make the page twice as large
+        ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
+        axes.plot(np.repeat(score[known], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
+    models = np.array(study.models)
+    if known.sum() > MANY_POINTS:
+        _mist(axes, score[known], rating[known], models[known], looks)
+        return
+    unnamed = known & ~np.isin(models, list(looks))
+    groups = [(unnamed, METRIC, "o"), *((known & (models == model), *look) for model, look in looks.items())]
+    for chosen, colour, marker in groups:
+        axes.plot(
+            score[chosen], rating[chosen], linestyle="", marker=marker, color=colour, markersize=4.5,
+            markeredgewidth=0, alpha=0.8,
+        )  # fmt: skip
+
+
+def _mist(
+    axes: Axes, score: FloatArray, rating: FloatArray, models: np.ndarray, looks: dict[str, tuple[str, str]]
+) -> None:
+    """Many clips: painted in random order, so that no model lies over another, and spread where ratings are steps."""
+    rng = np.random.default_rng(0)
+    steps = np.diff(np.unique(rating))
+    if 0 < len(steps) < _MOST_STEPS:
+        rating = rating + rng.uniform(-0.5, 0.5, len(rating)) * _SPREAD * steps.min()
+        axes.set_title("jittered", loc="right", fontsize=7, color=FAINT)
+    order = rng.permutation(len(score))
+    colours = np.array([looks[model][0] if model in looks else METRIC for model in models])
+    size = float(np.clip(2e4 / len(score), 0.4, 4))
+    axes.scatter(score[order], rating[order], size, colours[order].tolist(), alpha=0.5, linewidths=0, rasterized=True)
+
+
+def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
+    """Mean rating in quantile bins of the score, and the best monotone fit.
+
+    Args:
+        study: Scores and ratings.
+        report: Which metrics, in which order.
+        dimension: What people judged; the study has ratings of it.
+    """
+    pairs = ranked(report, dimension)
+    figure, panels = grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    rating = study.mean_rating(dimension)
+    prompts = np.unique(np.array(study.prompts), return_inverse=True)[1]
+    for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
+        axes.grid(color=RULE, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.set_title(label(pair.metric, _NAME_LENGTH), fontweight="bold")
+        _calibration(axes, study.scores[pair.metric], rating, prompts)
+        if place % _COLUMNS == 0:
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=METRIC,
+            marker="o",
+            linestyle="",
+            label="clips of like score, 95 % over prompts",
+        ),
+        Line2D([], [], color=PEOPLE, linewidth=1.5, label="best monotone fit"),
+        Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    return figure
+
+
+def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> None:
+    known = both_known(score, rating)
+    if not known.any():
+        nothing_to_draw(axes, "no clip has a score and a rating")
+        return
+    bins = rating_bins(score[known], rating[known], prompts[known])
+    axes.axhline(float(rating[known].mean()), color=FAINT, linewidth=0.8, linestyle="--", zorder=1)
+    levels, place = np.unique(score[known], return_inverse=True)
+    counts = np.bincount(place)
+    means = np.bincount(place, rating[known]) / counts
+    fit = isotonic_regression(means, weights=counts)
+    corners = np.unique([fit.blocks[:-1], fit.blocks[1:] - 1])  # it is flat between them
+    axes.plot(levels[corners], fit.x[corners], color=PEOPLE, linewidth=1.5, zorder=2)
+    for found in bins:
+        if found.half is not None:
+            ends = (found.rating - found.half, found.rating + found.half)
+            axes.plot([found.score, found.score], ends, color=METRIC, linewidth=1.5, zorder=3)
+        axes.plot([found.score], [found.rating], "o", color=METRIC, markersize=5, zorder=4)
+
+
+class RatingBin(NamedTuple):
+    """Clips of like score.
+
+    Attributes:
+        score: Their mean score.
+        rating: Their mean rating.
+        half: Half the width of its 95 % interval, None for one prompt.
+        clips: How many they are.
+    """
+
+    score: float
+    rating: float
+    half: float | None
+    clips: int
+
+
+def rating_bins(score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> list[RatingBin]:
+    """Mean rating in quantile bins of the score; clips of equal score share a bin.
+
+    The interval is Student's with clips of one prompt counted as one (sandwich variance of a mean over clusters).
+
+    Args:
+        score: (N,) finite.
+        rating: (N,) finite.
+        prompts: (N,) whole number per prompt.
+    """
+    wanted = int(np.clip(len(score) // _CLIPS_PER_BIN, 1, _MOST_BINS))
+    edges = np.unique(np.quantile(score, np.linspace(0, 1, wanted + 1)[1:-1]))
+    member = np.digitize(score, edges)
+    bins = []
+    for place in np.unique(member):
+        chosen = member == place
+        mean = float(rating[chosen].mean())
+        totals = np.bincount(prompts[chosen], rating[chosen] - mean)
+        clusters = len(np.unique(prompts[chosen]))
+        half = None
+        if clusters > 1:
+            variance = float((totals**2).sum()) / int(chosen.sum()) ** 2 * clusters / (clusters - 1)
+            half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, clusters - 1)) * variance**0.5
+        bins.append(RatingBin(float(score[chosen].mean()), mean, half, int(chosen.sum())))
+    return bins

@@ -1,0 +1,286 @@
+"""An alignment study as one page that needs no network: claims first, then the picture, the tables, the clips."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from html import escape
+
+from matplotlib.figure import Figure
+
+from vmmetrics.alignment.report.cells import Cell, Column, Lines, Part, Row, Table, flat_settings, named, study_of
+from vmmetrics.alignment.report.charts import draw_charts
+from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part
+from vmmetrics.alignment.report.parted import parted_table
+from vmmetrics.alignment.report.tables import dimensions_of, group_tables, main_table, matching_lines, people_parts
+from vmmetrics.alignment.results import Agreement, StudyReport
+from vmmetrics.alignment.study import Study
+from vmmetrics.utils.display.canvas import FAINT, INK, NULL, RULE, to_svg
+from vmmetrics.utils.display.markup import clean
+
+# Pieces of the alignment page: tables, lists and charts as HTML, with everything a user wrote escaped.
+
+_THEMED = {INK: "ink", FAINT: "faint", RULE: "rule", NULL: "null"}
+"""Colours of charts that change between a light and a dark page."""
+
+CSS = """
+:root{--ink:#181c24;--faint:#767c88;--rule:#e0e3e9;--null:#b9bfca;--paper:#fff;--panel:#f5f6f8;--link:#0072b2}
+@media(prefers-color-scheme:dark){:root{--ink:#e8eaee;--faint:#9aa1ad;--rule:#333a45;--null:#59616f;--paper:#15181d;
+--panel:#1e232b;--link:#56b4e9}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem;max-width:64rem;background:var(--paper);color:var(--ink);
+font:16px/1.5 system-ui,sans-serif}
+h1{font-size:1.6rem;margin:0}h2{margin:2.5rem 0 .5rem;border-top:2px solid var(--rule);padding-top:1rem}
+h3{margin:1.5rem 0 .25rem;font-size:1.05rem}
+a{color:var(--link)}
+.claims{background:var(--panel);border-radius:.5rem;padding:.75rem 1.25rem}
+.claims li{margin:.4rem 0}
+.hint,caption,.notes{color:var(--faint);font-size:.85rem;text-align:left}
+.notes{padding-left:1.25rem;margin:.25rem 0}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
+caption{caption-side:bottom;padding:.35rem 0}
+th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th{border-bottom:2px solid var(--rule);vertical-align:bottom}
+th button{all:unset;cursor:pointer;font-weight:600}th button:focus-visible{outline:2px solid var(--link)}
+th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
+td{border-bottom:1px solid var(--rule)}
+.n{text-align:right;white-space:nowrap}
+td small{display:block;color:var(--faint)}
+tfoot td{background:var(--panel);font-style:italic}
+figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;max-width:100%;height:auto}
+figcaption{color:var(--faint);font-size:.85rem}
+details{margin:.75rem 0}summary{cursor:pointer;font-weight:600}
+dt{font-weight:600;margin-top:.5rem}dd{margin:0 0 0 1.25rem}
+"""
+
+JS = """
+for (const button of document.querySelectorAll("th button")) button.onclick = () => {
+  const head = button.parentNode, body = head.closest("table").tBodies[0], place = head.cellIndex;
+  const numbers = head.className === "n", before = head.getAttribute("aria-sort");
+  const down = before ? before === "ascending" : numbers;
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const key = row => row.cells[place].dataset.key;
+  const order = (x, y) => (down ? -1 : 1) * (numbers ? x - y : x.localeCompare(y));
+  body.append(...[...body.rows].sort((a, b) => {
+    const x = key(a), y = key(b);
+    return x === "" || y === "" ? (x === "") - (y === "") : order(x, y);
+  }));
+};
+"""
+
+
+def text(user_text: str) -> str:
+    """A user's text as it stands on a page, in an element or an attribute."""
+    return escape(clean(user_text), quote=True)
+
+
+def part(content: Part) -> str:
+    """A table or a list under its title."""
+    return f"<h3>{text(content.title)}</h3>\n{table(content) if isinstance(content, Table) else lines(content)}"
+
+
+def lines(content: Lines, kind: str = "") -> str:
+    """A list."""
+    items = "\n".join(f"<li>{text(line)}</li>" for line in content.lines)
+    return f"<ul{f' class={kind}' if kind else ''}>\n{items}\n</ul>"
+
+
+def table(content: Table) -> str:
+    """A table that can be sorted by any column; rows of reference stay at its foot."""
+    heads = "".join(map(_head, content.columns))
+    body = "\n".join(_row(content, row) for row in content.rows if not row.reference)
+    foot = "\n".join(_row(content, row) for row in content.rows if row.reference)
+    caption = f"<caption>{text(content.caption)}</caption>\n" if content.caption else ""
+    notes = "".join(f"<li>{text(note)}</li>" for note in content.notes)
+    return (
+        f'<div class="wide"><table>\n{caption}<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n'
+        + (f"<tfoot>\n{foot}\n</tfoot>\n" if foot else "")
+        + "</table></div>"
+        + (f'\n<ol class="notes">{notes}</ol>' if notes else "")
+    )
+
+
+def _head(column: Column) -> str:
+    kind = " class=n" if column.number else ""
+    hint = f' title="{text(column.hint)}"' if column.hint else ""
+    return f'<th scope="col"{kind}{hint}><button>{text(column.name)}</button></th>'
+
+
+def _row(content: Table, row: Row) -> str:
+    cells = zip(row.cells, content.columns, strict=True)
+    return f"<tr>{''.join(_cell(cell, column.number) for cell, column in cells)}</tr>"
+
+
+def _cell(cell: Cell, is_number: bool) -> str:
+    key = sort_key(cell.text) if is_number else cell.text
+    mark = f"<sup>{cell.mark}</sup>" if cell.mark else ""
+    below = f"<small>{text(cell.below)}</small>" if cell.below else ""
+    return f'<td{" class=n" if is_number else ""} data-key="{text(key)}">{text(cell.text)}{mark}{below}</td>'
+
+
+def sort_key(shown: str) -> str:
+    """The number that a cell begins with, as JavaScript reads it; nothing where there is none.
+
+    >>> sort_key("−0.12"), sort_key("1,234"), sort_key("< 0.001"), sort_key("–")
+    ('-0.12', '1234', '0.001', '')
+    """
+    found = re.search(r"-?\d+(\.\d+)?", shown.replace("−", "-").replace(",", ""))
+    return found.group() if found else ""
+
+
+def chart(figure: Figure, key: str, told: str) -> str:
+    """A chart in the page's own colours.
+
+    Args:
+        figure: The chart.
+        key: Short name, unique on the page: its ids begin with it.
+        told: What it shows, for those who do not see it.
+    """
+    svg = to_svg(figure)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], count=1, flags=re.DOTALL)
+    svg = re.sub(r"<[^>]+>", lambda tag: _tag(tag.group(), key), svg)
+    opening = f'<svg role="img" aria-label="{text(told)}" '
+    return f"<figure>{svg.replace('<svg ', opening, 1)}<figcaption>{text(told)}</figcaption></figure>"
+
+
+def _tag(tag: str, key: str) -> str:
+    """A tag of a chart with ids of its own and colours of the page, and no names of schemata."""
+    tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    tag = re.sub(r'href="#|url\(#', lambda found: f"{found.group()}{key}-", tag)
+    tag = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", tag)
+    for colour, name in _THEMED.items():
+        tag = tag.replace(colour, f"var(--{name})")
+    return tag
+
+
+TITLE = "How far can these scores be trusted?"
+_TERMS = {
+    "ρ": "Spearman's rank correlation: 1 where score and people put the clips in the same order, 0 where the order is "
+    "chance, −1 where it is reversed.",
+    "over all clips": "The easiest to reach: a score that only tells good models from bad ones gets far without "
+    "looking at any clip.",
+    "within model": "ρ among the clips of one model, then the mean over models. Recognising the model wins nothing.",
+    "single rater": "The ρ of one person with the mean of the others: a score that reaches it is as good as one more "
+    "person.",
+    "model's name": "Guesses each clip's rating from other clips of the same model, and never opens the clip.",
+    "interval": "95 %, from drawing prompts (not clips) anew: it speaks of other prompts like these.",
+}
+_CLAIMS_SHOWN = 12  # what stands above the fold of a screen
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def to_html(study: Study, report: StudyReport) -> str:
+    """Everything a study says on one page, charts, styles and data inside.
+
+    Args:
+        study: What ``align`` was called with.
+        report: What it returned.
+    """
+    charts = draw_charts(study, report)
+    sections = [
+        *_opening(report),
+        *_dimensions(study_of(study, report), report, charts),
+        *_overview(report, charts),
+        *_closing(report),
+    ]
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{TITLE}</title>\n<style>{CSS}</style>\n</head>\n<body>",
+            *sections,
+            f"<script>{JS}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _opening(report: StudyReport) -> Iterator[str]:
+    yield f"<header><h1>{TITLE}</h1>"
+    yield f'<p class="hint">{text(matching_lines(report).lines[0])}</p></header>'
+    if report.claims:
+        first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
+        rest = f"<details><summary>{len(more)} more</summary>{_list(more)}</details>" if more else ""
+        yield f'<section class="claims"><h3>What the data supports</h3>{_list(first)}{rest}</section>'
+    if report.problems:
+        yield f"<section><h3>What could not be computed</h3>{_list(report.problems)}</section>"
+    terms = "".join(f"<dt>{text(term)}</dt><dd>{text(meaning)}</dd>" for term, meaning in _TERMS.items())
+    yield f"<details><summary>How to read this page</summary><dl>{terms}</dl></details>"
+
+
+def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
+    groups = {found.key: found for found in group_tables(report)}
+    for dimension in dimensions_of(report):
+        yield f"<section>\n<h2>Against {text(dimension)}</h2>"
+        yield _drawn(charts, f"intervals-{dimension}", "Each metric's ρ with people, with its interval, best first.")
+        yield table(main_table(report, dimension))
+        looks = (
+            ("scatter", "Each clip's score against its mean rating; bars reach from the lowest to the highest rater."),
+            ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
+            ("models", "Each model's clips, by people and by score: quartiles, and what lies beyond."),
+        )
+        for name, told in looks:
+            yield _drawn(charts, f"{name}-{dimension}", told)
+        for name in ("within", "without"):
+            if (found := groups.get(f"{name}-{dimension}")) is not None:
+                yield f"<details><summary>{text(found.title)}</summary>{table(found)}</details>"
+        if dimension in study.ratings and (parted := parted_table(study, report, dimension)) is not None:
+            yield part(parted)
+        yield "</section>"
+
+
+def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
+    people = people_parts(report)
+    if people:
+        yield "<section><h2>People</h2>"
+        yield from map(part, people)
+        for agreement in report.agreements:
+            if agreement.disputed:
+                yield _disputed(agreement)
+        yield "</section>"
+    yield "<section><h2>Metrics beside one another</h2>"
+    yield _drawn(charts, "matrix", "Spearman's ρ between all metrics, and beyond the line with what people say.")
+    for key in charts:
+        if key.startswith("accuracy-"):
+            yield _drawn(charts, key, "How often a metric or combination prefers the clip that people prefer.")
+    yield from map(part, comparison_parts(report))
+    if report.differences:
+        every = differences_part(report.differences, only_significant=False)
+        yield f"<details><summary>{text(every.title)}</summary>{part(every)}</details>"
+    yield "</section>"
+
+
+def _closing(report: StudyReport) -> Iterator[str]:
+    yield "<section><h2>To repeat this study</h2>"
+    yield lines(matching_lines(report))
+    rows = tuple(Row((named(name), named(str(setting)))) for name, setting in flat_settings(report))
+    if rows:
+        yield table(Table("settings", "", "", (Column("setting", number=False), Column("value", number=False)), rows))
+    data = base64.b64encode(json.dumps(report.to_json()).encode()).decode()
+    link = f'<a download="alignment.json" href="data:application/json;base64,{data}">alignment.json</a>'
+    yield f"<p>Everything above, in full precision: {link}</p></section>"
+
+
+def _list(sentences: tuple[str, ...]) -> str:
+    return f"<ul>{''.join(f'<li>{text(sentence)}</li>' for sentence in sentences)}</ul>"
+
+
+def _drawn(charts: dict[str, Figure], key: str, told: str) -> str:
+    return chart(charts[key], f"c{list(charts).index(key)}", told) if key in charts else ""
+
+
+def _disputed(agreement: Agreement) -> str:
+    rows = tuple(
+        Row((named(clip.clip), Cell(f"{clip.spread:.2f}"), Cell(", ".join(f"{rating:g}" for rating in clip.ratings))))
+        for clip in agreement.disputed
+    )
+    columns = (Column("clip", number=False), Column("spread"), Column("ratings", number=False))
+    title = f"Clips that people disagree on: {clean(agreement.dimension)}"
+    caption = "Spread: standard deviation of a clip's ratings."
+    return (
+        f"<details><summary>{text(title)}</summary>{table(Table('disputed', title, caption, columns, rows))}</details>"
+    )

@@ -1,0 +1,1 @@
+"""How a commonsense classifier does on labelled clips."""

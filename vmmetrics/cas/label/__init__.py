@@ -1,0 +1,1 @@
+"""Labels for a commonsense classifier, from comparisons of clips."""

@@ -1,0 +1,202 @@
+"""Which pairs to ask next: those that make the strengths of the pool best known.
+
+The covariance C of the centred strengths says how well they are known. One more comparison of clips i and j, with
+e = e_i − e_j and information λ about their difference, changes it to C − λ (Ce)(Ce)' / (1 + λ e'Ce) (Sherman and
+Morrison, 1950), and so lowers the mean variance of all pairwise differences, 2 tr(C) / (n − 1), in proportion to
+λ |Ce|² / (1 + λ e'Ce). Pairs are taken greedily by that gain, C updated after each. λ is Fisher's information under
+the fitted model at the fitted difference.
+
+Clips that no comparison links come first: a pair for each link that is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
+
+from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD, Strengths, centred_inverse
+from vmmetrics.cas.label.ties import Davidson, TieModel, information
+from vmmetrics.errors import SetupError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Reason = Literal["connect", "inform"]
+
+MAX_POOL = 2000
+"""Clips in one pool: beyond that the matrices of pairs grow out of hand."""
+SPARE = 1
+"""A clip is asked about at most this many times more, in one batch, than if all were asked about equally often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A pair to ask about.
+
+    Attributes:
+        a: First clip; sides are drawn at random, since raters favour one.
+        b: Second clip.
+        reason: ``"connect"`` for clips that nothing links yet, ``"inform"`` for the others.
+        gain: How much of the variance of strength differences in their pool it is expected to remove, in 0..1.
+    """
+
+    a: str
+    b: str
+    reason: Reason
+    gain: float
+
+
+def choose_pairs(
+    clips: Sequence[str],
+    groups: Sequence[Hashable],
+    fit: Strengths | None,
+    number: int,
+    *,
+    seed: int = 0,
+) -> list[Question]:
+    """Choose pairs to ask about.
+
+    Args:
+        clips: Every clip that may be asked about; where there is a fit, its clips in its order.
+        groups: What must be equal for two clips to be compared: their prompts, or one thing for all.
+        fit: Strengths so far, or None before the first comparison.
+        number: How many pairs; fewer come back where no pair is left that spares the clips asked about most.
+        seed: For the sides, and for the order among equals.
+
+    Returns:
+        Pairs, each once: first those that connect, then by gain.
+
+    Raises:
+        SetupError: A pool, clips that may be compared or are linked by comparisons, is too large.
+    """
+    rng = np.random.default_rng(seed)
+    cap = math.ceil(2 * number / max(len(clips), 1)) + SPARE
+    known = _Known(len(clips), fit)
+    group = np.unique([repr(key) for key in groups], return_inverse=True)[1]
+    pools = [_Pool(members, group[members], known, cap, rng) for members in _pools(group, known.component)]
+    links = sorted(((size, at, pair) for at, pool in enumerate(pools) for size, pair in pool.links()), reverse=True)
+    chosen = [pools[at].take(pair, "connect") for _, at, pair in links[:number]]
+    while len(chosen) < number:
+        best = max(pools, key=lambda pool: pool.best[0], default=None)
+        if best is None or best.best[0] <= 0:
+            break
+        chosen.append(best.take(best.best[1], "inform"))
+    questions = []
+    for (one, other), reason, gain in chosen:
+        a, b = (one, other) if rng.random() < 0.5 else (other, one)
+        questions.append(Question(clips[a], clips[b], reason, gain))
+    return questions
+
+
+class _Known:
+    """What the fit says of every clip; before there is one, nothing: equal strengths, no ties."""
+
+    def __init__(self, size: int, fit: Strengths | None) -> None:
+        self.model: TieModel = Davidson() if fit is None else fit.model
+        self.tau = -math.inf if fit is None else fit.tau
+        self.strength = np.zeros(size) if fit is None else np.nan_to_num(fit.strength)
+        self.component = np.arange(size) if fit is None else fit.graph.component
+        self.prior_sd = (fit and fit.prior_sd) or DEFAULT_PRIOR_SD
+        self.laplacian = csr_array((size, size))
+        self.times: Floats = np.zeros(size)
+        if fit is not None:
+            first, second, counts = fit.pairs
+            weights = -fit.model.derivatives(counts, fit.differences(), fit.tau).d_d
+            ends, others = np.concatenate([first, second]), np.concatenate([second, first])
+            off = coo_array((np.tile(weights, 2), (ends, others)), shape=(size, size)).tocsr()
+            self.laplacian = diags_array(off.sum(axis=1)).tocsr() - off
+            self.times += np.bincount(ends, np.tile(counts.sum(axis=1), 2), size)
+
+
+def _pools(group: Ints, component: Ints) -> list[Ints]:
+    """Clips that belong together: of one group, or linked by comparisons, in any number of steps."""
+    size = len(group)
+    shift = int(group.max(initial=-1)) + 1
+    ends = np.concatenate([group, shift + component])  # two-coloured graph: clips, and what they belong to
+    edges = coo_array((np.ones(2 * size), (np.tile(np.arange(size), 2), size + ends)), shape=(size * 2 + shift,) * 2)
+    labels = connected_components(edges, directed=False)[1][:size]
+    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+
+
+class _Pool:
+    """The pairs of one pool and what asking about them is worth.
+
+    Attributes:
+        best: The largest gain in summed variance, and its pair; gain 0 where no pair is left.
+    """
+
+    def __init__(self, members: Ints, group: Ints, known: _Known, cap: int, rng: np.random.Generator) -> None:
+        if len(members) > MAX_POOL:
+            raise SetupError(f"{len(members)} clips may be compared with each other, at most {MAX_POOL} can be handled")
+        self.members, self.group, self.cap = members, group, cap
+        self.component, self.times = known.component[members], known.times[members].copy()
+        self.asked = np.zeros(len(members), np.int64)
+        laplacian = known.laplacian[members][:, members].toarray()
+        self.covariance = centred_inverse(laplacian, known.prior_sd**-2)
+        self.square = self.covariance @ self.covariance
+        self.start = max(float(np.trace(self.covariance)), np.finfo(float).tiny)
+        strength = known.strength[members]
+        self.information = information(known.model, strength[:, None] - strength, known.tau)
+        self.open = np.triu(group[:, None] == group, 1)
+        # among equals (at the start all are) chance decides, not the alphabet
+        self.jitter = 1 + 1e-9 * rng.random(self.open.shape)
+        self.rng = rng
+        self.best = self._find_best()
+
+    def links(self) -> list[tuple[int, tuple[int, int]]]:
+        """Pairs (positions in the pool) that would link its components, each with how many pairs it links."""
+        sizes = np.bincount(np.unique(self.component, return_inverse=True)[1])
+        names, own = np.unique(self.component, return_inverse=True)
+        joined = np.arange(len(names))
+        used = self.times.copy()
+        links = []
+        for group in self.rng.permutation(np.unique(self.group)):
+            inside = self.rng.permutation(np.flatnonzero(self.group == group))
+            last = None
+            for part in dict.fromkeys(own[inside].tolist()):
+                if last is not None and joined[last] != joined[part]:
+                    ends = [min(inside[own[inside] == side], key=lambda clip: used[clip]) for side in (last, part)]
+                    links.append((int(sizes[last] * sizes[part]), (int(ends[0]), int(ends[1]))))
+                    used[ends] += 1
+                    joined[joined == joined[part]] = joined[last]
+                last = part
+        return links
+
+    def take(self, pair: tuple[int, int], reason: Reason) -> tuple[tuple[int, int], Reason, float]:
+        """Count a pair as asked; return it by clip numbers with the share of variance it is expected to remove."""
+        i, j = sorted(pair)
+        column = self.covariance[:, i] - self.covariance[:, j]
+        step = self.information[i, j] / (1 + self.information[i, j] * (column[i] - column[j]))
+        pull = self.covariance @ column
+        removed = step * float(column @ column)
+        self.covariance = self.covariance - step * np.outer(column, column)
+        mixed = np.outer(pull, column)
+        self.square = self.square - step * (mixed + mixed.T) + step * removed * np.outer(column, column)
+        self.open[i, j] = False
+        self.asked[[i, j]] += 1
+        for clip in np.flatnonzero(self.asked >= self.cap):
+            self.open[clip, :] = self.open[:, clip] = False
+        self.best = self._find_best()
+        return (int(self.members[i]), int(self.members[j])), reason, float(removed / self.start)
+
+    def _find_best(self) -> tuple[float, tuple[int, int]]:
+        if not self.open.any():
+            return 0.0, (0, 0)
+        gain = self.information * _of_differences(self.square)
+        gain /= 1 + self.information * _of_differences(self.covariance)
+        gain *= self.jitter * self.open
+        at = int(np.argmax(gain))
+        i, j = divmod(at, len(self.members))
+        return float(gain[i, j]), (i, j)
+
+
+def _of_differences(matrix: Floats) -> Floats:
+    """(e_i − e_j)' M (e_i − e_j) for every pair."""
+    diagonal = np.diag(matrix)
+    return np.maximum(diagonal[:, None] + diagonal - 2 * matrix, 0)

@@ -1,0 +1,319 @@
+"""Pairwise comparisons of clips: read strictly, nothing dropped silently.
+
+The format is in docs/cas-labels.md: one comparison per line of JSON Lines or row of CSV, either as ``a``, ``b`` and
+``winner`` (``a``, ``b`` or ``tie``) or as ``winner``, ``loser`` and, where they were equal, ``tie``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from vmmetrics.errors import SetupError
+
+Outcome = Literal["a", "b", "tie"]
+MAX_PROBLEMS = 20
+"""Problems of a file that are listed before the rest is only counted."""
+
+_USED = frozenset({"a", "b", "winner", "loser", "tie", "rater", "prompt", "prompt_a", "prompt_b", "weight"})
+_TRUE, _FALSE = {"1", "true", "yes"}, {"", "0", "false", "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One judgement of two clips.
+
+    Attributes:
+        a: First clip.
+        b: Second clip, another one.
+        outcome: Which was better, or ``"tie"``.
+        rater: Who judged, or None.
+        prompt_a: Prompt of the first clip, or None where the line does not say.
+        prompt_b: Prompt of the second clip, likewise.
+        weight: How many judgements the line counts for, above 0.
+        where: File and line, for messages.
+    """
+
+    a: str
+    b: str
+    outcome: Outcome
+    rater: str | None = None
+    prompt_a: str | None = None
+    prompt_b: str | None = None
+    weight: float = 1.0
+    where: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two clips in alphabetic order."""
+        return (self.a, self.b) if self.a < self.b else (self.b, self.a)
+
+    @property
+    def better(self) -> str | None:
+        """The clip that won, or None for a tie."""
+        return {"a": self.a, "b": self.b, "tie": None}[self.outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """What was read.
+
+    Attributes:
+        rows: The comparisons in the order read.
+        ignored_columns: Names in the files that mean nothing here, for the record.
+    """
+
+    rows: tuple[Comparison, ...]
+    ignored_columns: tuple[str, ...] = ()
+
+
+def read_comparisons(paths: Iterable[str | Path]) -> Comparisons:
+    """Read files of comparisons.
+
+    Args:
+        paths: ``.jsonl`` (or ``.ndjson``), ``.csv`` or ``.tsv`` files, UTF-8.
+
+    Returns:
+        Every comparison in them.
+
+    Raises:
+        SetupError: A file cannot be read, or a line is not a comparison; every problem is named with its line.
+    """
+    rows: list[Comparison] = []
+    problems: list[str] = []
+    ignored: set[str] = set()
+    for path in paths:
+        for where, fields in read_rows(Path(path), problems):
+            ignored |= {name for name in fields if name not in _USED}
+            try:
+                rows.append(_comparison(fields, where))
+            except ValueError as error:
+                problems.append(f"{where}: {error}")
+    raise_problems(problems)
+    return Comparisons(tuple(rows), tuple(sorted(ignored)))
+
+
+def read_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of a JSON Lines, CSV or TSV file as (where, fields); what cannot be read goes into ``problems``.
+
+    In a table an empty cell is a field that is not there.
+
+    Raises:
+        SetupError: The file cannot be opened, or its kind is unknown.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in {".jsonl", ".ndjson", ".csv", ".tsv"}:
+        raise SetupError(f"Expected a .jsonl, .csv or .tsv file but got {path}")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"Cannot read {path}: {error}") from error
+    if suffix in {".jsonl", ".ndjson"}:
+        yield from _json_lines(path, text, problems)
+    else:
+        yield from _table_rows(path, text, "\t" if suffix == ".tsv" else ",", problems)
+
+
+def raise_problems(problems: list[str]) -> None:
+    """Raise a SetupError that lists ``problems``, if there are any."""
+    if problems:
+        more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+        raise SetupError(*problems[:MAX_PROBLEMS], *more)
+
+
+def _json_lines(path: Path, text: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            fields = json.loads(line, object_pairs_hook=_without_repeats)
+        except RecursionError:
+            problems.append(f"{where}: it is nested too deeply")
+            continue
+        except ValueError as error:
+            problems.append(f"{where}: {error}")
+            continue
+        if not isinstance(fields, dict):
+            problems.append(f"{where}: expected a JSON object")
+            continue
+        yield where, {name: value for name, value in fields.items() if value is not None}
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a name occurs twice in this object")
+    return fields
+
+
+def _table_rows(path: Path, text: str, delimiter: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    try:
+        for cells in reader:
+            values = [cell.strip() for cell in cells]
+            if not any(values):
+                continue
+            where = f"{path}:{reader.line_num}"
+            if header is None:
+                header = values
+                if len(set(header)) < len(header) or "" in header:
+                    raise SetupError(f"{where}: the column names must be there and differ: {', '.join(header)}")
+            elif len(values) != len(header):
+                problems.append(f"{where}: expected {len(header)} cells but got {len(values)}")
+            else:
+                yield where, {name: value for name, value in zip(header, values, strict=True) if value}
+    except csv.Error as error:
+        problems.append(f"{path}:{reader.line_num}: {error}")
+
+
+def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
+    a, b, outcome = _by_sides(fields) if "a" in fields or "b" in fields else _by_winner(fields)
+    if a == b:
+        raise ValueError(f"{a!r} is compared with itself")
+    both = optional_text(fields, "prompt")
+    if both is not None and ("prompt_a" in fields or "prompt_b" in fields):
+        raise ValueError("prompt is for both clips; give it or prompt_a and prompt_b, not all")
+    return Comparison(
+        a=a,
+        b=b,
+        outcome=outcome,
+        rater=optional_text(fields, "rater"),
+        prompt_a=both or optional_text(fields, "prompt_a"),
+        prompt_b=both or optional_text(fields, "prompt_b"),
+        weight=_weight(fields.get("weight", 1.0)),
+        where=where,
+    )
+
+
+def _by_sides(fields: Mapping[str, Any]) -> tuple[str, str, Outcome]:
+    if "loser" in fields or "tie" in fields:
+        raise ValueError("loser and tie go with winner, not with a and b")
+    a, b = required_text(fields, "a"), required_text(fields, "b")
+    winner = fields.get("winner")
+    if winner not in ("a", "b", "tie"):
+        raise ValueError(f"expected winner a, b or tie but got {winner!r}")
+    return a, b, winner
+
+
+def _by_winner(fields: Mapping[str, Any]) -> tuple[str, str, Outcome]:
+    a, b = required_text(fields, "winner"), required_text(fields, "loser")
+    tie = str(fields.get("tie", "")).strip().lower()
+    if tie not in _TRUE | _FALSE:
+        raise ValueError(f"expected tie true or false but got {fields['tie']!r}")
+    return a, b, "tie" if tie in _TRUE else "a"
+
+
+def required_text(fields: Mapping[str, Any], name: str) -> str:
+    """The text under ``name``.
+
+    Raises:
+        ValueError: It is not there, empty or no text.
+    """
+    value = optional_text(fields, name)
+    if value is None:
+        raise ValueError(f"{name} is missing; there are {', '.join(sorted(fields)) or 'no names'}")
+    return value
+
+
+def optional_text(fields: Mapping[str, Any], name: str) -> str | None:
+    """The text under ``name``, or None where there is none.
+
+    Raises:
+        ValueError: It is empty or no text.
+    """
+    value = fields.get(name)
+    if value is not None and (not isinstance(value, str) or not value.strip()):
+        raise ValueError(f"expected text for {name} but got {value!r}")
+    return value
+
+
+def _weight(value: Any) -> float:
+    try:
+        weight = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not (math.isfinite(weight) and weight > 0):
+        raise ValueError(f"expected a weight above 0 but got {value!r}")
+    return weight
+
+
+# The clips behind the comparisons: their prompts, and which model made them.
+
+
+@dataclass(frozen=True, slots=True)
+class ListedClip:
+    """One clip of the pool.
+
+    Attributes:
+        clip: Name, as comparisons have it.
+        prompt: Text it was generated from, or None.
+        group: Model or folder, or None.
+    """
+
+    clip: str
+    prompt: str | None = None
+    group: str | None = None
+
+
+def read_clip_list(path: Path) -> list[ListedClip]:
+    """Read a list of clips: ``.jsonl``, ``.csv`` or ``.tsv`` with clip and, optionally, prompt and group.
+
+    Raises:
+        SetupError: The file cannot be read, a line has no clip, or a clip is listed twice.
+    """
+    problems: list[str] = []
+    listed: dict[str, ListedClip] = {}
+    for where, fields in read_rows(path, problems):
+        try:
+            clip = required_text(fields, "clip")
+            if clip in listed:
+                raise ValueError(f"{clip} is listed twice")
+            listed[clip] = ListedClip(clip, optional_text(fields, "prompt"), optional_text(fields, "group"))
+        except ValueError as error:
+            problems.append(f"{where}: {error}")
+    raise_problems(problems)
+    return list(listed.values())
+
+
+def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | None = None) -> list[ListedClip]:
+    """Every clip of the comparisons and of the list, sorted, with what either says of it.
+
+    Args:
+        rows: Comparisons.
+        listed: The list, which must then name every clip compared; None where there is none.
+
+    Returns:
+        Clips by name; a group that is not given is the first folder of the name, where it has one.
+
+    Raises:
+        SetupError: A clip has two prompts, or is compared and not listed.
+    """
+    known = None if listed is None else {entry.clip: entry for entry in listed}
+    prompts = {} if known is None else {name: entry.prompt for name, entry in known.items()}
+    source = dict.fromkeys(prompts, "the list of clips")
+    problems = []
+    for row in rows:
+        for clip, prompt in ((row.a, row.prompt_a), (row.b, row.prompt_b)):
+            if known is not None and clip not in known:
+                problems.append(f"{row.where}: {clip} is not in the list of clips")
+            elif prompts.get(clip) is None:
+                prompts[clip], source[clip] = prompt, row.where
+            elif prompt is not None and prompt != prompts[clip]:
+                problems.append(f"{row.where}: {clip} has another prompt in {source[clip]}")
+    raise_problems(problems)
+    return [ListedClip(clip, prompts[clip], _group(clip, known)) for clip in sorted(prompts)]
+
+
+def _group(clip: str, known: Mapping[str, ListedClip] | None) -> str | None:
+    if known is not None and known[clip].group is not None:
+        return known[clip].group
+    folder, slash, _ = clip.partition("/")
+    return folder if slash and folder else None

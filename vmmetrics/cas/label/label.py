@@ -1,0 +1,326 @@
+"""``vmmetrics cas label`` without the command line: comparisons in, labelled clips out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.cas.label.agreement import (
+    RaterSummary,
+    RepeatCounts,
+    Repeats,
+    goodness_of_fit,
+    rate_raters,
+    settle_repeats,
+)
+from vmmetrics.cas.label.ask import Question
+from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips
+from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
+from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD, INTERVAL_Z, Strengths, explain_no_maximum, fit_strengths
+from vmmetrics.errors import SetupError
+from vmmetrics.functional.cas import LEVELS
+from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.utils.storage.journal import encode
+from vmmetrics.utils.storage.provenance import now, version_of
+
+Scope = Literal["auto", "pooled", "prompt", "component"]
+SCOPES: tuple[Scope, ...] = ("auto", "pooled", "prompt", "component")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSettings:
+    """How comparisons become labels.
+
+    Attributes:
+        ties: Tie model, ``"davidson"`` or ``"rao-kupper"``.
+        prior: ``"auto"``, a prior only where the likelihood has no maximum; ``"none"``, never; or ``"always"``.
+        prior_sd: Standard deviation of the normal prior on strengths, log odds.
+        cut: How strengths are cut into levels.
+        fixed_cuts: The four cuts of ``"fixed"``, log odds.
+        scope: Clips that are cut together: ``"pooled"``, all; ``"prompt"``; ``"component"``, those linked by
+            comparisons; ``"auto"`` is pooled where everything is linked, else component.
+        repeats: What a rater's repeated judgements of a pair count for, see :func:`.settle_repeats`.
+    """
+
+    ties: str = "davidson"
+    prior: Literal["auto", "none", "always"] = "auto"
+    prior_sd: float = DEFAULT_PRIOR_SD
+    cut: Cut = "quantile"
+    fixed_cuts: tuple[float, ...] | None = None
+    scope: Scope = "auto"
+    repeats: Repeats = "share"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.prior_sd) and self.prior_sd > 0):
+            raise SetupError(f"Expected a prior standard deviation above 0 but got {self.prior_sd}")
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """The labels and everything that led to them.
+
+    Attributes:
+        clips: The clips, in the order of every array.
+        fit: Their strengths.
+        levels: Their levels.
+        pool: (N,) number of the pool each was cut in.
+        scope: Which clips were cut together.
+        times: (N,) comparisons each clip was in, by weight.
+        raters: Per named rater.
+        repeats: Repeated judgements found.
+        notes: What the user must know to read the labels, in words.
+    """
+
+    clips: tuple[ListedClip, ...]
+    fit: Strengths
+    levels: Levels
+    pool: NDArray[np.int64]
+    scope: Scope
+    times: NDArray[np.float64]
+    raters: tuple[RaterSummary, ...]
+    repeats: RepeatCounts
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One JSON-ready record per clip, see docs/cas-labels.md."""
+        return [self._row(number) for number in range(len(self.clips))]
+
+    def _row(self, number: int) -> dict[str, Any]:
+        entry, level = self.clips[number], int(self.levels.level[number])
+        judged: dict[str, Any] = dict.fromkeys(("level", "level_name", "strength", "se", "low", "high", "level_probs"))
+        if level >= 0:
+            strength, error = float(self.fit.strength[number]), float(self.fit.error[number])
+            judged = {
+                "level": level,
+                "level_name": LEVELS[level],
+                "strength": strength,
+                "se": error,
+                "low": strength - INTERVAL_Z * error,
+                "high": strength + INTERVAL_Z * error,
+                "level_probs": [round(float(p), 6) for p in self.levels.probabilities[number]],
+            }
+        return {
+            "clip": entry.clip,
+            **judged,
+            "prompt": entry.prompt,
+            "group": entry.group,
+            "component": int(self.fit.graph.component[number]),
+            "comparisons": round(float(self.times[number]), 6),
+        }
+
+    def uncertain(self) -> list[int]:
+        """Clips whose level is less likely than not, by number, the least certain first."""
+        certainty = np.array(
+            [self.levels.probabilities[n, k] if k >= 0 else math.nan for n, k in enumerate(self.levels.level)]
+        )
+        doubtful = np.flatnonzero(certainty < UNCERTAIN)
+        return [int(number) for number in doubtful[np.argsort(certainty[doubtful], kind="stable")]]
+
+    def meta(self) -> dict[str, Any]:
+        """What is recorded beside the labels: the fit, the cuts, the components, the raters."""
+        fit, graph = self.fit, self.fit.graph
+        return {
+            "tie_model": {
+                "name": fit.model.name if fit.has_ties else None,
+                "parameter": fit.model.parameter if fit.has_ties else None,
+                "value": fit.tau if fit.has_ties else None,
+                "se": fit.tau_error if fit.has_ties else None,
+            },
+            "prior_sd": fit.prior_sd,
+            "fit": goodness_of_fit(fit),
+            "maximum_without_prior": graph.has_maximum,
+            "components": self.components(),
+            "scope": self.scope,
+            "cuts": self._cuts(),
+            "level_shares": self._level_shares(),
+            "uncertain_clips": len(self.uncertain()),
+            "repeats": asdict(self.repeats),
+            "raters": [asdict(rater) for rater in self.raters],
+            "notes": list(self.notes),
+        }
+
+    def components(self) -> list[dict[str, Any]]:
+        """Per component its number, its clips, how many strongly connected parts they fall into, and the first clip."""
+        graph = self.fit.graph
+        first, sizes = np.unique(graph.component, return_index=True, return_counts=True)[1:]
+        parts = np.bincount(graph.component[np.unique(graph.block, return_index=True)[1]])
+        return [
+            {"component": number, "clips": int(size), "strong_parts": int(split), "first": self.clips[at].clip}
+            for number, (size, split, at) in enumerate(zip(sizes, parts, first, strict=True))
+        ]
+
+    def _cuts(self) -> list[dict[str, Any]]:
+        cuts = []
+        for pool, places in self.levels.cuts.items():
+            inside = np.flatnonzero(self.pool == pool)
+            name = self.clips[inside[0]].prompt if self.scope == "prompt" else None
+            shown = [place if math.isfinite(place) else None for place in places]
+            cuts.append({"pool": pool, "prompt": name, "clips": len(inside), "strengths": shown})
+        return cuts
+
+    def _level_shares(self) -> dict[str, float]:
+        labelled = self.levels.level[self.levels.level >= 0]
+        return {name: float(np.mean(labelled == k)) for k, name in enumerate(LEVELS)}
+
+
+def label_clips(
+    rows: Sequence[Comparison], listed: Sequence[ListedClip] | None = None, settings: LabelSettings | None = None
+) -> Labelling:
+    """Fit strengths and cut them into levels.
+
+    Args:
+        rows: Comparisons.
+        listed: The whole pool, or None for the clips compared.
+        settings: How; default :class:`LabelSettings`.
+
+    Returns:
+        The labels. Clips without comparisons are in it, without a level.
+
+    Raises:
+        SetupError: The data contradict themselves or cannot be fitted as asked.
+    """
+    settings = settings or LabelSettings()
+    clips = tuple(collect_clips(rows, listed))
+    names = [entry.clip for entry in clips]
+    settled, repeats = settle_repeats(rows, settings.repeats)
+    fit = fit_strengths(
+        settled,
+        names,
+        ties=settings.ties,
+        prior_sd=settings.prior_sd if settings.prior == "always" else None,
+        prior_if_needed=settings.prior_sd if settings.prior == "auto" else None,
+    )
+    times = _times(rows, names)
+    scope, pool = _pools(clips, fit, settings.scope, times)
+    try:
+        levels = cut_levels(fit.strength, fit.error, pool, settings.cut, settings.fixed_cuts)
+    except ValueError as error:
+        raise SetupError(str(error)) from error
+    raters = tuple(rate_raters(rows, fit))
+    notes = _notes(clips, fit, settings, scope, pool, times)
+    return Labelling(clips, fit, levels, pool, scope, times, raters, repeats, notes)
+
+
+def _times(rows: Sequence[Comparison], names: Sequence[str]) -> NDArray[np.float64]:
+    index = {name: number for number, name in enumerate(names)}
+    times = np.zeros(len(names))
+    for row in rows:
+        times[[index[row.a], index[row.b]]] += row.weight
+    return times
+
+
+def _pools(
+    clips: Sequence[ListedClip], fit: Strengths, scope: Scope, times: NDArray[np.float64]
+) -> tuple[Scope, NDArray[np.int64]]:
+    """The scope that ``auto`` stands for, and each clip's pool."""
+    component = fit.graph.component
+    if scope == "auto":
+        scope = "pooled" if len(np.unique(component[times > 0])) == 1 else "component"
+    if scope == "pooled":
+        return scope, np.zeros(len(clips), np.int64)
+    if scope == "component":
+        return scope, component
+    without = [entry.clip for entry in clips if entry.prompt is None]
+    if without:
+        raise SetupError(f"Levels per prompt need the prompt of every clip; {without[0]} has none")
+    numbers = {prompt: number for number, prompt in enumerate(sorted({str(entry.prompt) for entry in clips}))}
+    return scope, np.array([numbers[str(entry.prompt)] for entry in clips], np.int64)
+
+
+def _notes(
+    clips: Sequence[ListedClip],
+    fit: Strengths,
+    settings: LabelSettings,
+    scope: Scope,
+    pool: NDArray[np.int64],
+    times: NDArray[np.float64],
+) -> tuple[str, ...]:
+    graph, compared = fit.graph, times > 0
+    components = len(np.unique(graph.component[compared]))
+    notes = []
+    if settings.prior == "always":
+        notes.append(f"prior used as asked, normal with standard deviation {fit.prior_sd:g}")
+    elif fit.prior_sd is not None:
+        reason = explain_no_maximum(graph, fit.clips).partition(". ")[0].removeprefix("The likelihood has no maximum: ")
+        notes.append(f"prior used, normal with standard deviation {fit.prior_sd:g}, because {reason}")
+    if components > 1:
+        notes.append(
+            f"{components} groups of clips are not linked by any comparison: strengths compare only within one"
+        )
+    if scope == "component" and components > 1:
+        notes.append("levels are relative to the other clips of the same component, not across components")
+    spread = [p for p in np.unique(pool[compared]) if len(np.unique(graph.component[compared & (pool == p)])) > 1]
+    if spread:
+        notes.append("levels were cut across unlinked groups, as if each group were equally good on average")
+    if scope == "prompt":
+        notes.append("levels are relative to the other clips of the same prompt, not across prompts")
+    small = [p for p in np.unique(pool[compared]) if np.sum(compared & (pool == p)) < len(LEVELS)]
+    if small and settings.cut != "fixed":
+        notes.append(f"pools with fewer than five clips, which cannot fill five levels: {len(small)}")
+    if not fit.has_ties:
+        notes.append("there are no ties: plain Bradley-Terry")
+    unlabelled = [entry.clip for entry, there in zip(clips, compared, strict=True) if not there]
+    if unlabelled:
+        notes.append(f"{len(unlabelled)} clips were in no comparison and have no level")
+    return tuple(notes)
+
+
+# What ``vmmetrics cas label`` writes: labels, how they came about, and pairs to ask about.
+
+
+def meta_path(labels: Path) -> Path:
+    """Where the record of ``labels`` lies: ``LABELS.meta.json`` beside ``LABELS.jsonl``."""
+    return labels.with_suffix(".meta.json")
+
+
+def write_labels(
+    out: Path, labelling: Labelling, settings: LabelSettings, read: Comparisons, inputs: Sequence[Path]
+) -> None:
+    """Write the labels as JSON Lines and their record beside them.
+
+    Raises:
+        SetupError: A file cannot be written.
+    """
+    record = {
+        "created": now(),
+        "versions": {name: version_of(name) for name in ("vmmetrics", "numpy", "scipy")},
+        "inputs": [{"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in inputs],
+        "comparisons": len(read.rows),
+        "ignored_columns": list(read.ignored_columns),
+        "clips": len(labelling.clips),
+        "settings": asdict(settings),
+        **labelling.meta(),
+    }
+    write_atomically(
+        meta_path(out),
+        json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2).encode("utf-8", "backslashreplace"),
+    )
+    _write_lines(out, labelling.rows())
+
+
+def write_questions(out: Path, questions: Iterable[Question], clips: Iterable[ListedClip]) -> None:
+    """Write pairs to ask about, in the format of comparisons with the winner left open.
+
+    Raises:
+        SetupError: The file cannot be written.
+    """
+    prompts = {entry.clip: entry.prompt for entry in clips}
+    lines = []
+    for question in questions:
+        first, second = prompts[question.a], prompts[question.b]
+        shown: dict[str, Any] = {"prompt": first} if first == second else {"prompt_a": first, "prompt_b": second}
+        lines.append({"a": question.a, "b": question.b, "winner": None, **shown})
+        lines[-1] |= {"reason": question.reason, "gain": round(question.gain, 6)}
+    _write_lines(out, lines)
+
+
+def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    write_atomically(path, b"".join(encode(dict(line)) for line in lines))

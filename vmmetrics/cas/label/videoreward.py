@@ -1,0 +1,226 @@
+"""VideoReward: motion quality (MQ) of a clip from Qwen2-VL-2B with a reward head, run from the user's own files.
+
+The model reads the frames and its instruction; the hidden state at the token ``<|MQ_reward|>``, times the second row of
+the reward head, is the raw reward (Liu et al., arXiv 2501.13918). The decoder is causal and the clip's prompt stands
+behind that token, so nothing after it matters: the text is cut there and no prompt is needed. As in training, every
+token has its plain place in the sequence as position on all three axes, not Qwen2-VL's multimodal positions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vmmetrics.cas.label.videoreward_files import (
+    MQ,
+    REWARD_TOKENS,
+    find_instruction,
+    read_settings,
+    read_weights,
+    require,
+)
+from vmmetrics.clip import Clip
+from vmmetrics.errors import ClipError, SetupError
+
+_MIN_FRAMES, _MAX_FRAMES = 4, 768  # FPS_MIN_FRAMES and FPS_MAX_FRAMES of the reference's sampler
+_MIN_PIXELS = 128 * 28 * 28  # VIDEO_MIN_PIXELS there
+_PATCH, _MERGE, _TUBELET = 14, 2, 2  # Qwen2-VL: patch side, patches merged per side, frames per patch
+_MEAN = (0.48145466, 0.4578275, 0.40821073)  # CLIP's, as in Qwen2-VL's preprocessor_config.json
+_STD = (0.26862954, 0.26130258, 0.27577711)
+_VIDEO_TOKEN = "<|video_pad|>"  # noqa: S105
+
+
+class MotionReward(NamedTuple):
+    """Motion quality of a clip.
+
+    Attributes:
+        raw: The reward as trained; P(A beats B) = σ(raw A − raw B − ln 5).
+        normalised: (raw − mean) / std with the authors' figures.
+    """
+
+    raw: float
+    normalised: float
+
+
+class VideoReward:
+    """The model, ready to score. Build it with :meth:`load`.
+
+    Args:
+        model: A ``transformers.Qwen2VLModel`` with the LoRA merged and the embeddings of the checkpoint.
+        head: (3, D) reward head.
+        tokenizer: Tokenizer with the reward tokens.
+        text: Chat text up to and including the MQ token, with one video token.
+        settings: What the checkpoint says.
+    """
+
+    def __init__(self, model: Any, head: Any, tokenizer: Any, text: str, settings: Any) -> None:
+        self.model, self.head, self.tokenizer, self.settings = model, head, tokenizer, settings
+        self.text = text
+        before, after = text.split(_VIDEO_TOKEN)
+        self._before = tokenizer(before, add_special_tokens=False)["input_ids"]
+        self._after = tokenizer(after, add_special_tokens=False)["input_ids"]
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        base: Path,
+        *,
+        instruction: Path | None = None,
+        device: str = "cpu",
+        dtype: str = "bfloat16",
+    ) -> VideoReward:
+        """Load from local folders; nothing is downloaded and no code of theirs is run.
+
+        Args:
+            folder: Download of KwaiVGI/VideoReward.
+            base: Download of Qwen/Qwen2-VL-2B-Instruct.
+            instruction: VideoAlign's ``prompt_template.py``, or a file with the instruction; looked for in and above
+                ``folder`` where None.
+            device: Where to run, as torch names it.
+            dtype: ``"bfloat16"`` as trained (4.4 GB), ``"float16"`` or ``"float32"``.
+
+        Raises:
+            SetupError: Something is missing or does not fit; the text names it.
+        """
+        torch, transformers = require("torch"), require("transformers")
+        settings = read_settings(folder)
+        text = find_instruction(folder, instruction)
+        plain, lora = read_weights(folder, settings)
+        for name in ("config.json", "tokenizer_config.json"):
+            if not (base / name).is_file():
+                raise SetupError(f"{base} lacks {name}; it must be a download of Qwen/Qwen2-VL-2B-Instruct")
+        options = {"local_files_only": True, "trust_remote_code": False}
+        tokenizer = _with_template(transformers.AutoTokenizer.from_pretrained(base, **options), base)
+        tokenizer.add_tokens(list(REWARD_TOKENS), special_tokens=True)
+        whole, report = transformers.Qwen2VLForConditionalGeneration.from_pretrained(
+            base, dtype=torch.float32, attn_implementation="sdpa", output_loading_info=True, **options
+        )
+        missing = sorted(name for name in report["missing_keys"] if name != "lm_head.weight")
+        if missing or report["mismatched_keys"]:
+            raise SetupError(f"{base} does not fit its config; missing: {', '.join(missing[:5]) or 'none'}")
+        model = whole.model
+        head = plain.pop("rm_head.weight").float()
+        _merge(model, plain, lora, settings.scale)
+        rows = len(model.language_model.embed_tokens.weight)
+        if rows != len(tokenizer):
+            raise SetupError(f"The checkpoint has {rows} embeddings, the tokenizer in {base} {len(tokenizer)} tokens")
+        if head.shape != (len(REWARD_TOKENS), model.language_model.embed_tokens.weight.shape[1]):
+            raise SetupError(f"Expected a reward head of 3 rows but got {tuple(head.shape)}")
+        precision = getattr(torch, dtype)
+        model = model.to(device, precision).eval().requires_grad_(requires_grad=False)
+        return cls(model, head.to(device, precision), tokenizer, _chat(tokenizer, text), settings)
+
+    def score(self, clip: Clip) -> MotionReward:
+        """Score one clip.
+
+        Raises:
+            ClipError: It is too short or too narrow for the model.
+        """
+        torch = require("torch")
+        patches, grid = self._patches(clip)
+        device, precision = self.head.device, self.head.dtype
+        video = self.tokenizer.convert_tokens_to_ids(_VIDEO_TOKEN)
+        places = math.prod(grid) // _MERGE**2
+        ids = torch.tensor([[*self._before, *[video] * places, *self._after]], device=device)
+        with torch.inference_mode():
+            seen = self.model.visual(
+                patches.to(device, precision), grid_thw=torch.tensor([grid], device=device)
+            ).pooler_output
+            embedded = self.model.language_model.embed_tokens(ids)
+            embedded = embedded.masked_scatter((ids == video).unsqueeze(-1), seen.to(embedded.dtype))
+            positions = torch.arange(ids.shape[1], device=device).expand(3, 1, -1)
+            hidden = self.model.language_model(inputs_embeds=embedded, position_ids=positions, use_cache=False)
+            raw = float(hidden.last_hidden_state[0, -1] @ self.head[MQ])
+        return MotionReward(raw, (raw - self.settings.mean) / self.settings.std)
+
+    def _patches(self, clip: Clip) -> tuple[Any, tuple[int, int, int]]:
+        """Frames chosen, resized, normalised and cut up: (patches, 1176), and how many in time, height and width."""
+        torch = require("torch")
+        count = frames_shown(len(clip), clip.fps, self.settings.fps, self.settings.frames)
+        # in float32, as the reference's sampler
+        chosen = np.linspace(0, len(clip) - 1, count, dtype=np.float32).round().astype(int)
+        height, width = frame_size(clip.height, clip.width, self.settings.max_pixels)
+        frames = torch.from_numpy(np.ascontiguousarray(clip.frames[chosen])).permute(0, 3, 1, 2).float()
+        frames = torch.nn.functional.interpolate(frames, (height, width), mode="bicubic", antialias=True)
+        frames = frames.clamp(0, 255).round() / 255  # the reference resizes bytes
+        frames = (frames - torch.tensor(_MEAN)[:, None, None]) / torch.tensor(_STD)[:, None, None]
+        grid = (count // _TUBELET, height // _PATCH, width // _PATCH)
+        cut = frames.reshape(grid[0], _TUBELET, 3, grid[1] // _MERGE, _MERGE, _PATCH, grid[2] // _MERGE, _MERGE, _PATCH)
+        # one row per patch, the patches that are merged beside each other; within it colour, time, height, width
+        return cut.permute(0, 3, 6, 4, 7, 2, 1, 5, 8).reshape(math.prod(grid), -1), grid
+
+
+def frames_shown(frames: int, fps: float, wanted_fps: float | None, wanted: int | None) -> int:
+    """How many frames of a clip the model is shown: an even number, at ``wanted_fps`` at least four if there are.
+
+    Raises:
+        ClipError: The clip has one frame.
+    """
+    if frames < _TUBELET:
+        raise ClipError(f"VideoReward needs at least two frames but the clip has {frames}")
+    if wanted_fps is None:
+        count = round((wanted or 0) / _TUBELET) * _TUBELET
+    else:
+        most = min(frames, _MAX_FRAMES) // _TUBELET * _TUBELET
+        count = round(min(max(frames / fps * wanted_fps, _MIN_FRAMES), most) / _TUBELET) * _TUBELET
+    return max(_TUBELET, min(count, frames // _TUBELET * _TUBELET))
+
+
+def frame_size(height: int, width: int, max_pixels: int) -> tuple[int, int]:
+    """Height and width to resize to: multiples of 28 near the given ones, within the bounds on their product."""
+    side = _PATCH * _MERGE
+    sizes = max(side, round(height / side) * side), max(side, round(width / side) * side)
+    if math.prod(sizes) > max_pixels:
+        shrink = math.sqrt(height * width / max_pixels)
+        sizes = math.floor(height / shrink / side) * side, math.floor(width / shrink / side) * side
+    elif math.prod(sizes) < _MIN_PIXELS:
+        grow = math.sqrt(_MIN_PIXELS / (height * width))
+        sizes = math.ceil(height * grow / side) * side, math.ceil(width * grow / side) * side
+    if min(sizes) < side:
+        raise ClipError(f"A clip of {width} x {height} is too narrow for VideoReward")
+    return sizes
+
+
+def _with_template(tokenizer: Any, base: Path) -> Any:
+    """The tokenizer with its chat template, which older downloads keep in a file of its own."""
+    if tokenizer.chat_template is None:
+        try:
+            tokenizer.chat_template = json.loads((base / "chat_template.json").read_text("utf-8"))["chat_template"]
+        except (OSError, ValueError, KeyError) as error:
+            raise SetupError(f"{base} has no chat template, neither in its tokenizer nor beside it") from error
+    return tokenizer
+
+
+def _chat(tokenizer: Any, text: str) -> str:
+    """The conversation up to the MQ token."""
+    turn = {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": text}]}
+    whole: str = tokenizer.apply_chat_template([turn], tokenize=False, add_generation_prompt=True)
+    if whole.count(_VIDEO_TOKEN) != 1 or whole.count(REWARD_TOKENS[MQ]) != 1:
+        raise SetupError("The chat template does not put one video and the instruction into the conversation")
+    if whole.index(_VIDEO_TOKEN) > whole.index(REWARD_TOKENS[MQ]):
+        raise SetupError("The chat template puts the video behind the instruction, where the reward cannot see it")
+    return whole[: whole.index(REWARD_TOKENS[MQ]) + len(REWARD_TOKENS[MQ])]
+
+
+def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], scale: float) -> None:
+    """Put the checkpoint's weights in place and add the LoRA's products, in float32."""
+    torch = require("torch")
+    own = model.state_dict()
+    surplus = sorted(name for name in [*plain, *lora] if name not in own)
+    if surplus:
+        raise SetupError(f"The checkpoint has weights that Qwen2-VL does not: {', '.join(surplus[:5])}")
+    embedding = "language_model.embed_tokens.weight"  # its rows are those of the tokenizer with the reward tokens
+    model.language_model.embed_tokens.weight = torch.nn.Parameter(plain.pop(embedding).float())
+    for name, tensor in plain.items():
+        if own[name].shape != tensor.shape:
+            raise SetupError(f"{name} is {tuple(tensor.shape)} in the checkpoint, {tuple(own[name].shape)} in the base")
+        own[name].copy_(tensor)
+    for name, (down, up) in lora.items():
+        if own[name].shape != (up.shape[0], down.shape[1]):
+            raise SetupError(f"The LoRA of {name} does not fit its {tuple(own[name].shape)}")
+        own[name] += scale * (up.float() @ down.float())

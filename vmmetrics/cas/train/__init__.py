@@ -1,0 +1,1 @@
+"""Training of the torch classifier (``pip install 'vmmetrics[cas]'``): ``vmmetrics cas train``."""

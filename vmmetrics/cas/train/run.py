@@ -1,0 +1,160 @@
+"""One training run from clips and labels to a checkpoint with its card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.cas.evaluate.evaluation import Report, report
+from vmmetrics.cas.evaluate.model_card import Card, write_card
+from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, split_by_prompt
+from vmmetrics.cas.train.data import Unreadable, try_clips
+from vmmetrics.cas.train.settings import Epoch, Nobody, TrainSettings, Watcher
+from vmmetrics.cas.train.state import BEST
+from vmmetrics.cas.train.team import Team, join
+from vmmetrics.cas.train.trainer import Split, Trainer
+from vmmetrics.errors import cannot
+from vmmetrics.functional.cas import LEVELS
+from vmmetrics.perception.vmbench.checkpoints import architecture_of, as_meta, load_encoder, read_checkpoint
+from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a run gives.
+
+    Attributes:
+        checkpoint: The best epoch's weights.
+        best: That epoch.
+        history: All epochs.
+        report: Its agreement with the labels of the clips held out, over all views.
+        split: Which clips were trained on, and which held out.
+    """
+
+    checkpoint: Path
+    best: Epoch
+    history: Sequence[Epoch]
+    report: Report
+    split: Split
+
+
+def train(
+    data: LabelledClips,
+    out: Path,
+    settings: TrainSettings,
+    start: Architecture | Path,
+    *,
+    device: str | None = None,
+    workers: int = 2,
+    watcher: Watcher | None = None,
+) -> Trained | None:
+    """Train a classifier; a run that was stopped goes on where it was.
+
+    Args:
+        data: Clips with levels.
+        out: Directory of the run.
+        settings: The recipe.
+        start: An architecture to train from scratch, or a checkpoint, pre-trained or fine-tuned, to start from.
+        device: ``"cuda"``, ``"cpu"``; None takes a GPU where there is one.
+        workers: Processes that make views, per process that trains.
+        watcher: Who is told how it goes.
+
+    Returns:
+        The result, in the first process of a team; None in the others.
+
+    Raises:
+        SetupError: The clips do not allow it, ``out`` holds another run, or ``start`` does not fit.
+    """
+    with join(device) as team:
+        watcher = watcher if watcher is not None and team.leads else Nobody()
+        _make_directory(out)
+        tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
+        failed = sorted((clip for part in tried for clip in part), key=lambda clip: clip.clip)
+        split = _split(data.clips, failed, settings, watcher)
+        model, origin = _build_model(start, settings, watcher)
+        run = {
+            "settings": asdict(settings),
+            "architecture": as_meta(model.net),
+            "start": origin,
+            "labels": data.labels_sha256,
+            "clips": len(data.clips) - len(failed),
+            "processes": team.size,
+        }
+        trainer = Trainer(model, split, settings, team, out, run, workers, watcher)
+        trainer.train()
+        return _finish(trainer, split, data, failed, team, out, run)
+
+
+def _make_directory(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot("write", out, error) from error
+
+
+def _split(
+    clips: Sequence[LabelledClip], failed: Sequence[Unreadable], settings: TrainSettings, watcher: Watcher
+) -> Split:
+    for clip in failed:
+        watcher.notice(f"left out: {clip.clip}: {clip.reason}")
+    names = {clip.clip for clip in failed}
+    readable = [clip for clip in clips if clip.clip not in names]
+    trained, held_out = split_by_prompt(readable, settings.held_out, settings.seed)
+    absent = [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in trained)]
+    if absent:
+        watcher.notice(f"no clip to train on is {' or '.join(absent)}")
+    watcher.notice(f"{len(trained)} clips to train on, {len(held_out)} of other prompts held out")
+    return Split(trained, held_out)
+
+
+def _build_model(
+    start: Architecture | Path, settings: TrainSettings, watcher: Watcher
+) -> tuple[VideoMAE, dict[str, str] | None]:
+    """The model to train, and the file it started from."""
+    if isinstance(start, Architecture):
+        checkpoint, net = None, start
+    else:
+        checkpoint = read_checkpoint(start)
+        net = architecture_of(checkpoint)
+    model = VideoMAE(net, len(LEVELS), drop_path=settings.drop_path, checkpointing=settings.checkpointing)
+    model.initialise(settings.seed)
+    if checkpoint is None:
+        return model, None
+    fresh = load_encoder(checkpoint, model)
+    watcher.notice(f"starting from {checkpoint.path}" + (f", new: {', '.join(fresh)}" if fresh else ""))
+    return model, {"file": checkpoint.path.name, "sha256": checkpoint.sha256()}
+
+
+def _finish(
+    trainer: Trainer,
+    split: Split,
+    data: LabelledClips,
+    failed: Sequence[Unreadable],
+    team: Team,
+    out: Path,
+    run: Mapping[str, Any],
+) -> Trained | None:
+    """Evaluate the best epoch over all views, and write the card."""
+    best = trainer.load_best()
+    probabilities = trainer.held_out_probabilities(trainer.plan)
+    if not team.leads:
+        return None
+    levels = np.array([clip.level for clip in split.held_out])
+    found = report(probabilities, levels, [clip.group for clip in split.held_out])
+    card = Card(
+        run=run,
+        trained=split.trained,
+        held_out=split.held_out,
+        without_level=data.without_level,
+        unreadable=[asdict(clip) for clip in failed],
+        history=trainer.state.history,
+        best=best,
+        report=found,
+        weights=sum(weight.numel() for weight in trainer.model.parameters()),
+    )
+    write_card(card, out)
+    return Trained(out / BEST, best, tuple(trainer.state.history), found, split)

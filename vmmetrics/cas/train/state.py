@@ -1,0 +1,95 @@
+"""What a run needs to go on exactly where it stopped, kept whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vmmetrics.cas.train.settings import Epoch
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.storage.provenance import differences
+from vmmetrics.utils.tensors import load_tensors
+
+LAST, BEST = "last.pt", "best.pt"
+"""The files of a run: to go on from, and to score with."""
+
+
+@dataclass(slots=True)
+class State:
+    """How far a run has come; everything else follows from its settings and the step.
+
+    Attributes:
+        step: Steps done.
+        losses: Of the steps of the epoch under way.
+        history: Epochs done.
+    """
+
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    history: list[Epoch] = field(default_factory=list)
+
+    @property
+    def best(self) -> Epoch | None:
+        """The epoch with the lowest held-out loss, the first of equals."""
+        return min(self.history, key=lambda epoch: epoch.held_out_loss, default=None)
+
+    def worn_out(self, patience: int) -> bool:
+        """Whether ``patience`` epochs have passed without a better one."""
+        return self.best is not None and len(self.history) - self.best.number >= patience
+
+
+def save(content: Mapping[str, Any], path: Path) -> None:
+    """Write a file of ``torch.save`` so that there is always a whole one, the old or the new.
+
+    Raises:
+        SetupError: It cannot be written.
+    """
+    draft = path.with_name(path.name + ".part")
+    try:
+        with draft.open("wb") as file:
+            torch.save(dict(content), file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise cannot("write", path, error) from error
+
+
+def state_to_plain(state: State) -> dict[str, Any]:
+    """The state as plain values."""
+    return asdict(state)
+
+
+def state_from_plain(stored: Mapping[str, Any]) -> State:
+    """The state that was stored."""
+    return State(stored["step"], list(stored["losses"]), [Epoch(**epoch) for epoch in stored["history"]])
+
+
+def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What an earlier start left to go on from, or None.
+
+    Args:
+        path: The file.
+        run: What this run is made from; it must be the same.
+
+    Raises:
+        SetupError: The file belongs to another run, or cannot be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        stored: Mapping[str, Any] = load_tensors(path)
+        theirs = stored["run"]
+    except SetupError:
+        raise
+    except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
+        raise SetupError(f"{path}: cannot be gone on from: {error}") from error
+    differing = differences(run, theirs)
+    if differing:
+        raise SetupError(f"{path.parent} holds another training run; give another --out:", *differing)
+    return stored

@@ -1,0 +1,304 @@
+"""The training loop: steps, epochs, held-out loss, early stop; every draw is a function of seed, step and place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 - torch's own convention
+from torch.nn.parallel import DistributedDataParallel
+
+from vmmetrics.cas.labelled_clips import LabelledClip
+from vmmetrics.cas.train.data import Order, TrainingViews, level_weights, load_batches
+from vmmetrics.cas.train.settings import Epoch, TrainSettings, Watcher
+from vmmetrics.cas.train.state import BEST, LAST, State, read_last, save, state_from_plain, state_to_plain
+from vmmetrics.cas.train.team import Team
+from vmmetrics.errors import SetupError
+from vmmetrics.functional.cas import LEVELS
+from vmmetrics.perception.views import ViewPlan
+from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
+from vmmetrics.perception.vmbench.checkpoints import as_meta
+from vmmetrics.perception.vmbench.ported.videomae import VideoMAE
+from vmmetrics.perception.vmbench.runtime import DTYPES
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.video import read_clip
+
+# AdamW with a learning rate per layer, and how it rises and falls.
+
+BETAS = (0.9, 0.999)
+"""VideoMAE V2's for fine-tuning, and AdamW's own."""
+
+
+def layer_of(name: str, depth: int) -> int:
+    """Number of a weight's layer: 0 the patches, 1 to ``depth`` the blocks, then the last norm and the head.
+
+    >>> layer_of("patch_embed.proj.weight", 12), layer_of("blocks.0.norm1.bias", 12), layer_of("head.bias", 12)
+    (0, 1, 13)
+    """
+    if name.startswith("patch_embed."):
+        return 0
+    return int(name.split(".")[1]) + 1 if name.startswith("blocks.") else depth + 1
+
+
+def make_optimiser(model: VideoMAE, settings: TrainSettings) -> torch.optim.AdamW:
+    """Build the optimiser: a group per layer and kind of weight; vectors (norms, biases) do not decay.
+
+    Each group carries ``share``, the factor on the learning rate that :func:`set_learning_rate` applies.
+    """
+    depth: int = model.net.depth
+    groups: dict[tuple[int, bool], list[torch.nn.Parameter]] = {}
+    for name, weight in model.named_parameters():
+        groups.setdefault((layer_of(name, depth), weight.ndim > 1), []).append(weight)
+    return torch.optim.AdamW(
+        [
+            {
+                "params": weights,
+                "weight_decay": settings.weight_decay if decays else 0.0,
+                "share": settings.layer_decay ** (depth + 1 - layer),
+            }
+            for (layer, decays), weights in groups.items()
+        ],
+        lr=settings.lr,
+        betas=BETAS,
+    )
+
+
+def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
+    """Learning rate of the head at a step of ``steps``: a linear rise, then half a cosine down.
+
+    >>> recipe = TrainSettings(lr=1.0, warmup=0.2, final_lr=0.1)
+    >>> [round(learning_rate(step, 10, recipe), 3) for step in (0, 1, 2, 6, 9)]
+    [0.5, 1.0, 1.0, 0.55, 0.134]
+    """
+    rising = round(settings.warmup * steps)
+    if step < rising:
+        return settings.lr * (step + 1) / rising
+    done = (step - rising) / max(1, steps - rising)
+    low = settings.final_lr
+    return settings.lr * (low + (1 - low) * (1 + math.cos(math.pi * done)) / 2)
+
+
+def set_learning_rate(optimiser: torch.optim.AdamW, rate: float) -> None:
+    """Set the head's learning rate, and every layer's share of it."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate * group["share"]
+
+
+STOPPING_SEGMENTS, STOPPING_CROPS = 3, 1
+"""Views that the held-out loss of an epoch is taken over; the final evaluation has all of them."""
+
+LEAST_PROBABILITY = 1e-12
+"""Below, a held-out clip's loss is not followed: one hopeless clip must not make the loss infinite."""
+
+FIRST_SCALE = 1024.0
+"""Of fp16 losses; it doubles by itself. torch's 65536 overflows in the first steps, which are then lost."""
+
+_MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (data.py)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The clips of a run; no prompt is in both parts."""
+
+    trained: Sequence[LabelledClip]
+    held_out: Sequence[LabelledClip]
+
+
+class Trainer:
+    """Trains one model.
+
+    Args:
+        model: Initialised, on any device.
+        split: Clips to learn from and to stop by.
+        settings: The recipe.
+        team: This process's place.
+        out: Directory for checkpoints; it exists.
+        run: What the run is made from, as plain values: a resumed one must have the same.
+        workers: Processes that make views.
+        watcher: Who is told; only the first process tells.
+    """
+
+    def __init__(
+        self,
+        model: VideoMAE,
+        split: Split,
+        settings: TrainSettings,
+        team: Team,
+        out: Path,
+        run: Mapping[str, Any],
+        workers: int,
+        watcher: Watcher,
+    ) -> None:
+        self.model = model.to(team.device)
+        self.state = State()
+        self.plan = ViewPlan(frames=model.net.frames, rate=settings.rate, size=model.net.image)
+        self._split, self._settings, self._team = split, settings, team
+        self._out, self._run, self._workers, self._watcher = out, run, workers, watcher
+        self._order = Order(len(split.trained), settings.batch, team.size, settings.seed)
+        self._views = TrainingViews(split.trained, self.plan, settings)
+        self._optimiser = make_optimiser(model, settings)
+        half = settings.precision == "fp16"
+        self._scaler = torch.amp.GradScaler(team.device.type, init_scale=FIRST_SCALE, enabled=half)
+        weights = level_weights(split.trained, settings.balance)
+        self._weights = torch.tensor(weights, dtype=torch.float32, device=team.device)
+        self._resume()
+        # The only buffer holds fixed positions: nothing to broadcast.
+        together = team.size > 1
+        self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else self.model
+
+    @property
+    def steps(self) -> int:
+        """Steps in all, if training is not stopped early."""
+        return self._settings.epochs * self._order.steps
+
+    def train(self) -> None:
+        """Go on until the last epoch, or until no epoch has been better for a while."""
+        while self.state.step < self.steps and not self.state.worn_out(self._settings.patience):
+            self._train_epoch()
+            self._finish_epoch()
+
+    def load_best(self) -> Epoch:
+        """Put the best epoch's weights into the model; return that epoch."""
+        best = self.state.best
+        if best is None:
+            raise SetupError("No epoch was finished, so there is nothing to evaluate")
+        self._team.wait()  # for the first process to have written it
+        stored = load_tensors(self._out / BEST, self._team.device)
+        self.model.load_state_dict(stored["model"])
+        return best
+
+    def held_out_probabilities(self, plan: ViewPlan) -> FloatArray:
+        """(N, 5) mean probabilities over the views of each clip held out, in their order."""
+        clips, team = self._split.held_out, self._team
+        judge = VideoMAEPlausibility(self.model, plan, str(team.device), self._settings.precision)
+        mine = {
+            number: judge.probabilities(read_clip(clips[number].path).frames).mean(axis=0)
+            for number in range(team.rank, len(clips), team.size)
+        }
+        everyones = {number: row for part in team.gather(mine) for number, row in part.items()}
+        return np.stack([everyones[number] for number in range(len(clips))])
+
+    def _train_epoch(self) -> None:
+        epoch, first = divmod(self.state.step, self._order.steps)
+        batches = self._order.batches(epoch, first, self._team.rank)
+        self._parallel.train()
+        for clips, levels in load_batches(self._views, batches, self._workers):
+            rate = learning_rate(self.state.step, self.steps, self._settings)
+            set_learning_rate(self._optimiser, rate)
+            loss = self._train_step(clips.to(self._team.device), levels.to(self._team.device))
+            self.state.step += 1
+            self.state.losses.append(loss)
+            if self._team.leads:
+                if self.state.step % self._settings.save_every == 0:
+                    self._save_last()
+                self._watcher.step(self.state.step, self.steps, loss)
+
+    def _train_step(self, clips: Tensor, levels: Tensor) -> float:
+        settings, place = self._settings, (self.state.step, self._team.rank)
+        torch.manual_seed(_seed_of(settings.seed, _DEPTH, *place))  # for stochastic depth, inside the model
+        targets = soft_labels(levels, settings.smoothing)
+        clips, targets = mix(clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *place]))
+        half = settings.precision != "fp32"
+        with torch.autocast(self._team.device.type, dtype=DTYPES[settings.precision], enabled=half):
+            logits = self._parallel(clips)
+        loss = F.cross_entropy(logits.float(), targets, weight=self._weights)
+        value = float(loss.detach())
+        if not np.isfinite(value):
+            raise SetupError(
+                f"The loss is not finite at step {self.state.step + 1}: lower --lr, or use another precision"
+            )
+        self._optimiser.zero_grad(set_to_none=True)
+        self._scaler.scale(loss).backward()
+        self._scaler.unscale_(self._optimiser)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip_norm)
+        self._scaler.step(self._optimiser)
+        self._scaler.update()
+        return value
+
+    def _finish_epoch(self) -> None:
+        """Measure the clips held out, and keep the model if it has become better."""
+        plan = replace(self.plan, segments=STOPPING_SEGMENTS, crops=STOPPING_CROPS)
+        probabilities = self.held_out_probabilities(plan)
+        levels = np.array([clip.level for clip in self._split.held_out])
+        likelihood = np.maximum(probabilities[np.arange(len(levels)), levels], LEAST_PROBABILITY)
+        state = self.state
+        epoch = Epoch(
+            number=len(state.history) + 1,
+            loss=float(np.mean(state.losses)),
+            held_out_loss=float(-np.log(likelihood).mean()),
+            held_out_accuracy=float((probabilities.argmax(axis=1) == levels).mean()),
+            lr=learning_rate(state.step - 1, self.steps, self._settings),
+        )
+        state.history.append(epoch)
+        state.losses.clear()
+        if self._team.leads:
+            if state.best == epoch:
+                self._save_best()
+            self._save_last()
+            self._watcher.epoch(state.history)
+
+    def _save_best(self) -> None:
+        keys = sorted({clip.prompt_key for clip in self._split.trained})
+        save(
+            {
+                "model": self.model.state_dict(),
+                "architecture": as_meta(self.model.net),
+                "levels": list(LEVELS),
+                "rate": self._settings.rate,
+                "trained_prompts": keys,
+                "run": dict(self._run),
+                "epoch": len(self.state.history),
+            },
+            self._out / BEST,
+        )
+
+    def _save_last(self) -> None:
+        save(
+            {
+                "model": self.model.state_dict(),
+                "optimiser": self._optimiser.state_dict(),
+                "scaler": self._scaler.state_dict(),
+                "state": state_to_plain(self.state),
+                "run": dict(self._run),
+            },
+            self._out / LAST,
+        )
+
+    def _resume(self) -> None:
+        stored = read_last(self._out / LAST, self._run)
+        if stored is None:
+            return
+        self.model.load_state_dict(stored["model"])
+        self._optimiser.load_state_dict(stored["optimiser"])
+        self._scaler.load_state_dict(stored["scaler"])
+        self.state = state_from_plain(stored["state"])
+        if self._team.leads:
+            self._watcher.notice(f"going on after step {self.state.step} of {self.steps}")
+
+
+def soft_labels(levels: Tensor, smoothing: float) -> Tensor:
+    """(B,) levels to (B, 5) probabilities, ``smoothing`` of which is spread over all levels."""
+    return F.one_hot(levels, len(LEVELS)).float() * (1 - smoothing) + smoothing / len(LEVELS)
+
+
+def mix(clips: Tensor, targets: Tensor, alpha: float, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """Mix each view, and its target, with another of the batch, all by one share (mixup, arXiv 1710.09412).
+
+    The same frame of two clips is mixed with the same share throughout, so that time is left as it is.
+    """
+    if alpha == 0:
+        return clips, targets
+    share = float(draw.beta(alpha, alpha))
+    others = torch.from_numpy(draw.permutation(len(clips))).to(clips.device)
+    return share * clips + (1 - share) * clips[others], share * targets + (1 - share) * targets[others]
+
+
+def _seed_of(*parts: int) -> int:
+    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)

@@ -1,8 +1,0 @@
-"""Training of the torch classifier (``pip install 'vmmetrics[cas]'``): ``vmmetrics cas train``."""
-
-from vmmetrics.errors import SetupError
-
-try:
-    import torch as _torch  # noqa: F401 - asked for once here, so that the modules below need not
-except ModuleNotFoundError as error:
-    raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[cas]'") from error

@@ -1,0 +1,280 @@
+"""``vmmetrics cas train``: labelled clips in, a classifier and its card out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from vmmetrics.cas.evaluate.evaluation import Report
+    from vmmetrics.cas.train.run import Trained
+    from vmmetrics.cas.train.settings import Epoch, TrainSettings
+
+
+# ``vmmetrics cas eval``: a classifier against labelled clips.
+
+
+def evaluate(
+    classifier: Annotated[
+        str, typer.Argument(help="best.pt of a training run, VMBench's checkpoint, or 'embedded'.", show_default=False)
+    ],
+    clips: Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)],
+    labels: Annotated[Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="JSON with all figures and every clip's probabilities.")] = None,
+    include_seen: Annotated[
+        bool, typer.Option("--include-seen", help="Also clips of prompts that the checkpoint was trained on.")
+    ] = False,
+    device: Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")] = None,
+    precision: Annotated[
+        PrecisionOption | None, typer.Option(help="Default: fp16 on a GPU, as the released code, else fp32.")
+    ] = None,
+) -> None:
+    """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
+    from vmmetrics.cas.evaluate.held_against import hold_against, load_judge
+    from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cli.progress import count, open_consoles
+
+    output, messages = open_consoles()
+    data = read_labelled_clips([clips], labels)
+    with TrainingProgress(messages) as progress:
+        judge = load_judge(classifier, device, None if precision is None else precision.value)
+        found = hold_against(judge, data, include_seen=include_seen, progress=progress.judging)
+    for clip, reason in found.failed:
+        messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
+    if found.seen:
+        text = (
+            f"left out: {count(len(found.seen), 'clip')} of prompts that were trained on; --include-seen takes them in"
+        )
+        messages.print(text, soft_wrap=True)
+    print_report(found.report, output)
+    if out is not None:
+        from vmmetrics.utils.storage.atomic import write_json
+
+        write_json(out, found.to_json())
+
+
+def print_report(report: Report, output: Console) -> None:
+    """Print a row for all clips and one per group, and what the figures are to be held against."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from vmmetrics.cas.evaluate.model_card import FIGURES, cells, remarks
+
+    grid = Table(box=SIMPLE_HEAD)
+    grid.add_column("group", overflow="fold")
+    for name in ("clips", *FIGURES.values()):
+        grid.add_column(name, justify="right")
+    grid.add_row("all", *cells(report.overall))
+    for group, evaluation in report.groups.items() if len(report.groups) > 1 else ():
+        grid.add_row(group or "(none)", *cells(evaluation))
+    output.print(grid)
+    for line in remarks(report):
+        output.print(line, soft_wrap=True)
+
+
+class Size(StrEnum):
+    """Published sizes of VideoMAE V2."""
+
+    SMALL = "small"
+    BASE = "base"
+    LARGE = "large"
+    HUGE = "huge"
+    GIANT = "giant"
+
+
+class PrecisionOption(StrEnum):
+    """Of matrix products."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
+def train(
+    clips: Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)],
+    labels: Annotated[
+        Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")
+    ],
+    out: Annotated[Path, typer.Option(help="Directory of the run; goes on with what is there.", show_default=False)],
+    start: Annotated[
+        Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
+    ] = None,
+    size: Annotated[Size | None, typer.Option(help="Size of a network from scratch. Default: small.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Passes over the clips, at most. Default: 30.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Views per step and process. Default: 8.")
+    ] = None,
+    lr: Annotated[
+        float | None, typer.Option(min=0, max=1, callback=finite, help="Learning rate of the head. Default: 5e-4.")
+    ] = None,
+    layer_decay: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Factor on it per block downwards. Default: 0.75."),
+    ] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(min=0, max=1, callback=finite, help="AdamW's. Default: 0.05.")
+    ] = None,
+    warmup: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Share of the steps for warming up. Default: 0.1."),
+    ] = None,
+    mixup: Annotated[
+        float | None, typer.Option(min=0, max=1000, callback=finite, help="Alpha of mixup; 0 for none. Default: 0.2.")
+    ] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(min=0, max=1, callback=finite, help="Label smoothing. Default: 0.1.")
+    ] = None,
+    balance: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=10, callback=finite, help="0: every clip weighs the same; 1: every level does. Default: 1."
+        ),
+    ] = None,
+    drop_path: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Stochastic depth of the last block. Default: 0.1."),
+    ] = None,
+    held_out: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, callback=finite, help="Share of clips held out by prompt. Default: 0.2."),
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Epochs to wait for a better one. Default: 8.")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Every how many frames one is taken. Default: 4.")
+    ] = None,
+    precision: Annotated[PrecisionOption | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[
+        bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
+    ] = None,
+    save_every: Annotated[
+        int | None, typer.Option(min=1, max=MAX_COUNT, help="Steps between saves. Default: 200.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Of everything drawn. Default: 0.")] = None,
+    device: Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")] = None,
+    workers: Annotated[
+        int, typer.Option(min=0, max=MAX_JOBS, help="Processes that read clips, per process that trains.")
+    ] = 2,
+) -> None:
+    """Train the commonsense classifier on clips with levels.
+
+    A fifth of the clips, in whole prompts, is held out to stop by and to evaluate on. Writes best.pt, a model card
+    with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
+    train ...
+    """
+    options = {
+        "epochs": epochs, "batch": batch, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
+        "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
+        "held_out": held_out, "patience": patience, "rate": rate, "checkpointing": checkpointing,
+        "save_every": save_every, "seed": seed, "precision": None if precision is None else precision.value,
+    }  # fmt: skip
+    if start is not None and size is not None:
+        raise typer.BadParameter("--size is for a network from scratch; a checkpoint has its own")
+    _train(clips, labels, out, _settings(options), start or (size or Size.SMALL), device, workers)
+
+
+def _train(
+    clips: Path, labels: Path, out: Path, settings: TrainSettings, start: Path | Size, device: str | None, workers: int
+) -> None:
+    from vmmetrics.cas.labelled_clips import read_labelled_clips
+    from vmmetrics.cas.train.run import train as train_classifier
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.perception.vmbench.ported.videomae import SIZES
+
+    output, messages = open_consoles()
+    data = read_labelled_clips([clips], labels)
+    origin = SIZES[start.value] if isinstance(start, Size) else start
+    with stoppable(), TrainingProgress(messages) as progress:
+        try:
+            trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
+        except KeyboardInterrupt:
+            messages.print(f"stopped; the same command goes on with what was saved in {out}")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+    if trained is not None:
+        _print(trained, out, output)
+
+
+def _settings(options: dict[str, Any]) -> TrainSettings:
+    """Settings with the options that were given; for the others the library has its defaults."""
+    from vmmetrics.cas.train.settings import TrainSettings
+
+    try:
+        return TrainSettings(**{name: value for name, value in options.items() if value is not None})
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _print(trained: Trained, out: Path, output: Console) -> None:
+
+    output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
+    print_report(trained.report, output)
+    output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
+
+
+class TrainingProgress:
+    """Shows clips tried, steps done and what each epoch came to.
+
+    Args:
+        console: Where.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> TrainingProgress:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def notice(self, text: str) -> None:
+        """Print a line."""
+        self._console.print(text, soft_wrap=True)
+
+    def reading(self, done: int, total: int) -> None:
+        """Show how many clips were tried."""
+        self._show("reading clips", done, total)
+
+    def judging(self, done: int, total: int) -> None:
+        """Show how many clips were judged."""
+        self._show("judging clips", done, total)
+
+    def step(self, step: int, steps: int, loss: float) -> None:
+        """Show how many steps are done."""
+        self._show(f"training, loss {loss:.3f}", step, steps)
+
+    def epoch(self, history: Sequence[Epoch]) -> None:
+        """Print what the newest epoch came to."""
+        epoch = history[-1]
+        self.notice(
+            f"epoch {epoch.number}: loss {epoch.loss:.4f}, held out {epoch.held_out_loss:.4f}, "
+            f"accuracy {epoch.held_out_accuracy:.3f}"
+        )
+
+    def _show(self, what: str, done: int, total: int) -> None:
+        if self._bar is None:
+            return
+        if not self._bar.task_ids:
+            self._bar.add_task(what, total=total)
+        self._bar.update(self._bar.task_ids[0], description=what, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""Workers: tasks out to processes, answers back."""

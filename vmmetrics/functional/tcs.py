@@ -1,0 +1,369 @@
+"""TCS: the share of objects that neither vanish nor appear without a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vmmetrics.functional import excuses
+from vmmetrics.functional._checks import as_bools, as_floats, as_frame_size, as_integer, check_protocol
+from vmmetrics.functional.excuses import is_outside, relative_extent
+from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
+
+# What TCS is told about one object.
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectHistory:
+    """When one object was seen, and where its points went.
+
+    Attributes:
+        present: (C,) bool, seen at that key frame.
+        key_frames: (C,) int, ascending frame indices at which presence was asked: every frame under ``vmmetrics``
+            where possible, every (int(fps) − 1)-th under ``vmbench``.
+        tracks: (T, N, 2) float, x and y in pixels, of points on the object at ``query_frame``, followed forwards and
+            backwards; an estimate also where invisible.
+        visibility: (T, N) bool.
+        query_frame: The frame of the first appearance (``vmbench``: the ordinal of that key frame, as released).
+        occluded: (T,) bool, not seen but known to be hidden behind something; None where that is not known.
+    """
+
+    present: BoolArray
+    key_frames: NDArray[np.integer]
+    tracks: FloatArray
+    visibility: BoolArray
+    query_frame: int
+    occluded: BoolArray | None = None
+
+
+def check_history(history: ObjectHistory, name: str, num_frames: int) -> ObjectHistory:
+    """Return ``history`` with plain float64, bool and int64 arrays that fit each other, or raise ValueError."""
+    if not isinstance(history, ObjectHistory):
+        raise ValueError(f"Expected {name} to be an ObjectHistory but got {type(history).__name__}")
+    present = as_bools(f"{name}.present", history.present, "C")
+    key_frames = np.asarray(history.key_frames)
+    if key_frames.dtype.kind not in "iu" or key_frames.shape != present.shape or len(present) == 0:
+        raise ValueError(
+            f"Expected {name}.key_frames to be integers, one per entry of present {present.shape} and at least one, "
+            f"but got dtype {key_frames.dtype} of shape {key_frames.shape}"
+        )
+    key_frames = key_frames.astype(np.int64)
+    if key_frames[0] < 0 or key_frames[-1] >= num_frames or (np.diff(key_frames) <= 0).any():
+        raise ValueError(
+            f"Expected {name}.key_frames to ascend within 0..{num_frames - 1} but got {key_frames.tolist()}"
+        )
+    tracks = as_floats(f"{name}.tracks", history.tracks, f"{num_frames}, N, 2")
+    return ObjectHistory(
+        present=present,
+        key_frames=key_frames,
+        tracks=tracks,
+        visibility=as_bools(f"{name}.visibility", history.visibility, f"{num_frames}, {tracks.shape[1]}"),
+        query_frame=as_integer(f"{name}.query_frame", history.query_frame, at_least=0),
+        occluded=None if history.occluded is None else as_bools(f"{name}.occluded", history.occluded, f"{num_frames}"),
+    )
+
+
+# When an object is gone although nothing explains it: the reasoning of TCS under ``protocol="vmmetrics"``.
+#
+# A frame of an object is *seen* where it is present or known to be occluded. A run of unseen frames is an absence: its
+# first frame is a vanishing (unless it opens the clip), the frame after it an appearance (unless it closes the clip).
+# Each is excused where the tracks around that moment show a cause; an appearance is judged as a vanishing on the tracks
+# played backwards.
+
+FLICKER_FRAMES = 3
+"""Absences and presences shorter than this are the detector's: two frames at 24 fps are 1/12 s, a blink."""
+RECENT_FRAMES = 12
+"""A point last visible longer ago says nothing about where the object is now."""
+VELOCITY_FRAMES = 4
+"""Frames over which a point's velocity is taken before it is carried on."""
+EDGE_OUTSIDE = 0.5
+"""Share of the points beyond the edge that makes a leaving; the released code's value."""
+ALWAYS_SMALL = 0.03
+"""Extent, relative to the frame, below which anything may come and go; the released code's value for appearances."""
+SHRUNK_SMALL = 0.07
+"""The same for an object that has shrunk to it; the released code's value for vanishings, here asked of both."""
+SHRUNK_RATIO = 0.5
+"""How much smaller than at its largest an object must be to have shrunk."""
+STILL_VISIBLE = 0.5
+"""Share of the points followed on through the absence that shows that the object is still there."""
+
+LEFT, SHRANK, STAYED = "left through the edge", "became too small to see", "detection error: still visible"
+BACKWARDS = {
+    LEFT: "came in through the edge",
+    SHRANK: "grew from too small to see",
+    STAYED: "detection error: visible before",
+}
+HIDDEN = "hidden behind something"
+BLINK = "detection error: for a moment only"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened to one object.
+
+    Attributes:
+        is_object: Seen for long enough to count as one.
+        events: Its vanishings and appearances, in order.
+    """
+
+    is_object: bool
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Motion:
+    """The points of one object in the direction of time in which it vanishes."""
+
+    xy: FloatArray
+    visible: BoolArray
+    query_frame: int
+    frame_size: tuple[float, float]
+
+    def reversed(self) -> _Motion:
+        last = len(self.xy) - 1
+        return _Motion(self.xy[::-1], self.visible[::-1], last - self.query_frame, self.frame_size)
+
+
+def find_changes(history: ObjectHistory, name: str, frame_size: tuple[float, float]) -> Changes:
+    """Find every change of presence of one object and judge it.
+
+    Args:
+        history: A checked history.
+        name: The object's name in the events.
+        frame_size: (width, height) in pixels.
+
+    Returns:
+        Its changes; excused ones carry their excuse.
+    """
+    present = _present_in_every_frame(history)
+    occluded = np.zeros_like(present) if history.occluded is None else history.occluded & ~present
+    seen = present | occluded
+    longest = max((stop - start for start, stop in _runs(present)), default=0)
+    if longest < min(FLICKER_FRAMES, len(present)):
+        brief = tuple(_event("appeared", start, name, BLINK) for start, _ in _runs(present))
+        return Changes(is_object=False, events=brief)
+
+    query = min(history.query_frame, len(present) - 1)
+    motion = _Motion(history.tracks, history.visibility, query, frame_size)
+    events = [
+        _event("vanished", start, name, HIDDEN) for start, _ in _runs(occluded) if start > 0 and present[start - 1]
+    ]
+    for start, stop in _runs(~seen):
+        events += _judge_absence(motion, present, start, stop, name)
+    return Changes(is_object=True, events=tuple(sorted(events, key=lambda event: event.frames)))
+
+
+def _judge_absence(motion: _Motion, present: BoolArray, start: int, stop: int, name: str) -> Iterator[Event]:
+    """Yield the vanishing at ``start`` and the appearance at ``stop``, where the clip shows them."""
+    num_frames = len(present)
+    excuse = BLINK if stop - start < FLICKER_FRAMES else None
+    if start > 0:
+        excuse = excuse or _cause(motion, present, start, stop)
+        yield _event("vanished", start, name, excuse)
+    if stop < num_frames:
+        if excuse is None:
+            cause = _cause(motion.reversed(), present[::-1], num_frames - stop, num_frames - start)
+            excuse = BACKWARDS[cause] if cause else None
+        yield _event("appeared", stop, name, excuse)
+
+
+def _cause(motion: _Motion, present: BoolArray, start: int, stop: int) -> str | None:
+    """Why the object is not seen in frames start..stop−1, in words; None where nothing explains it."""
+    last = start - 1
+    while last > 0 and not present[last]:  # the frames before an absence may be occluded ones
+        last -= 1
+    if motion.xy.shape[1] == 0:
+        return SHRANK  # not one grid point fell on it
+    if _share_outside(motion, last, start, stop) >= EDGE_OUTSIDE:
+        return LEFT
+    if _is_small(motion, last):
+        return SHRANK
+    if _is_still_visible(motion, last, start, stop):
+        return STAYED
+    return None
+
+
+def _share_outside(motion: _Motion, last: int, start: int, stop: int) -> float:
+    """Share of the recently visible points that the absence finds beyond the edge, tracked or carried on."""
+    first = max(0, last - RECENT_FRAMES + 1)
+    visible = motion.visible[first : last + 1]
+    points = np.flatnonzero(visible.any(axis=0))
+    if len(points) == 0:
+        return 0.0
+    ends = last - np.argmax(visible[::-1, points], axis=0)
+    begins = np.maximum(ends - VELOCITY_FRAMES, 0)
+    velocity = (motion.xy[ends, points] - motion.xy[begins, points]) / np.maximum(ends - begins, 1)[:, None]
+    arrival = min(start + FLICKER_FRAMES, stop) - 1  # onset of the absence, within the detector's delay
+    carried_on = motion.xy[ends, points] + velocity * (arrival - ends)[:, None]
+    tracked = motion.xy[arrival, points]
+    outside = is_outside(carried_on, motion.frame_size) | is_outside(tracked, motion.frame_size)
+    return float(outside.mean())
+
+
+def _is_small(motion: _Motion, last: int) -> bool:
+    """Whether the object spans little of the frame, measured by how its still visible points have drawn together."""
+    points = np.flatnonzero(motion.visible[last] & motion.visible[motion.query_frame])
+    if len(points) < 2:
+        points = np.arange(motion.xy.shape[1])
+    at_query = relative_extent(motion.xy[motion.query_frame], motion.frame_size)
+    spread = np.linalg.norm(motion.xy[:, points].std(axis=1), axis=-1)
+    if at_query == 0 or spread[motion.query_frame] == 0:
+        return len(points) > 1
+    extent = at_query * spread / spread[motion.query_frame]
+    shown = motion.visible[:, points].mean(axis=1) >= STILL_VISIBLE
+    largest = extent[shown].max(initial=extent[last])
+    shrunk = extent[last] <= SHRUNK_RATIO * largest
+    return bool(extent[last] < (SHRUNK_SMALL if shrunk else ALWAYS_SMALL))
+
+
+def _is_still_visible(motion: _Motion, last: int, start: int, stop: int) -> bool:
+    """Whether at every frame of the absence (its first ones) half of the last visible points are still followed."""
+    points = np.flatnonzero(motion.visible[last])
+    window = slice(start, min(stop, start + RECENT_FRAMES))
+    return len(points) > 0 and bool((motion.visible[window, points].mean(axis=1) >= STILL_VISIBLE).all())
+
+
+def _present_in_every_frame(history: ObjectHistory) -> BoolArray:
+    """(C,) presence at key frames to (T,): held between equal ones, changing where the points say so."""
+    frames, num_frames = history.key_frames, len(history.tracks)
+    state = history.present[np.clip(np.searchsorted(frames, np.arange(num_frames), side="right") - 1, 0, None)]
+    visible = (
+        history.visibility.mean(axis=1) >= STILL_VISIBLE if history.visibility.shape[1] else np.zeros(num_frames, bool)
+    )
+    for index in np.flatnonzero(np.diff(history.present.astype(np.int8))).tolist():
+        between = slice(frames[index] + 1, frames[index + 1])
+        if history.present[index]:  # seen until the points are lost
+            state[between] = np.logical_and.accumulate(visible[between])
+        else:  # seen once the points are there to stay
+            state[between] = np.logical_and.accumulate(visible[between][::-1])[::-1]
+    return state
+
+
+def _runs(mask: BoolArray) -> list[tuple[int, int]]:
+    """(start, stop) of every run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _event(reason: str, frame: int, name: str, excuse: str | None) -> Event:
+    return Event("tcs", (frame,), reason if excuse else f"{reason} without cause", name, excuse=excuse)
+
+
+def temporal_coherence_score(
+    objects: Sequence[ObjectHistory],
+    *,
+    frame_size: tuple[float, float],
+    num_frames: int,
+    protocol: Protocol = "vmmetrics",
+) -> MetricResult:
+    """Temporal coherence score: do objects stay, unless there is a reason why they do not?
+
+    ``vmmetrics`` (the paper): TCS = 1 − (1/N) Σ_i 1(A_i ∧ ¬R_i), each object i once, A_i a change of its presence at
+    some frame and R_i a reason for it (:mod:`vmmetrics.functional.tcs`). In 0..1.
+    ``vmbench`` (the released code): mean of (N − unexcused disappearances)/N and (N − unexcused appearances)/N, each
+    time counted; an object's excuses are asked once, from its query frame on. Can fall below 0.
+
+    Args:
+        objects: One history per object.
+        frame_size: (width, height) in pixels.
+        num_frames: T of the clip.
+        protocol: ``"vmmetrics"`` or ``"vmbench"``.
+
+    Returns:
+        Score, 1 best; missing under ``vmmetrics`` where there is no object or one frame (``vmbench`` gives 1). One
+        event per change of presence, at the frame after it, with an ``excuse`` where there is a reason. Series:
+        ``present``, the number of objects seen per frame (NaN between key frames).
+
+    Raises:
+        ValueError: If a history's shapes or dtypes do not fit each other or ``num_frames``, key frames are not
+            ascending within the clip, a track is NaN, or ``protocol`` is unknown.
+
+    References:
+        VMBench (arXiv 2503.10076), temporal coherence score; quirks Q13, Q14 in ``docs/protocols.md``.
+
+    Example:
+        A still point, seen in frames 0 to 4 of 10 and then neither seen nor tracked:
+
+        >>> seen = np.arange(10) < 5
+        >>> ball = ObjectHistory(seen, np.arange(10), np.full((10, 1, 2), 50.0), seen[:, None], query_frame=0)
+        >>> result = temporal_coherence_score([ball], frame_size=(100, 100), num_frames=10)
+        >>> result.score, result.events[0].frames, result.events[0].reason
+        (0.0, (5,), 'vanished without cause')
+    """
+    check_protocol(protocol)
+    size = as_frame_size(frame_size)
+    total = as_integer("num_frames", num_frames, at_least=1)
+    histories = [check_history(history, f"objects[{index}]", total) for index, history in enumerate(objects)]
+    series = MappingProxyType({"present": _present_per_frame(histories, total)})
+    if protocol == "vmbench":
+        score, events = _score_vmbench(histories, size)
+        return MetricResult(score=score, events=events, series=series)
+    if total == 1:
+        return MetricResult(score=None, missing="one frame: nothing can vanish or appear", series=series)
+    judged = [find_changes(history, f"object {i}", size) for i, history in enumerate(histories, 1)]
+    events = tuple(event for changes in judged for event in changes.events)
+    kept = [changes for changes in judged if changes.is_object]
+    if not kept:
+        return MetricResult(score=None, missing="no object", events=events, series=series)
+    at_fault = sum(any(event.excuse is None for event in changes.events) for changes in kept)
+    return MetricResult(score=1 - at_fault / len(kept), events=events, series=series)
+
+
+def _score_vmbench(histories: list[ObjectHistory], size: tuple[float, float]) -> tuple[float, tuple[Event, ...]]:
+    count = len(histories)
+    if count == 0:
+        return 1.0, ()
+    events: list[Event] = []
+    for index, history in enumerate(histories, 1):
+        before, after = history.present[:-1], history.present[1:]
+        for changed, reason, tests in (
+            (before & ~after, "vanished", VANISH_TESTS),
+            (after & ~before, "appeared", EMERGE_TESTS),
+        ):
+            frames = history.key_frames[1:][changed].tolist()
+            excuse = _released_excuse(history, size, tests) if frames else None
+            events += [
+                Event(
+                    "tcs",
+                    (frame,),
+                    f"{reason}{'' if excuse else ' without cause'}",
+                    f"object {index}",
+                    excuse=excuse,
+                )
+                for frame in frames
+            ]
+    unexcused = [event.reason for event in events if event.excuse is None]
+    vanish = (count - unexcused.count("vanished without cause")) / count
+    emerge = (count - unexcused.count("appeared without cause")) / count
+    return (vanish + emerge) / 2, tuple(sorted(events, key=lambda event: event.frames))
+
+
+ExcuseTest = Callable[[ArrayLike, ArrayLike, int, tuple[float, float]], bool]
+VANISH_TESTS: dict[str, ExcuseTest] = {
+    "left through the edge": excuses.is_edge_vanish,
+    "became too small to see": excuses.is_small_vanish,
+    "detection error: still visible": excuses.is_vanish_detection_error,
+}
+EMERGE_TESTS: dict[str, ExcuseTest] = {
+    "came in through the edge": excuses.is_edge_emerge,
+    "grew from too small to see": excuses.is_small_emerge,
+    "detection error: visible before": excuses.is_emerge_detection_error,
+}
+
+
+def _released_excuse(history: ObjectHistory, size: tuple[float, float], tests: dict[str, ExcuseTest]) -> str | None:
+    for excuse, test in tests.items():
+        if test(history.tracks, history.visibility, history.query_frame, size):
+            return excuse
+    return None
+
+
+def _present_per_frame(histories: list[ObjectHistory], num_frames: int) -> FloatArray:
+    counts = np.full(num_frames, np.nan)
+    for history in histories:
+        counts[history.key_frames] = np.nan_to_num(counts[history.key_frames]) + history.present
+    return counts

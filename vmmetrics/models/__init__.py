@@ -1,0 +1,1 @@
+"""Video language models behind one protocol: frames and questions in, replies out."""

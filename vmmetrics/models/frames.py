@@ -1,0 +1,269 @@
+"""Which frames of a clip a model is shown: chosen by time, never by a stride over frame numbers.
+
+A policy names moments of the clip; the frame nearest to each is shown, once. So 20 frames per second of a file with 30
+are 20, where a stride of round(30 / 20) frames would give 15.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Self, get_args
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.errors import ClipError
+from vmmetrics.models.questions import Shown
+from vmmetrics.types import FloatArray
+from vmmetrics.video import sample_clip
+
+Kind = Literal["uniform", "fps", "adaptive", "native", "single", "first", "none"]
+_NUMBERED = ("uniform", "fps")
+SHORT_SECONDS = 16.0
+"""Below so many seconds the adaptive policy shows 2 frames per second, else 1: TUNA's policy for closed models."""
+MOST = 768
+"""Frames shown at most, unless said otherwise: the bound of Qwen2.5-VL's own video reader."""
+SIDE = 448
+"""Longer side in pixels of what is shown, unless said otherwise: the tile of the InternVL class."""
+_SLACK = 1e-6  # seconds by which times may be off for rounding
+_JPEG_QUALITY = 92
+
+_WORDS = re.compile(
+    r"(?:(?P<n>\d+(?:\.\d+)?)\s*)?(?P<kind>uniform|fps|adaptive|native|single|first|none)(?:\s+(?P<m>\d+(?:\.\d+)?))?"
+    r"(?:,?\s+slowed\s+(?P<slowed>\d+(?:\.\d+)?))?(?:,?\s+at most\s+(?P<most>\d+))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FramePolicy:
+    """Which frames are shown.
+
+    Attributes:
+        kind: "uniform": the middle of each of ``number`` equal parts of the clip. "fps": every 1 / ``number`` seconds
+            from the beginning. "adaptive": 2 fps where the clip is under 16 s, else 1. "native": every frame. "single":
+            the frame in the middle. "first": the first. "none": nothing.
+        number: Frames, or frames per second.
+        slowed: The clip is played so many times slower: its seconds are stretched before frames are chosen, and the
+            model is told the stretched times.
+        most: Frames shown at most; where the policy wants more, so many uniform ones are shown, and that is recorded.
+
+    Raises:
+        ValueError: A number cannot be.
+    """
+
+    kind: Kind
+    number: float = 0.0
+    slowed: float = 1.0
+    most: int = MOST
+
+    def __post_init__(self) -> None:
+        if self.kind in _NUMBERED and not 0 < self.number < math.inf:
+            raise ValueError(f"Expected a number above 0 for {self.kind!r} but got {self.number:g}")
+        if self.kind == "uniform" and self.number != int(self.number):
+            raise ValueError(f"Expected a whole number of frames but got {self.number:g}")
+        if not 0 < self.slowed < math.inf or self.most < 1:
+            raise ValueError("Expected the slowing to be above 0, and at least one frame")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a policy: "8 uniform", "2 fps", "adaptive", "native", "single", "first", "none"; with "slowed 4" and
+        "at most 64" behind, if wanted.
+
+        Raises:
+            ValueError: It is none.
+
+        >>> str(FramePolicy.parse("uniform 8")), str(FramePolicy.parse("native slowed 2 at most 64"))
+        ('8 uniform', 'native slowed 2 at most 64')
+        """  # noqa: D205 - the forms in one list
+        found = _WORDS.fullmatch(" ".join(text.lower().split()))
+        number = found and (found["n"] or found["m"])
+        if found is None or (found["n"] and found["m"]) or bool(number) != (found["kind"] in _NUMBERED):
+            kinds = "N uniform, F fps, adaptive, native, single, first, none"
+            raise ValueError(f"Expected a frame policy ({kinds}; slowed S; at most N) but got {text!r}")
+        kind: Kind = next(kind for kind in get_args(Kind) if kind == found["kind"])
+        return cls(kind, float(number or 0), float(found["slowed"] or 1), int(found["most"] or MOST))
+
+    def __str__(self) -> str:
+        words = f"{self.number:.12g} {self.kind}" if self.kind in _NUMBERED else self.kind
+        if self.slowed != 1:
+            words += f" slowed {self.slowed:.12g}"
+        return words if self.most == MOST else f"{words} at most {self.most}"
+
+    def moments(self, seconds: float) -> FloatArray | None:
+        """Moments of a clip that are wanted, seconds from its beginning; None for every frame.
+
+        Args:
+            seconds: How long the clip is, above 0.
+        """
+        count = self.wanted(seconds)
+        if count is None:
+            return None
+        if self.kind == "first":
+            return np.zeros(1)
+        if self.kind in ("fps", "adaptive") and count <= self.most:
+            return np.arange(count) / (self._rate(seconds) * self.slowed)
+        return _middles(min(count, self.most), seconds)
+
+    def wanted(self, seconds: float) -> int | None:
+        """How many frames the policy wants of a clip, whatever there is and may be shown; None for all there are."""
+        if self.kind in ("fps", "adaptive"):
+            return max(1, math.ceil(seconds * self.slowed * self._rate(seconds) - _SLACK))
+        return {"native": None, "none": 0, "uniform": int(self.number)}.get(self.kind, 1)
+
+    def _rate(self, seconds: float) -> float:
+        """Frames per stretched second."""
+        if self.kind == "adaptive":
+            return 2.0 if seconds * self.slowed < SHORT_SECONDS else 1.0
+        return self.number
+
+
+def _middles(count: int, seconds: float) -> FloatArray:
+    middles: FloatArray = (np.arange(count) + 0.5) * (seconds / max(1, count))
+    return middles
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """What a model is shown of a clip.
+
+    Attributes:
+        pictures: (T, H, W, 3) uint8 RGB.
+        shown: Record of it.
+        told: (T,) seconds that the model is told, from the beginning of the clip, stretched where it is slowed.
+        fps: Frames per second of what is shown, as the model is told.
+    """
+
+    pictures: NDArray[np.uint8]
+    shown: Shown
+    told: tuple[float, ...] = ()
+    fps: float = 1.0
+
+    def jpegs(self) -> tuple[bytes, ...]:
+        """Each frame as a JPEG file."""
+        found = []
+        for picture in self.pictures:
+            written, data = cv2.imencode(
+                ".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
+            )
+            assert written  # noqa: S101  (an uint8 picture can always be written)
+            found.append(data.tobytes())
+        return tuple(found)
+
+
+NO_FRAMES = Frames(np.zeros((0, 1, 1, 3), np.uint8), Shown((), "none"))
+"""What a model is shown that is shown nothing."""
+
+
+@dataclass
+class _Chooser:
+    """Chooses frames of a file for a policy, and keeps what it found."""
+
+    policy: FramePolicy
+    start: float
+    end: float | None
+    seconds: float = field(default=0.0, init=False)
+    limited: str | None = field(default=None, init=False)
+
+    def __call__(self, times: FloatArray, file_end: float) -> list[int]:
+        end = file_end if self.end is None else min(self.end, file_end)
+        inside = np.flatnonzero((times >= self.start - _SLACK) & (times < end - _SLACK))
+        if inside.size == 0:
+            # a part shorter than a frame shows the one on the screen; one behind the end shows nothing
+            if self.end is not None and self.end < self.start:
+                raise ClipError(f"The clip begins at {self.start:g} s but ends at {self.end:g} s")
+            if self.start >= file_end:
+                raise ClipError(f"The clip begins at {self.start:g} s but the file ends at {file_end:.2f} s")
+            inside = np.array([max(0, int(np.searchsorted(times, self.start + _SLACK)) - 1)])
+        self.seconds = max(end - self.start, _SLACK)
+        moments = self.policy.moments(self.seconds)
+        if moments is None:
+            chosen = inside
+            if inside.size > self.policy.most:
+                chosen = nearest(times, inside, self.start + _middles(self.policy.most, self.seconds))
+        else:
+            chosen = nearest(times, inside, self.start + moments)
+        self._say(len(chosen), inside.size, file_end)
+        return [int(place) for place in chosen]
+
+    def _say(self, chosen: int, there: int, file_end: float) -> None:
+        wanted = self.policy.wanted(self.seconds)
+        wanted = there if wanted is None else wanted
+        reasons = []
+        if wanted > self.policy.most:
+            reasons.append(f"{wanted} frames wanted, {self.policy.most} at most")
+        if chosen < min(wanted, self.policy.most):
+            reasons.append(f"{chosen} of {wanted} frames wanted: the file has {there} in {self.seconds:.2f} s")
+        if self.end is not None and self.end > file_end + 0.5:  # rounded seconds are no news
+            reasons.append(f"the clip should end at {self.end:g} s but the file ends at {file_end:.2f} s")
+        self.limited = "; ".join(reasons) or None
+
+
+def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) -> NDArray[np.intp]:
+    """Frames nearest to some moments, each once; of two as near, the earlier.
+
+    Args:
+        times: (T,) ascending times of all frames.
+        inside: Indices of the frames that may be chosen, ascending.
+        moments: (M,) moments.
+
+    >>> nearest(np.arange(10) / 30, np.arange(10), np.arange(6) / 20)
+    array([0, 1, 3, 4, 6, 7])
+    """
+    known = times[inside]
+    after = np.clip(np.searchsorted(known, moments), 1, max(1, len(known) - 1))
+    if len(known) == 1:
+        return inside[:1] if len(moments) else inside[:0]
+    before = after - 1
+    # rounding must not send one tie forward and the next back
+    place = np.where(moments - known[before] <= known[after] - moments + _SLACK, before, after)
+    chosen: NDArray[np.intp] = inside[np.unique(place)]
+    return chosen
+
+
+def look(
+    path: Path, policy: FramePolicy, start: float | None = None, end: float | None = None, side: int | None = SIDE
+) -> Frames:
+    """Take the frames of a clip that a policy shows.
+
+    Args:
+        path: The file, or a folder of frames.
+        policy: Which frames.
+        start: Where in the file the clip begins, seconds; None is its beginning.
+        end: Where it ends; None is its end.
+        side: Longer side in pixels that larger frames are made smaller to; None keeps them.
+
+    Raises:
+        ClipError: The file cannot be read, or ends before the clip begins.
+    """
+    if policy.kind == "none":
+        return NO_FRAMES
+    chooser = _Chooser(policy, start or 0.0, end)
+    clip = sample_clip(path, chooser, side=side)
+    seconds = tuple(round(max(0.0, float(time) - chooser.start), 4) for time in clip.timestamps)
+    gaps = len(seconds) - 1
+    fps = gaps / (seconds[-1] - seconds[0]) if gaps else None
+    shown = Shown(seconds, str(policy), None if fps is None else round(fps, 4), chooser.limited, clip.notes)
+    told = tuple(round(time * policy.slowed, 4) for time in seconds)
+    return Frames(clip.frames, shown, told, (fps or clip.fps) / policy.slowed)
+
+
+def frames_wanted(policy: FramePolicy, path: Path, start: float | None = None, end: float | None = None) -> int:
+    """How many frames a policy shows of a clip, found without decoding more than one.
+
+    Raises:
+        ClipError: As :func:`look`.
+    """
+    if policy.kind == "none":
+        return 0
+    chooser, counts = _Chooser(policy, start or 0.0, end), [0]
+
+    def count(times: FloatArray, file_end: float) -> list[int]:
+        counts[0] = len(chooser(times, file_end))
+        return [0]
+
+    sample_clip(path, count, side=32)
+    return counts[0]

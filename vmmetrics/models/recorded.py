@@ -1,0 +1,176 @@
+"""Answers that somebody recorded: by this harness, a benchmark's released code, or any other program."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.frames import Frames
+from vmmetrics.models.protocol import OneByOne, Said
+from vmmetrics.models.questions import NOT_RECORDED, Answered, Found, Question
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import SEPARATORS, read_rows
+
+Released = Callable[[Path], Mapping[str, Answered]]
+"""How a benchmark reads a file of answers in its own released form."""
+IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
+"""Names under which a row may have the key of its question, the first that is there counts."""
+TEXTS = ("prediction", "raw_response", "text", "output", "response", "candidate_caption", "caption")
+"""Names under which it may have the answer; the first that is there and not empty counts. Not ``answer``: in released
+files that is the key, and a key that is taken for answers scores 100 %."""
+
+
+class RecordedModel(OneByOne):
+    """Answers from a file: JSON, JSON lines or a table; ``{key: text}``, ``{key: row}``, or rows with keys in them.
+
+    A list under a key (FAVOR-Bench's results) answers the questions ``key_0``, ``key_1``, ... Where a key comes twice,
+    the first answer that is not empty counts. A benchmark may read its own released form otherwise.
+
+    Args:
+        path: The file.
+        answers: What was read from it, if that was done already.
+
+    Attributes:
+        answers: Texts by keys.
+        problems: What was wrong with the file, in words, to how often.
+
+    Raises:
+        SetupError: It cannot be read, or holds no answers.
+    """
+
+    sees = False
+
+    def __init__(self, path: Path, answers: Mapping[str, str] | None = None) -> None:
+        self.name = f"recorded: {path.name}"
+        self._path = path
+        self.problems: Counter[str] = Counter()
+        self.answers = dict(answers or {})
+        for key, text in answers_in(path, self.problems) if answers is None else ():
+            if not self.answers.get(key, "").strip():
+                self.answers[key] = text
+        if not self.answers:
+            raise SetupError(f"{path} holds no answers; expected {{key: text}}, or rows with {', '.join(TEXTS[:4])}")
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The file by what is in it, wherever it lies."""
+        whole = json.dumps(sorted(self.answers.items())).encode()
+        return {"recorded": hashlib.sha256(whole).hexdigest()}
+
+    def check(self, questions: Sequence[Question]) -> None:
+        """See that the answers are to these questions.
+
+        Raises:
+            SetupError: None of them is.
+        """
+        if questions and all(self._of(question) is None for question in questions):
+            ours, theirs = questions[0].id, next(iter(self.answers))
+            raise SetupError(
+                f"None of the {len(self.answers)} answers in {self._path} is to one of these questions: "
+                f"their keys are like {theirs!r}, the questions' like {ours!r}"
+            )
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """What was recorded."""
+        text = self._of(question)
+        return Said("", NOT_RECORDED) if text is None else Said(text)
+
+    def _of(self, question: Question) -> str | None:
+        """The answer to a question; a description may also go by the name of the video."""
+        names = (question.id, question.video) if not question.options else (question.id,)
+        found = (self.answers.get(key) for name in names for key in (name, _key(name)))
+        return next((text for text in found if text is not None), None)
+
+
+def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
+    """Answers as a benchmark reads files of its own form, by question; None where it is none, or not to these."""
+    try:
+        found = Found(read(path), questions)
+    except SetupError:
+        return None
+    answers = {question.id: found.of(question) for question in questions}
+    return {key: answered.text for key, answered in answers.items() if answered is not None} or None
+
+
+def answers_in(path: Path, problems: Counter[str] | None = None) -> Iterator[tuple[str, str]]:
+    """Keys and texts of the answers in a file, in its order.
+
+    Args:
+        path: The file.
+        problems: Lines that cannot be read are counted here.
+
+    Raises:
+        SetupError: It cannot be read, or none of its lines can.
+    """
+    table = path.suffix.lower() in (*SEPARATORS, ".parquet")
+    for value in read_rows(path) if table else _values(path, Counter() if problems is None else problems):
+        rows = value if isinstance(value, list) else [value]
+        for row in rows:
+            if isinstance(row, Mapping):
+                yield from _in_row(row)
+
+
+def _values(path: Path, problems: Counter[str]) -> Iterator[Any]:
+    """The JSON values of a file: the one that it is, or one a line; a line may have been cut off with its program."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{path} cannot be read: {error}") from error
+    try:
+        yield json.loads(text)
+        return
+    except (ValueError, RecursionError):
+        pass
+    read, first = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand in a text
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                first = first or f"line {number}: neither JSON nor a line of JSON ({error})"
+                problems["lines of recorded answers that are not JSON"] += 1
+                continue
+            read += 1
+            yield value
+    if not read and first:
+        raise SetupError(f"{path}, {first}")
+
+
+def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    key = next((key for name in IDS if (key := _plain(row.get(name))) is not None), None)
+    if key is not None:  # without a text: no answer was had
+        text = _text(row)
+        yield from () if text is None else [(_key(key), text)]
+        return
+    for name, value in row.items():  # keys and answers
+        if isinstance(value, list):
+            for place, item in enumerate(value):
+                inner = _text(item) if isinstance(item, Mapping) else _plain(item)
+                if inner is not None:
+                    yield f"{_key(name)}_{place}", inner
+        else:
+            inner = _text(value) if isinstance(value, Mapping) else _plain(value)
+            if inner is not None:
+                yield _key(name), inner
+
+
+def _key(key: str) -> str:
+    return str(key).removesuffix(".mp4")
+
+
+def _text(row: Mapping[str, Any]) -> str | None:
+    found = [text for name in TEXTS if (text := _plain(row.get(name))) is not None]
+    return next((text for text in found if text.strip()), found[0] if found else None)
+
+
+def _plain(value: Any) -> str | None:
+    """A text or number as text; tables have NaN where nothing is, and 7.0 for 7 beside it."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else str(int(value)) if value.is_integer() else str(value)
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None

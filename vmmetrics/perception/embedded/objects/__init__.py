@@ -1,0 +1,1 @@
+"""Moving objects: segments, their identities, appearances and disappearances."""

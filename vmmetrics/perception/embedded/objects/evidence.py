@@ -1,0 +1,306 @@
+"""What moves by itself, pixel by pixel: flow against the camera's motion, over one frame and over a third of a second.
+
+A pixel counts as moving when its motion differs from the camera's by more than the measured error of the flow *and*
+the difference explains the picture better: in noise and in flat areas the flow wanders, but following it gains nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.flow import pixel_grid
+from vmmetrics.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from vmmetrics.perception.scene import Scene
+
+GRID_SHORT_SIDE = 128
+"""Short side of the maps: an object of 2 % of the frame still covers some 500 pixels."""
+SLOW_SECONDS = 0.33
+"""Time over which slow motion adds up: at 0.01 diagonals a second it makes 0.8 grid pixels."""
+MAX_GAP = 8
+"""Frames at most between the two pictures compared for slow motion; a power of two."""
+FAST_FLOOR, SLOW_FLOOR = 0.3, 0.45
+"""Residual in grid pixels, over one frame and over the gap, below which nothing moves: DIS's error on textured
+still background (0.1 px a frame) with a margin of 3, and the same after it has added up."""
+NOISE_FACTOR = 4.0
+"""Residuals count from this many standard deviations of the background's own residual on."""
+CAMERA_SHARE = 0.03
+"""Share of the camera's own motion allowed as error of its model."""
+GAIN_LEVELS = 3.0
+"""Colour levels, beyond 3 deviations of the noise, by which following the flow must explain a pixel better."""
+
+
+RATE_SHARE = 0.25
+"""Share of its mean rate over the gap at which a slowly moving pixel must move in the frame at hand."""
+ALIKE_LEVELS, ALIKE_SHARE = 12.0, 0.4
+"""Colour levels, and share of the local contrast, by which a pixel may differ from where the flow leads."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Pictures, motion and what moves by itself, on one small grid of (h, w).
+
+    Attributes:
+        colour: (T, h, w, 3) uint8 CIE Lab.
+        forward: (T-1, h, w, 2) float32 grid pixels, as in :class:`~vmmetrics.perception.answers.Flow`.
+        backward: Likewise.
+        forward_ok: (T-1, h, w) bool.
+        backward_ok: Likewise.
+        camera: (T-1, 3, 3) float64, grid pixels of frame t to those of t+1.
+        velocity: (T, h, w, 2) float32 grid pixels a frame, motion against the camera's.
+        strength: (T, h, w) float32 motion in units of its threshold; 0 where it explains nothing.
+        support: (T, h, w) bool, the motion explains the picture clearly better than standing still.
+        noise: Standard deviation of colour between aligned frames, levels.
+        fps: Frames a second.
+    """
+
+    colour: NDArray[np.uint8]
+    forward: FloatArray
+    backward: FloatArray
+    forward_ok: BoolArray
+    backward_ok: BoolArray
+    camera: FloatArray
+    velocity: FloatArray
+    strength: FloatArray
+    support: BoolArray
+    noise: float
+    fps: float
+
+    def __len__(self) -> int:
+        return len(self.colour)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(h, w)."""
+        return self.colour.shape[1], self.colour.shape[2]
+
+    @cached_property
+    def grid(self) -> FloatArray:
+        """(h, w, 2) float32: x, y of every pixel."""
+        height, width = self.shape
+        return pixel_grid(width, height)
+
+    def reversed(self) -> Evidence:
+        """Return the same played backwards (views, no copies)."""
+        return Evidence(
+            colour=self.colour[::-1],
+            forward=self.backward[::-1],
+            backward=self.forward[::-1],
+            forward_ok=self.backward_ok[::-1],
+            backward_ok=self.forward_ok[::-1],
+            camera=np.linalg.inv(self.camera[::-1]),
+            velocity=-self.velocity[::-1],
+            strength=self.strength[::-1],
+            support=self.support[::-1],
+            noise=self.noise,
+            fps=self.fps,
+        )
+
+    def camera_between(self, start: int, stop: int) -> FloatArray:
+        """(3, 3) from the pixels of frame ``start`` to those of ``stop`` (either may be the earlier)."""
+        chain = np.eye(3)
+        for t in range(min(start, stop), max(start, stop)):
+            chain = self.camera[t] @ chain
+        return chain if start <= stop else np.linalg.inv(chain)
+
+
+def gather_evidence(scene: Scene) -> Evidence:
+    """Collect the evidence for the moving objects of ``scene`` from its flow and camera."""
+    clip, flow, camera = scene.clip, scene.flow, scene.camera
+    full_height, full_width = flow.images.shape[1:]
+    factor = min(1.0, GRID_SHORT_SIDE / min(full_height, full_width))
+    width, height = max(1, round(full_width * factor)), max(1, round(full_height * factor))
+    colour = np.empty((len(clip), height, width, 3), np.uint8)
+    for frame, small in zip(clip.frames, colour, strict=True):
+        small[...] = cv2.cvtColor(cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2LAB)
+    zoom = (width / full_width, height / full_height)
+    forward, forward_ok = _shrunk(flow.forward, flow.forward_valid, (width, height), zoom)
+    backward, backward_ok = _shrunk(flow.backward, flow.backward_valid, (width, height), zoom)
+    homographies = _to_grid(camera.homographies, (clip.width / width, clip.height / height))
+    known = np.array([kind != "unknown" for kind in camera.kinds], bool)
+    motion = _Motion(colour, homographies, known, clip.fps)
+    motion.add(forward, forward_ok, reverse=False)
+    motion.add(backward, backward_ok, reverse=True)
+    velocity, strength, support = motion.result()
+    return Evidence(
+        colour, forward, backward, forward_ok, backward_ok, homographies, velocity, strength, support,
+        motion.noise, clip.fps,
+    )  # fmt: skip
+
+
+def warp(picture: NDArray[Any], position: FloatArray, nearest: bool = False) -> NDArray[Any]:
+    """Sample ``picture`` at ``position`` (h, w, 2); 0 outside."""
+    how = cv2.INTER_NEAREST if nearest else cv2.INTER_LINEAR
+    x, y = position[..., 0], position[..., 1]
+    return np.asarray(cv2.remap(picture, x, y, how, borderMode=cv2.BORDER_CONSTANT, borderValue=0))
+
+
+def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
+    """Return ``grid`` (h, w, 2) sent through a homography, float32."""
+    return np.asarray(cv2.perspectiveTransform(grid, matrix))
+
+
+def colour_gap(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> FloatArray:
+    """(h, w) float32: mean absolute difference of Lab colour, the change of the whole picture's light taken out."""
+    difference = cv2.subtract(one, other, dtype=cv2.CV_32F)
+    sample = np.ascontiguousarray(difference[::3, ::3].reshape(-1, 3).T)
+    np.subtract(difference, np.median(sample, axis=1).astype(np.float32), out=difference)
+    np.abs(difference, out=difference)
+    return np.asarray(cv2.transform(difference, np.full((1, 3), 0.5, np.float32)))
+
+
+def contrast(colour: NDArray[np.uint8]) -> FloatArray:
+    """(h, w) float32 range of lightness among neighbours: what an error of a pixel costs."""
+    light, kernel = np.ascontiguousarray(colour[..., 0]), np.ones((3, 3), np.uint8)
+    return np.asarray(cv2.morphologyEx(light, cv2.MORPH_GRADIENT, kernel), np.float32)
+
+
+class _Motion:
+    """Accumulates, over both directions and gaps, how far a pixel moves by itself and whether that explains it."""
+
+    def __init__(self, colour: NDArray[np.uint8], camera: FloatArray, known: BoolArray, fps: float) -> None:
+        count, height, width = colour.shape[:3]
+        self.colour, self.camera, self.known = colour, camera, known
+        self.grid = pixel_grid(width, height)
+        self.doublings = int(np.clip(round(np.log2(max(2.0, SLOW_SECONDS * fps))), 1, np.log2(MAX_GAP)))
+        self.strength = np.zeros((count, height, width), np.float32)
+        self.explained = np.zeros((2, count, height, width), np.bool_)
+        self.tested = np.zeros((2, count, height, width), np.bool_)
+        self.total = np.zeros((count, height, width, 2), np.float32)
+        self.weight = np.zeros((count, height, width), np.float32)
+        self.noises: list[float] = []
+
+    @property
+    def noise(self) -> float:
+        return float(np.median(self.noises)) if self.noises else 1.0
+
+    def add(self, steps: FloatArray, ok: BoolArray, *, reverse: bool) -> None:
+        """Take in the flow of one direction: steps of one frame, then doubled up to the gap."""
+        if len(steps) == 0:
+            return
+        if reverse:
+            steps, ok, colour = steps[::-1], ok[::-1], self.colour[::-1]
+            matrices, known = np.linalg.inv(self.camera[::-1]), self.known[::-1]
+        else:
+            colour, matrices, known = self.colour, self.camera, self.known
+        ok &= self._alike(colour, steps)
+        first, first_matrices, gap = steps, matrices, 1
+        for level in range(self.doublings + 1):
+            if len(steps) == 0:
+                return
+            if level in (0, self.doublings):
+                for t in range(len(steps)):
+                    if known[t]:
+                        rate = self.grid + first[t] - mapped(first_matrices[t], self.grid)
+                        self._judge(colour, steps[t], ok[t], matrices[t], rate, t, gap, reverse)
+            if level < self.doublings:
+                steps, ok = self._doubled(steps, ok, gap, out=steps if level else None)
+                joined = [b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)]
+                matrices = np.stack(joined or [np.eye(3)])
+                known = known[:-gap] & known[gap:]
+                gap *= 2
+
+    def _alike(self, colour: NDArray[np.uint8], steps: FloatArray) -> BoolArray:
+        """Where the flow leads to the same colour: after a sudden change it agrees with itself by chance in places."""
+        alike = np.empty(steps.shape[:3], np.bool_)
+        for t, step in enumerate(steps):
+            gap = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
+            alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8), 5)
+        return alike
+
+    def _doubled(
+        self, steps: FloatArray, ok: BoolArray, gap: int, out: FloatArray | None
+    ) -> tuple[FloatArray, BoolArray]:
+        """Join the motion over ``gap`` frames with the next such, and its validity; in ``out`` where given.
+
+        ``out`` may be ``steps``: each is read before its place is written.
+        """
+        count = max(0, len(steps) - gap)
+        longer = np.empty((count, *steps.shape[1:]), np.float32) if out is None else out[:count]
+        held = np.zeros(longer.shape[:3], np.bool_)
+        for t in range(count):
+            position = self.grid + steps[t]
+            longer[t] = steps[t] + warp(steps[t + gap], position)
+            held[t] = ok[t] & (warp(ok[t + gap].view(np.uint8), position, nearest=True) > 0)
+        return longer, held
+
+    def _judge(
+        self,
+        colour: NDArray[np.uint8],
+        step: FloatArray,
+        ok: BoolArray,
+        matrix: FloatArray,
+        rate: FloatArray,
+        t: int,
+        gap: int,
+        reverse: bool,
+    ) -> None:
+        still = mapped(matrix, self.grid)
+        residual = self.grid + step - still
+        size = _length(residual)
+        # The 30 % quantile of a Rayleigh distribution is 0.845 deviations; it holds while 30 % of the frame is still.
+        sigma = float(np.quantile(size[ok], 0.3)) / 0.845 if ok.any() else 0.0
+        travel = _length(still - self.grid)
+        threshold = max(FAST_FLOOR if gap == 1 else SLOW_FLOOR, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel
+        moving = np.where(ok, size / threshold, 0.0).astype(np.float32)
+        if gap > 1:
+            # Slow motion goes on all the time; what stands still now and is swept along later does not move yet.
+            now = (rate * residual).sum(-1)
+            moving[now * gap < RATE_SHARE * size * size] = 0
+        gap_still = colour_gap(colour[t], warp(colour[t + gap], still))
+        gap_moved = colour_gap(colour[t], warp(colour[t + gap], self.grid + step))
+        inside = (still >= 0).all(-1) & (still[..., 0] < still.shape[1] - 1) & (still[..., 1] < still.shape[0] - 1)
+        if gap == 1 and inside.any():
+            self.noises.append(float(np.quantile(gap_still[inside], 0.3)))
+        gain = GAIN_LEVELS + 3.0 * self.noise
+        frame, sign = (len(colour) - 1 - t, -1.0) if reverse else (t, 1.0)
+        tested = (moving > 1) & inside
+        self.tested[int(reverse), frame] |= tested
+        self.explained[int(reverse), frame] |= tested & (gap_still - gap_moved > gain)
+        np.maximum(self.strength[frame], moving, out=self.strength[frame])
+        share = ok * (1.0 if gap == 1 else 0.5)
+        self.total[frame] += (sign * share / gap)[..., None] * residual
+        self.weight[frame] += share
+
+    def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""
+        self.total /= np.maximum(self.weight, 1e-6)[..., None]
+        for picture in self.strength:
+            picture[...] = cv2.medianBlur(picture, 5)
+        # Around a moving object the flow drags the background along. Seen one way in time that may even explain it,
+        # where it is about to be covered; the other way it just stands there.
+        refuted = (self.tested & ~self.explained).any(0)
+        support: BoolArray = np.logical_and(self.explained.any(0), ~refuted)
+        return self.total, self.strength, support
+
+
+def _length(vectors: FloatArray) -> FloatArray:
+    return np.asarray(cv2.magnitude(vectors[..., 0], vectors[..., 1]))
+
+
+def _shrunk(
+    steps: FloatArray, ok: BoolArray, size: tuple[int, int], zoom: tuple[float, float]
+) -> tuple[FloatArray, BoolArray]:
+    """Flow and its validity on the grid; the flow itself, and a copy of its validity, where it is there already."""
+    if zoom == (1.0, 1.0):
+        return steps, ok.copy()
+    small = np.empty((len(steps), size[1], size[0], 2), np.float32)
+    held = np.empty((len(steps), size[1], size[0]), np.bool_)
+    for t in range(len(steps)):
+        small[t] = cv2.resize(steps[t], size, interpolation=cv2.INTER_AREA) * np.array(zoom, np.float32)
+        share = cv2.resize(ok[t].view(np.uint8) * np.uint8(255), size, interpolation=cv2.INTER_AREA)
+        held[t] = share > 127
+    return small, held
+
+
+def _to_grid(homographies: FloatArray, scale: tuple[float, float]) -> FloatArray:
+    """Clip-pixel homographies to grid pixels; grid x is at clip x = (x + 0.5) * scale - 0.5."""
+    to_clip = np.array([[scale[0], 0, 0.5 * scale[0] - 0.5], [0, scale[1], 0.5 * scale[1] - 0.5], [0, 0, 1]])
+    return np.asarray(np.linalg.inv(to_clip) @ homographies @ to_clip)

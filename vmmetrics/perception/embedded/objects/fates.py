@@ -1,0 +1,258 @@
+"""What became of an object that is not seen any more: gone through the edge, hidden, or vanished.
+
+Judged forwards in time; how an object came is how it went, on the reversed evidence.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.objects.evidence import Evidence, colour_gap, mapped, warp
+from vmmetrics.perception.embedded.objects.matching import changed_places, find_again, same_levels
+from vmmetrics.types import BoolArray, FloatArray
+
+Fate = Literal["left", "hidden", "vanished"]
+
+BLINK_FRAMES = 3
+"""Out of sight for no longer than this is a spoilt frame or two, not an absence."""
+SEEN_SECONDS = 0.5
+"""Time for which an object is seen without a break before it is missed ..."""
+SEEN_FRAMES = 4
+"""... and frames."""
+RECENT_SECONDS = 0.6
+"""Time over which an object's usual size and motion are taken."""
+SUDDEN_SHARE = 0.75
+"""An object of which this share (of its recent usual size) was seen two frames ago has not gone step by step."""
+STABLE_SHARE, PART_SHARE = 0.65, 0.4
+"""Nor has one that over the last six frames kept this share of itself, at least this share of it being in sight."""
+RETURNS_SHARE = 0.85
+"""Share of its usual size up to which a last sight of one that comes back shows it half hidden."""
+CHANGED_SHARE = 0.5
+"""Share of its place that must show something else afterwards."""
+UNREST_SHARE = 0.35
+"""Share of its place that may change afterwards, where background has come to light."""
+INSIDE_SHARE = 0.4
+"""Share of an object that its motion would have left in the frame; below it the object has left."""
+COVERED_SHARE = 0.5
+"""Share of an object's expected place that another object must take up to hide it."""
+LEAST_SHARE = 0.005
+"""Share of the frame that an object must cover to be missed."""
+CONTACT_SHARE = 0.25
+"""Share of an object's rim along another object from which on they may be pieces of one."""
+SEARCHED = (2, 3, 5, 8)
+"""Frames after the last sight in which it is looked for; a jerk of the camera may blur the first few."""
+SHARPNESS_RATIO = 1.25
+"""Factor between the sharpest and the least sharp picture around a loss, from which on a jerk or a glitch explains it.
+Sharpness is the mean step between neighbours, objects aside."""
+CRUMB_SHARE = 0.5
+"""Share of what it was a glance earlier below which an object's last sight does not show what to look for."""
+AROUND = 0.6
+"""How far around an object its surroundings reach, in square roots of its area."""
+SPOILT_SHARE = 0.5
+"""Share of the surroundings that may change; beyond it the picture is spoilt, or something passes."""
+SETTLING = (2, 5)
+"""Frames more after which a quick and a slow fade are over."""
+GLANCE = 3
+"""Frames after the last sight that are looked at."""
+
+
+def absences(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int) -> tuple[BoolArray, BoolArray]:
+    """Explain why an object is not seen where it is not.
+
+    Args:
+        evidence: Of the clip.
+        labels: (T, h, w).
+        identity: The object's label.
+
+    Returns:
+        (T,) bool, unseen because hidden or because nothing is known for sure, and (T,) bool, unseen because out of the
+        frame. What is neither is gone without cause.
+    """
+    present = (labels == identity).any((1, 2))
+    count = len(present)
+    occluded, left = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], present, [True]]).astype(np.int8)))
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        inner = start > 0 and stop < count
+        if inner and stop - start <= BLINK_FRAMES:
+            occluded[start:stop] = True
+            continue
+        fates = []
+        if start > 0:
+            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
+        if stop < count:
+            fates.append(fate_after(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
+        left[start:stop] = "left" in fates
+        occluded[start:stop] = "left" not in fates and "hidden" in fates
+    return occluded, left
+
+
+def fate_after(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, returns: bool = False
+) -> Fate:
+    """Judge why an object seen in frame ``last`` is not seen in the next.
+
+    Args:
+        evidence: Of the clip, in the direction of time in which the object goes.
+        labels: (T, h, w).
+        identity: The object's label.
+        last: Last frame in which it is seen; not the last of the clip.
+        returns: Whether it is seen again later; then less of a step-by-step going shows that it was hidden.
+
+    Returns:
+        ``"left"`` through the edge, ``"hidden"`` (step by step, or not known to be gone), or ``"vanished"``.
+    """
+    recent = max(3, round(RECENT_SECONDS * evidence.fps))
+    frames = range(max(0, last - recent + 1), last + 1)
+    areas = np.array([np.count_nonzero(labels[t] == identity) for t in frames])
+    mask = labels[last] == identity
+    velocity = _velocity(evidence, labels, identity, list(frames))
+    if _leaves(evidence, mask, last, velocity):
+        return "left"
+    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or _is_piece(labels, identity, last):
+        return "hidden"  # how a piece of something came off or was lost says little
+    if not _seen_well(labels, identity, last, evidence.fps):
+        return "hidden"
+    if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
+        return "hidden"
+    # The last frame or two may already show half of a fade: the sight before counts.
+    usual, earlier, nearly_last = np.quantile(areas, 0.8), areas[max(0, len(areas) - 6)], areas[max(0, len(areas) - 3)]
+    if returns and areas[-1] < RETURNS_SHARE * usual:
+        return "hidden"
+    stable = areas[-1] >= max(STABLE_SHARE * earlier, PART_SHARE * usual)
+    if not stable and nearly_last < SUDDEN_SHARE * usual:
+        return "hidden"
+    return "vanished" if _is_replaced(evidence, labels, identity, last, velocity) else "hidden"
+
+
+def _seen_well(labels: NDArray[np.unsignedinteger], identity: int, last: int, fps: float) -> bool:
+    """Whether the object was there without a break for long enough to be missed."""
+    least = max(SEEN_FRAMES, round(SEEN_SECONDS * fps))
+    return last + 1 >= least and bool((labels[last + 1 - least : last + 1] == identity).any((1, 2)).all())
+
+
+def _is_piece(labels: NDArray[np.unsignedinteger], identity: int, last: int) -> bool:
+    """Whether the object clung to another one when it was last seen."""
+    return max(contact(labels[t], identity) for t in range(max(0, last + 1 - GLANCE), last + 1)) >= CONTACT_SHARE
+
+
+def contact(labels: NDArray[np.unsignedinteger], identity: int) -> float:
+    """Share of the rim of object ``identity`` in one frame's labels (h, w) that lies along other objects."""
+    mask = (labels == identity).view(np.uint8)
+    rim = (cv2.dilate(mask, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))) > 0) & (mask == 0)
+    return float((labels[rim] > 0).mean()) if rim.any() else 0.0
+
+
+def _velocity(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: list[int]) -> FloatArray:
+    """Median motion against the camera over the last frames, grid pixels a frame."""
+    masks = [(t, labels[t] == identity) for t in frames[-6:]]
+    each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
+    return np.median(each, axis=0) if each else np.zeros(2)
+
+
+def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray) -> bool:
+    """Whether the object, at the edge, would be mostly outside within a few frames."""
+    height, width = mask.shape
+    rim = np.ones_like(mask)
+    rim[2:-2, 2:-2] = False
+    if np.count_nonzero(mask & rim) < 0.25 * np.sqrt(np.count_nonzero(mask)):
+        return False
+    rows, columns = np.nonzero(mask)
+    points = np.stack([columns, rows], -1).astype(np.float64)
+    stop = min(last + GLANCE, len(evidence) - 1)
+    points = cv2.perspectiveTransform((points + velocity * (stop - last))[None], evidence.camera_between(last, stop))[0]
+    inside = (points[:, 0] > 0) & (points[:, 0] < width - 1) & (points[:, 1] > 0) & (points[:, 1] < height - 1)
+    return bool(inside.mean() < INSIDE_SHARE)
+
+
+def _behind_another(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, velocity: FloatArray
+) -> float:
+    """Share of the object's expected place in the next frames that another object takes up."""
+    mask = (labels[last] == identity).view(np.uint8)
+    shares = []
+    for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
+        shift = np.eye(3)
+        shift[:2, 2] = -velocity * (t - last)
+        there = mapped(shift @ evidence.camera_between(t, last), evidence.grid)
+        expected = warp(mask, there, nearest=True) > 0
+        if expected.any():
+            shares.append(float(((labels[t] != 0) & (labels[t] != identity))[expected].mean()))
+    return max(shares, default=0.0)
+
+
+def _is_replaced(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, velocity: FloatArray
+) -> bool:
+    """Whether the object is nowhere near in the next frames and its place shows something else, and that for good.
+
+    A fade may have begun before the last frame and end after it. What replaces the object must stand still as the
+    background does: a place taken by something that moves is hidden.
+    """
+    after = min(last + GLANCE, len(evidence) - 1)
+    whole = max(0, last - GLANCE)
+    if not (labels[whole] == identity).any():
+        whole = last
+    if _sharpness_changes(evidence, labels, whole, min(last + SEARCHED[-1], len(evidence) - 1)):
+        return False
+    sights = {whole, last}
+    if np.count_nonzero(labels[last] == identity) < CRUMB_SHARE * np.count_nonzero(labels[whole] == identity):
+        sights = {whole}  # a crumb that a fade has left is found again anywhere
+    for before in sights:
+        mask = labels[before] == identity
+        for t in {min(last + ahead, len(evidence) - 1) for ahead in SEARCHED}:
+            if find_again(evidence, mask, before, t, velocity) is not None:
+                return False
+    mask = labels[whole] == identity
+    if _around_changed(evidence, labels, mask, whole, after) > SPOILT_SHARE:
+        return False
+    if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
+        return False
+    settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
+    # Too near the end of the clip there is no telling.
+    return any(_at_rest(evidence, mask, whole, s) for s in settled or [len(evidence) - 2] if s > after)
+
+
+def _at_rest(evidence: Evidence, mask: BoolArray, whole: int, settled: int) -> bool:
+    """Whether the place ``mask`` of frame ``whole`` looks in frame ``settled`` as it does a little later."""
+    later = min(settled + GLANCE, len(evidence) - 1)
+    there = mapped(evidence.camera_between(settled, whole), evidence.grid)
+    place = warp(mask.view(np.uint8), there, nearest=True) > 0
+    return _changed_share(evidence, place, settled, later) <= UNREST_SHARE
+
+
+def _sharpness_changes(evidence: Evidence, labels: NDArray[np.unsignedinteger], first: int, last: int) -> bool:
+    """Whether the picture gets blurred, noisy or sharp between two frames, where no object is."""
+    window = slice(first, last + 1)
+    things = np.asarray((labels[window] > 0).any(0), np.uint8)
+    scenery = cv2.dilate(things, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (15, 15)))[:, 1:] == 0
+    if not scenery.any():
+        return False
+    light = evidence.colour[window, ..., 0].astype(np.int16)
+    steps = np.abs(np.diff(light, axis=2))[:, scenery].mean(1)
+    return bool(steps.max() > SHARPNESS_RATIO * steps.min())
+
+
+def _around_changed(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], mask: BoolArray, one: int, other: int
+) -> float:
+    """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
+    width = 2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5
+    near = cv2.dilate(mask.view(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (width, width))) > 0
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    things = (labels[one] > 0) | (warp((labels[other] > 0).view(np.uint8), there, nearest=True) > 0)
+    ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
+    return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
+
+
+def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:
+    """Share of the place ``mask`` of frame ``one`` that looks different in frame ``other``; out of view is changed."""
+    if not mask.any():
+        return 1.0
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], there)))
+    return float((gap[mask] > same_levels(evidence)).mean())

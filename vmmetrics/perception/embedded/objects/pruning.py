@@ -1,0 +1,236 @@
+"""Takes back what was no object: background that a passing object left behind, and what was never elsewhere."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.camera import fit_similarity
+from vmmetrics.perception.embedded.flow import look_up
+from vmmetrics.perception.embedded.objects.evidence import Evidence, colour_gap, mapped, warp
+from vmmetrics.perception.embedded.objects.matching import changed_places, colours, same_levels
+from vmmetrics.types import BoolArray, FloatArray
+
+Labels = NDArray[np.uint16]
+
+RESIDUE_SHARE = 0.5
+"""A resting remainder below this share of the moving object's usual size is background that stuck to it."""
+MOVES_SHARE = 0.25
+"""Share of a mask that must move by itself for the object to be moving in that frame."""
+BARE_SHARE = 0.8
+"""Share of a resting mask that looks as its place did without the object, from which on the object is not there ..."""
+PLAIN_SHARE = 0.5
+"""... unless as much of the object looks like what it passes over while it moves."""
+STEADY, OTHER_COLOURS = 0.7, 0.55
+"""Likeness of an object's colours from frame to frame, and the likeness below which others have taken their place."""
+OWN_COLOURS, WHOLE_SHARE = 0.8, 0.75
+"""Likeness, and share of its usual size, from which on an object is there and no fade going on ..."""
+LONGEST_FADE = 6
+"""... and frames that it takes at most, beyond those at rest."""
+COMPARED = 3
+"""Frames with the place free, and frames of the moving object, that are looked at for it."""
+FREE_SHARE = 0.1
+"""Share of a place that an object may cover for the place to count as free of it."""
+ELSEWHERE_SHARE = 0.12
+"""Share of its place that must look different at another time for an object to have been elsewhere."""
+FOLLOWED_SHARE = 0.35
+"""Share of an object that must look the same where its mask has gone; a turning or deforming one changes a lot."""
+UNLIKE_SHARE = 0.25
+"""A place of which less than this share looks as before shows something else, wherever the object went."""
+TURNED_SHARE = 0.5
+"""Likewise where it turned in place, which the background's flow can seem to do by chance."""
+LEAST_TURN = 3.0
+"""Degrees of a turn: at the rim of an object of 2 % of the frame about half a pixel of the grid."""
+FADE_FRAMES = 3
+"""Frames at both ends of its life that are left out of that."""
+SAMPLES = 5
+"""Frames of its life that are compared with one another."""
+CLING_SHARE, CLING_LIFE = 0.2, 0.6
+"""Share of its rim along which, and of its frames in which, a part clings to the object it belongs to."""
+REPLACED_SHARE = 0.3
+"""Share of the smaller mask that two labels have in common when one takes the other's place."""
+REPLACED_FRAMES = 4
+"""Frames within which it does."""
+
+
+def trim_residue(labels: Labels, moving: NDArray[np.bool_]) -> None:
+    """Unlabel, at both ends of an object's life, small remainders that rest, in place."""
+    for identity in np.unique(labels)[1:].tolist():
+        mask = labels == identity
+        areas = mask.sum((1, 2))
+        moves = (mask & moving).sum((1, 2)) > MOVES_SHARE * areas
+        if not moves.any():
+            continue
+        residue = (areas > 0) & ~moves & (areas < RESIDUE_SHARE * np.quantile(areas[moves], 0.7))
+        solid = np.flatnonzero((areas > 0) & ~residue)
+        outside = np.ones(len(areas), bool)
+        outside[solid[0] : solid[-1] + 1] = False
+        labels[(residue & outside)[:, None, None] & mask] = 0
+
+
+def trim_bare(evidence: Evidence, labels: Labels, moving: NDArray[np.bool_]) -> None:
+    """Unlabel, at both ends of an object's life, a mask that rests on nothing but background, in place.
+
+    The flow leads a mask through a slow fade, and what is left behind looks as the place did before the object came.
+    """
+    for identity in np.unique(labels)[1:].tolist():
+        whole = labels == identity
+        mask, areas = whole.copy(), whole.sum((1, 2))
+        seen = np.flatnonzero(areas)
+        moves = np.flatnonzero((mask & moving).sum((1, 2)) > MOVES_SHARE * areas)
+        if len(moves) == 0:
+            continue
+        for resting in (seen[seen > moves[-1]][::-1], seen[seen < moves[0]]):
+            mask[_bare_run(evidence, mask, resting.tolist(), moves.tolist())] = False
+        labels[whole & ~mask] = 0
+
+
+def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: list[int]) -> list[int]:
+    """The first of the ``resting`` frames, from an end of life inwards, with nothing of the object under its mask.
+
+    Its place looks as it does without the object, or has none of the colours that the object has where it ``moves``.
+    """
+    if not resting:
+        return []
+    # The frames next to the rest may show the fade itself.
+    far = moves if moves[0] > resting[0] else moves[::-1]
+    some = [far[i] for i in np.unique((np.linspace(0.4, 1, COMPARED) * (len(far) - 1)).round().astype(int))]
+    own = np.stack([colours(evidence, mask, [t]) for t in some])
+    # An object that changes its own colours, or looks like the places it moves over, cannot be told from its place.
+    steady = float(np.quantile(own @ own.T, 0.25)) >= STEADY
+    plain = cache(lambda: min(_bare_share(evidence, mask, t) for t in some) >= PLAIN_SHARE)
+    bare = []
+    for t in resting:
+        other = steady and float((own @ colours(evidence, mask, [t])).max()) < OTHER_COLOURS
+        if not other and (_bare_share(evidence, mask, t) < BARE_SHARE or plain()):
+            break
+        bare.append(t)
+    if not bare:
+        return []
+    usual = float(np.median([np.count_nonzero(mask[t]) for t in some]))
+    inwards = range(bare[-1] + 1, far[-1]) if moves[0] > resting[0] else range(bare[-1] - 1, far[-1], -1)
+    for t in inwards[:LONGEST_FADE]:
+        fading = steady and float((own @ colours(evidence, mask, [t])).max()) < OWN_COLOURS
+        if not fading and np.count_nonzero(mask[t]) >= WHOLE_SHARE * usual:
+            break
+        bare.append(t)
+    return bare
+
+
+def _bare_share(evidence: Evidence, mask: BoolArray, t: int) -> float:
+    """Share of the object's mask in frame ``t`` that looks as the place does when the object is elsewhere."""
+    place = mask[t].view(np.uint8)
+    area = np.count_nonzero(place)
+    free = []
+    for s in range(len(mask)):
+        there = mapped(evidence.camera_between(s, t), evidence.grid)
+        if np.count_nonzero(mask[s] & (warp(place, there, nearest=True) > 0)) < FREE_SHARE * area:
+            free.append(s)
+    some = [free[i] for i in np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))] if free else []
+    return max((1 - float(changed_places(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
+
+
+def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
+    """Unlabel what stood in the same place at all times, in place."""
+    for identity in np.unique(labels)[1:].tolist():
+        if not _was_elsewhere(evidence, labels, identity):
+            labels[labels == identity] = 0
+
+
+def _was_elsewhere(evidence: Evidence, labels: Labels, identity: int) -> bool:
+    frames = np.flatnonzero((labels == identity).any((1, 2)))
+    if len(frames) > 4 * FADE_FRAMES:  # a place may be changing as it is taken for an object, and only then
+        frames = frames[FADE_FRAMES:-FADE_FRAMES]
+    some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
+    return any(_moved_between(evidence, labels, identity, one, other) for one in some for other in some if one != other)
+
+
+def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> bool:
+    """Whether the object's place in frame ``one`` looks different in ``other``, and the object is found elsewhere."""
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    mine: BoolArray = labels[one] == identity
+    foreign = warp(((labels[other] > 0) & (labels[other] != identity)).view(np.uint8), there, nearest=True) > 0
+    mine = mine & ~foreign
+    if not mine.any():
+        return False
+    scene = np.asarray(warp(evidence.colour[other], there))
+    limit = same_levels(evidence)
+    stayed = float((colour_gap(evidence.colour[one], scene)[mine] <= limit).mean())
+    if stayed > 1 - ELSEWHERE_SHARE:
+        return False
+    now = warp((labels[other] == identity).view(np.uint8), there, nearest=True) > 0
+    if not now.any():
+        return False
+    shift = _centre(now) - _centre(labels[one] == identity)
+    shifted = np.asarray(warp(scene, evidence.grid + shift.astype(np.float32)))
+    followed = float((colour_gap(evidence.colour[one], shifted)[mine] <= limit).mean())
+    if followed >= max(stayed + 0.1, FOLLOWED_SHARE) or stayed < UNLIKE_SHARE:
+        return True
+    turned = _turned_share(evidence, mine, one, other)
+    return turned >= max(stayed + 0.2, TURNED_SHARE)
+
+
+def _turned_share(evidence: Evidence, mine: BoolArray, one: int, other: int) -> float:
+    """Share of ``mine`` that looks the same in ``other`` where the flow turned it to; 0 where it did not turn.
+
+    What spins in place is never elsewhere: only its turn tells it from a place that changes.
+    """
+    steps = evidence.forward[one:other] if one < other else evidence.backward[other:one][::-1]
+    start = evidence.grid[mine]
+    at = start.copy()
+    for step in steps:
+        at += look_up(step, at[:, None])[:, 0]
+    model = fit_similarity(start.astype(np.float64), at.astype(np.float64), noise=1.0)
+    by_camera = evidence.camera_between(one, other)
+    own = np.linalg.inv(by_camera / by_camera[2, 2]) @ model
+    if abs(np.degrees(np.arctan2(own[1, 0], own[0, 0]))) < LEAST_TURN:
+        return 0.0
+    scene = np.asarray(warp(evidence.colour[other], mapped(model, evidence.grid)))
+    return float((colour_gap(evidence.colour[one], scene)[mine] <= same_levels(evidence)).mean())
+
+
+def _centre(mask: BoolArray) -> FloatArray:
+    rows, columns = np.nonzero(mask)
+    return np.array([columns.mean(), rows.mean()])
+
+
+def merge_parts(labels: Labels) -> None:
+    """Give an object that clings to a larger one most of its life the larger one's label, in place."""
+    sizes = np.bincount(labels.ravel())
+    for identity in sorted(np.flatnonzero(sizes)[1:].tolist(), key=lambda i: int(sizes[i])):
+        frames = np.flatnonzero((labels == identity).any((1, 2)))
+        clings = np.zeros(len(sizes), int)
+        for t in frames.tolist():
+            mask = (labels[t] == identity).view(np.uint8)
+            x, y, w, h = cv2.boundingRect(mask)
+            window = (slice(max(0, y - 2), y + h + 2), slice(max(0, x - 2), x + w + 2))
+            rim = (cv2.dilate(mask[window], np.ones((5, 5), np.uint8)) > 0) & (mask[window] == 0)
+            along = np.bincount(labels[t][window][rim], minlength=len(sizes))
+            clings += along >= CLING_SHARE * max(1, int(rim.sum()))
+        clings[0] = 0
+        larger = [i for i in np.flatnonzero(clings).tolist() if np.count_nonzero(labels == i) > sizes[identity]]
+        host = max(larger, key=lambda i: int(clings[i]), default=None)
+        if host is not None and clings[host] >= CLING_LIFE * len(frames):
+            labels[labels == identity] = host
+
+
+def drop_replaced(labels: Labels, moved: dict[int, int]) -> None:
+    """Where one label ends as another begins in its place, only the one that moved (much) more was an object."""
+    spans = {}
+    for identity in np.unique(labels)[1:].tolist():
+        frames = np.flatnonzero((labels == identity).any((1, 2)))
+        spans[identity] = (int(frames[0]), int(frames[-1]))
+    for early, (_, last) in spans.items():
+        for late, (first, _) in spans.items():
+            if early == late or not -1 <= first - last <= REPLACED_FRAMES:
+                continue
+            before, after = labels[last] == early, labels[first] == late
+            common = np.count_nonzero(before & after)
+            if common == 0 or common < REPLACED_SHARE * min(np.count_nonzero(before), np.count_nonzero(after)):
+                continue
+            loser, winner = sorted((early, late), key=lambda identity: moved.get(identity, 0))
+            if moved.get(loser, 0) < 0.5 * moved.get(winner, 0):
+                labels[labels == loser] = 0

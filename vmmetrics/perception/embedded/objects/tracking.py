@@ -1,0 +1,280 @@
+"""Carries masks through time: they follow the flow, are renewed by what moves, and are looked for when lost.
+
+The same code runs forwards, where it also finds new objects, and backwards on the reversed evidence, where it only
+carries known objects to the frames before they first moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.embedded.objects.evidence import Evidence, mapped, warp
+from vmmetrics.perception.embedded.objects.matching import find_again, remainder, survival
+from vmmetrics.types import BoolArray, FloatArray
+
+Mask = BoolArray
+Labels = NDArray[np.uint16]
+
+NEW_SHARE = 0.004
+"""Share of the frame that a moving region must cover to become an object."""
+GONE_SHARE = 0.0008
+"""Share of the frame below which nothing is left of an object ..."""
+GONE_FRACTION = 0.06
+"""... or this fraction of its largest extent."""
+SURVIVES = 0.5
+"""Share of a mask whose flow must hold; below it the object is looked for."""
+LOOK_AHEAD = 3
+"""Frames that may be skipped when looking: a spoilt frame or two do not end an object."""
+LASTING_SHARE = 0.3
+"""Share of a moving region that must move in the next frame, too, to become an object."""
+CLOSING = 7
+"""Width in pixels of the gaps that are closed between the parts of a moving object that are surely explained."""
+
+
+@dataclass
+class Track:
+    """One object while it is followed.
+
+    Attributes:
+        id: Its value in the labels.
+        soft: (h, w) float32 membership in the frame at hand; sub-pixel, so that slow drift is not rounded away.
+        velocity: Grid pixels a frame against the camera.
+        areas: Pixels by frame.
+        moved: Number of frames in which it moved by itself.
+        blind_until: Frame in which it was found again while passing over spoilt ones ...
+        found: ... and its membership there.
+        end: (last frame seen, how), set when it is lost.
+    """
+
+    id: int
+    soft: FloatArray
+    velocity: FloatArray
+    areas: dict[int, int] = field(default_factory=dict)
+    moved: int = 0
+    blind_until: int = -1
+    found: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    end: tuple[int, str] | None = None
+
+
+def moving_map(evidence: Evidence, t: int) -> Mask:
+    """(h, w) bool: what moves by itself in frame ``t``, holes filled, specks removed."""
+    moving = ((evidence.strength[t] > 1.0) & evidence.support[t]).astype(np.uint8)
+    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, disc(2))
+    padded = cv2.morphologyEx(np.pad(moving, CLOSING), cv2.MORPH_CLOSE, disc(CLOSING))
+    moving = filled(padded[CLOSING:-CLOSING, CLOSING:-CLOSING] > 0).astype(np.uint8)
+    moving = cv2.morphologyEx(moving, cv2.MORPH_OPEN, disc(3))
+    return filled(moving > 0)
+
+
+def filled(mask: Mask) -> Mask:
+    """Return the mask with its holes filled."""
+    padded = np.pad(mask.astype(np.uint8), 1)
+    cv2.floodFill(padded, None, (0, 0), (2,))
+    return np.asarray(padded[1:-1, 1:-1] != 2)
+
+
+def components(mask: Mask, least: float) -> list[Mask]:
+    """Connected parts of at least ``least`` pixels, largest first."""
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    order = sorted(range(1, count), key=lambda i: -int(stats[i, cv2.CC_STAT_AREA]))
+    return [parts == i for i in order if stats[i, cv2.CC_STAT_AREA] >= least]
+
+
+def disc(size: int) -> NDArray[np.uint8]:
+    """Return a round structuring element."""
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
+
+
+class MaskTracker:
+    """Follows objects over one evidence in one direction of time.
+
+    Attributes:
+        labels: (T, h, w) uint16, what has been found; read and written.
+        tracks: By id.
+    """
+
+    def __init__(self, evidence: Evidence, labels: Labels, moving: NDArray[np.bool_]) -> None:
+        self.evidence, self.labels, self.moving = evidence, labels, moving
+        self.tracks: dict[int, Track] = {}
+        self.frame_area = labels.shape[1] * labels.shape[2]
+        self.merged: dict[int, int] = {}
+
+    def discover(self) -> None:
+        """Run through the clip, following objects and starting new ones where something unclaimed moves."""
+        for t in range(len(self.evidence)):
+            self._advance(t)
+            self._renew(t, start_new=True)
+
+    def extend(self, starts: dict[int, int]) -> None:
+        """Follow known objects (id to the frame from which on to carry them) to where they are not labelled yet."""
+        for t in range(len(self.evidence)):
+            self._advance(t)
+            self._meet(t)
+            self._renew(t, start_new=False)
+            for identity, start in starts.items():
+                if start == t:
+                    mask = self.labels[t] == identity
+                    track = Track(identity, mask.astype(np.float32), self._velocity(mask, t))
+                    track.areas[t] = int(mask.sum())
+                    self.tracks[identity] = track
+
+    def active(self) -> list[Track]:
+        """Tracks not lost."""
+        return [track for track in self.tracks.values() if track.end is None]
+
+    def _advance(self, t: int) -> None:
+        """Carry every mask from frame t−1 to t and write the result into the labels."""
+        if t == 0:
+            return
+        evidence = self.evidence
+        position = evidence.grid + evidence.backward[t - 1]
+        arrived = evidence.backward_ok[t - 1]
+        for track in self.active():
+            if t < track.blind_until:
+                continue
+            if t == track.blind_until:
+                track.soft = track.found
+                continue
+            if survival(evidence, track.soft > 0.5, t - 1) >= SURVIVES:
+                soft = warp(track.soft, position) * np.where(arrived, 1.0, 0.0).astype(np.float32)
+                # OpenCV's default border holds the largest floats there are; none of them may get into the mask.
+                soft = cv2.morphologyEx(soft, cv2.MORPH_CLOSE, disc(3), borderType=cv2.BORDER_REPLICATE)
+                track.soft = np.clip((soft - 0.5) * 1.5 + 0.5, 0.0, 1.0)
+            else:
+                self._look_for(track, t)
+        self._write(t)
+
+    def _look_for(self, track: Track, t: int) -> None:
+        """Search for an object whose flow was lost, in frame t or the next few; give it up where it is not found."""
+        mask = track.soft > 0.5
+        if not mask.any():
+            track.end = (t - 1, "lost")
+            return
+        going_on = remainder(self.evidence, mask, t - 1, track.velocity)
+        if going_on is not None:
+            matrix, part = going_on
+            there = mapped(np.linalg.inv(matrix), self.evidence.grid)
+            track.soft = np.asarray(warp(part.astype(np.float32), there))
+            return
+        for ahead in range(t, min(t + LOOK_AHEAD, len(self.evidence))):
+            again = find_again(self.evidence, mask, t - 1, ahead, track.velocity)
+            if again is None:
+                continue
+            grid = mapped(np.linalg.inv(again), self.evidence.grid)
+            moved = np.asarray(warp(track.soft, grid), np.float32)
+            if ahead == t:
+                track.soft = moved
+            else:
+                track.blind_until, track.found = ahead, moved
+            return
+        track.end = (t - 1, "lost")
+
+    def _write(self, t: int) -> None:
+        """Claim pixels for every active track where nothing is labelled; the surest wins."""
+        best = np.full(self.labels.shape[1:], 0.5, np.float32)
+        label = self.labels[t]
+        free = label == 0
+        for track in self.active():
+            if t < track.blind_until:
+                continue
+            wins = (track.soft > best) & free
+            label[wins] = track.id
+            best[wins] = track.soft[wins]
+
+    def _meet(self, t: int) -> None:
+        """Merge a carried object into a labelled one that is where it would be."""
+        label = self.labels[t]
+        for track in self.active():
+            mask = track.soft > 0.5
+            area = int(mask.sum())
+            if area == 0 or t < track.blind_until:
+                continue
+            ids, counts = np.unique(label[mask], return_counts=True)
+            for other, count in zip(ids.tolist(), counts.tolist(), strict=True):
+                if other in (0, track.id) or other in self.tracks:
+                    continue
+                if count >= 0.6 * area and count >= 0.4 * int((label == other).sum()):
+                    self.merged[track.id] = other
+                    track.end = (t - 1, "merged")
+
+    def _renew(self, t: int, *, start_new: bool) -> None:
+        """Let what moves in frame ``t`` correct the masks, and start objects."""
+        label, moving = self.labels[t], self.moving[t]
+        least = NEW_SHARE * self.frame_area
+        current = [track for track in self.active() if t >= track.blind_until]
+        for track in current:
+            mask = label == track.id
+            if not mask.any():
+                continue
+            share = float(moving[mask].mean())
+            if share >= 0.5:  # it moves: what stands still beside it is not part of it
+                near = cv2.dilate(moving.astype(np.uint8), disc(3)) > 0
+                label[mask & ~near] = 0
+                track.moved += 1
+        known = {track.id for track in current}
+        for part in components(moving, 0.25 * least):
+            ids, counts = np.unique(label[part], return_counts=True)
+            claims = {i: c for i, c in zip(ids.tolist(), counts.tolist(), strict=True) if i != 0}
+            rest = part & (label == 0)
+            mine = [i for i, c in claims.items() if i in known and c >= 0.1 * min(part.sum(), (label == i).sum())]
+            claimed = sum(claims.values())
+            lasting = start_new and self._lasts(part, t)
+            if lasting and claimed < min(least, 0.35 * rest.sum()) and rest.sum() >= least:
+                self._start(part & np.isin(label, [0, *mine]), t)  # a crumb of it had been taken for an object
+            elif mine:
+                self._share_out(rest, mine, t)
+            elif lasting and not claims and rest.sum() >= least:
+                self._start(rest, t)
+        for track in current:
+            self._settle(track, t)
+
+    def _lasts(self, part: Mask, t: int) -> bool:
+        """Whether a moving region goes on moving in the next frame: a sudden change makes the flow guess, once."""
+        if t + 1 == len(self.evidence):
+            return False
+        x, y = (self.evidence.grid[part] + self.evidence.forward[t][part]).round().astype(int).T
+        height, width = part.shape
+        there = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        return bool(there.any() and self.moving[t + 1][y[there], x[there]].mean() >= LASTING_SHARE)
+
+    def _share_out(self, rest: Mask, ids: list[int], t: int) -> None:
+        """Give the pixels of a moving region to the nearest of the objects in it that move the same way."""
+        label, velocity = self.labels[t], self.evidence.velocity[t]
+        nearest = np.full(rest.shape, np.inf, np.float32)
+        owner = np.zeros(rest.shape, np.uint16)
+        for identity in ids:
+            mask = label == identity
+            own = np.median(velocity[mask], axis=0)
+            alike = np.abs(velocity - own).sum(-1) < 0.6 * np.abs(own).sum() + 0.4
+            distance = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
+            closer = rest & alike & (distance < nearest)
+            owner[closer], nearest[closer] = identity, distance[closer]
+        label[rest & (owner > 0)] = owner[rest & (owner > 0)]
+
+    def _start(self, mask: Mask, t: int) -> None:
+        identity = max(self.tracks, default=0) + 1
+        track = Track(identity, mask.astype(np.float32), self._velocity(mask, t), moved=1)
+        track.areas[t] = int(mask.sum())
+        self.labels[t][mask] = identity
+        self.tracks[identity] = track
+
+    def _settle(self, track: Track, t: int) -> None:
+        """Take the labels back into the track, or end it where too little is left."""
+        mask = self.labels[t] == track.id
+        area = int(mask.sum())
+        largest = max(track.areas.values(), default=area)
+        if area < max(GONE_SHARE * self.frame_area, GONE_FRACTION * largest):
+            self.labels[t][mask] = 0
+            track.end = (t - 1, "shrunk")
+            return
+        track.areas[t] = area
+        track.soft = np.where(mask, np.maximum(track.soft, 0.75), np.minimum(track.soft, 0.25)).astype(np.float32)
+        track.velocity = 0.5 * track.velocity + 0.5 * self._velocity(mask, t)
+
+    def _velocity(self, mask: Mask, t: int) -> FloatArray:
+        velocity: FloatArray = np.median(self.evidence.velocity[t][mask], axis=0) if mask.any() else np.zeros(2)
+        return velocity

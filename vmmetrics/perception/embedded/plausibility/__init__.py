@@ -1,0 +1,1 @@
+"""The embedded commonsense classifier."""

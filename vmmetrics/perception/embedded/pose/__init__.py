@@ -1,0 +1,1 @@
+"""Body poses by BlazePose, tracked."""

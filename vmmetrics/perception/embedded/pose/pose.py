@@ -1,0 +1,225 @@
+"""People and their keypoints, from BlazePose full: :class:`~vmmetrics.perception.scene.PoseEstimator`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.answers import Poses
+from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid
+from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, SearchSettings, Track, torso
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.utils.weights.shipped import weight_path
+
+# Left and right kept apart over time: the landmark network takes one for the other in single frames.
+
+IntArray = NDArray[np.int64]
+
+GROUPS = ((1, 2), (3, 4)), ((5, 6), (11, 12)), ((7, 8), (9, 10)), ((13, 14), (15, 16))
+"""Pairs of COCO keypoints that are mistaken together: face, trunk, arms, legs."""
+FREE = 0.15
+"""Torso lengths that a keypoint may move between frames without suspicion."""
+FLIPPED = 0.01
+"""Torso lengths of suspicious movement that a frame with exchanged sides must save."""
+
+
+def exchanged_sides(keypoints: FloatArray, scores: FloatArray, torso: float) -> IntArray:
+    """For each frame, the order of the keypoints under which left stays left over time.
+
+    Per group, dynamic programming over two states (as found, exchanged): the least sum of score-weighted movement
+    beyond :data:`FREE`.
+
+    Args:
+        keypoints: (N, 17, 2) of the frames in which the person is seen.
+        scores: (N, 17).
+        torso: Torso length in pixels.
+
+    Returns:
+        (N, 17) int, index into the keypoints of each frame.
+    """
+    order = np.tile(np.arange(keypoints.shape[1]), (len(keypoints), 1))
+    for pairs in GROUPS:
+        found = [joint for pair in pairs for joint in pair]
+        swapped = [joint for pair in pairs for joint in reversed(pair)]
+        points = np.stack([keypoints[:, found], keypoints[:, swapped]], axis=1) / torso
+        weights = np.stack([scores[:, found], scores[:, swapped]], axis=1)
+        states = _least_movement(points, weights)
+        order[np.ix_(states == 1, found)] = swapped
+    return order
+
+
+def _least_movement(points: FloatArray, weights: FloatArray) -> IntArray:
+    """(N, 2 states, K, 2) positions and (N, 2, K) weights to (N,) states of least suspicious movement."""
+    moved = np.linalg.norm(points[1:, None] - points[:-1, :, None], axis=-1)
+    trust = np.minimum(weights[1:, None], weights[:-1, :, None])
+    leap = (np.maximum(moved - FREE, 0) * trust).sum(axis=-1)  # (N-1, from, to)
+    cost = np.array([0.0, FLIPPED])
+    came_from = np.zeros((len(points), 2), dtype=np.int64)
+    for frame in range(1, len(points)):
+        total = cost[:, None] + leap[frame - 1]
+        came_from[frame] = np.argmin(total, axis=0)
+        cost = total.min(axis=0) + np.array([0.0, FLIPPED])
+    states = np.zeros(len(points), dtype=np.int64)
+    states[-1] = int(np.argmin(cost))
+    for frame in range(len(points) - 1, 0, -1):
+        states[frame - 1] = came_from[frame, states[frame]]
+    return states
+
+
+# What the person mask says about forearms and calves, where the landmark network only shows a regular body.
+
+OUTER_LIMBS = ((5, 7, 9), (6, 8, 10), (11, 13, 15), (12, 14, 16))
+"""COCO keypoints (root, joint, end) of the left and right arm, left and right leg; the outer limb is joint to end."""
+TRUNK = (5, 6, 12, 11)
+STEP = 0.025
+FARTHEST = 2.0
+"""Rays are sampled in steps of, and up to, these torso lengths: a forearm with hand doubled reaches 1.6."""
+RAY_GAP, FAN_GAP = 4, 2
+"""Samples that may miss the mask along the bone, and along other directions, before the silhouette has ended."""
+BACKWARDS = np.deg2rad(50)
+"""Directions closer than this to the limb's root lead into the body, not along a limb."""
+NEAR = 0.12
+"""Torso lengths from the trunk or another bone within which a silhouette may be theirs; half a limb's width."""
+COVERED = 0.5
+
+
+def silhouettes(pose: Landmarks, keypoints: FloatArray, torso: float) -> FloatArray:
+    """Measure the silhouette of the four outer limbs.
+
+    Args:
+        pose: The person, with its mask.
+        keypoints: (17, 2) pixels, left and right as decided over time.
+        torso: Torso length in pixels.
+
+    Returns:
+        (4, 3): pixels from the joint along the bone to where the mask ends, NaN where what lies past the end may
+        belong to the trunk or another limb; the longest such distance in any direction away from the body; share of
+        the bone that lies on the mask.
+    """
+    out = np.full((len(OUTER_LIMBS), 3), np.nan)
+    for limb, (root, joint, end) in enumerate(OUTER_LIMBS):
+        start, bone = keypoints[joint], keypoints[end] - keypoints[joint]
+        length = max(float(np.hypot(*bone)), 1e-6)
+        steps = np.arange(STEP, FARTHEST, STEP) * torso
+        ray = start + bone / length * steps[:, None]
+        along = _extent(pose.covered(ray) > COVERED, RAY_GAP) * STEP * torso
+        beyond = ray[(steps > 1.1 * length) & (steps <= along)]
+        if not _near_body(beyond, keypoints, limb, NEAR * torso):
+            out[limb, 0] = along
+        out[limb, 1] = _farthest(pose, start, keypoints[root] - start, steps) * STEP * torso
+        out[limb, 2] = (pose.covered(start + bone * np.linspace(0.2, 1, 9)[:, None]) > COVERED).mean()
+    return out
+
+
+def _farthest(pose: Landmarks, start: FloatArray, backwards: FloatArray, steps: FloatArray) -> int:
+    angles = np.deg2rad(np.arange(0, 360, 10))
+    turn = angles - np.arctan2(backwards[1], backwards[0])
+    angles = angles[np.abs((turn + np.pi) % (2 * np.pi) - np.pi) > BACKWARDS]
+    directions = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    points = start + directions[:, None] * steps[:, None]
+    covered = pose.covered(points.reshape(-1, 2)).reshape(points.shape[:2]) > COVERED
+    return max(_extent(ray, FAN_GAP) for ray in covered)
+
+
+def _extent(covered: BoolArray, gap: int) -> int:
+    """Number of samples to the last covered one before more than ``gap`` are not."""
+    last = np.maximum.accumulate(np.where(covered, np.arange(len(covered)), -1))
+    ended = np.arange(len(covered)) - last > gap
+    return int(last[np.argmax(ended)] if ended.any() else last[-1]) + 1
+
+
+def _near_body(points: FloatArray, keypoints: FloatArray, limb: int, distance: float) -> bool:
+    if len(points) == 0:
+        return False
+    corners = keypoints[list(TRUNK)]
+    edges = np.roll(corners, -1, axis=0) - corners
+    offsets = points[:, None] - corners
+    turns = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
+    if ((turns > 0).all(axis=1) | (turns < 0).all(axis=1)).any():
+        return True
+    bones = list(zip(corners, np.roll(corners, -1, axis=0), strict=True))
+    for other, (root, joint, end) in enumerate(OUTER_LIMBS):
+        if other != limb:
+            bones += [(keypoints[root], keypoints[joint]), (keypoints[joint], keypoints[end])]
+    return any(_distance(points, a, b).min() < distance for a, b in bones)
+
+
+def _distance(points: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """(N,) distances of points from the segment a to b."""
+    along = np.clip((points - a) @ (b - a) / max(float((b - a) @ (b - a)), 1e-12), 0, 1)
+    distance: FloatArray = np.linalg.norm(points - a - along[:, None] * (b - a), axis=1)
+    return distance
+
+
+COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
+"""BlazePose landmark of each COCO keypoint: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
+DEFAULT_THREADS = 2
+CALIBRATION = (1.24, 2.66)
+"""Offset and slope of P(error < 0.1 torso) over the logit of the heatmap peak, fitted by benchmarks/pose_truth.py."""
+
+
+class BlazePose:
+    """BlazePose full on every frame, with people searched in overlapping tiles and followed through the clip.
+
+    Args:
+        threads: Threads per network, None for two; the results do not depend on it.
+        settings: How hard to look for people.
+    """
+
+    def __init__(self, threads: int | None = None, settings: SearchSettings | None = None) -> None:
+        self._networks = BlazePoseNetworks(
+            weight_path("blazepose-detector"),
+            weight_path("blazepose-landmarks-full"),
+            DEFAULT_THREADS if threads is None else threads,
+        )
+        self._settings = settings or SearchSettings()
+
+    def people(self, scene: Scene) -> list[Track]:
+        """Return the people of the clip with everything the landmark network says about them."""
+        frames = [Pyramid(frame) for frame in scene.clip.frames]
+        return PeopleTracker(self._networks, frames, scene.clip.fps, self._settings).run()
+
+    def estimate(self, scene: Scene) -> Poses:
+        """Return the people of the clip, the one seen best and longest first."""
+        return assemble(self.people(scene), len(scene.clip), (scene.clip.width, scene.clip.height))
+
+
+def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, int]) -> Poses:
+    """Turn tracks into arrays over frames and persons; ``frame_size`` is (width, height)."""
+    shape = (num_frames, len(people))
+    keypoints = np.full((*shape, len(COCO), 2), np.nan)
+    scores = np.zeros((*shape, len(COCO)))
+    boxes = np.full((*shape, 4), np.nan)
+    outlines = np.full((*shape, len(OUTER_LIMBS), 3), np.nan)
+    last = np.array(frame_size) - 1.0
+    for person, track in enumerate(people):
+        frames = sorted(track.poses)
+        found = [track.poses[frame] for frame in frames]
+        xy = np.stack([pose.xy[list(COCO)] for pose in found])
+        outside = ((xy < 0) | (xy > last)).any(axis=-1)
+        score = np.where(outside, 0.0, np.stack([keypoint_scores(pose) for pose in found]))
+        size = float(np.median([torso(pose) for pose in found]))
+        order = exchanged_sides(xy, score, size)
+        keypoints[frames, person] = np.take_along_axis(xy, order[..., None], axis=1)
+        scores[frames, person] = np.take_along_axis(score, order, axis=1)
+        for frame, pose in zip(frames, found, strict=True):
+            outlines[frame, person] = silhouettes(pose, keypoints[frame, person], size)
+        corners = np.stack([np.clip(xy.min(axis=1), 0, last), np.clip(xy.max(axis=1), 0, last)], axis=1)
+        boxes[frames, person] = corners.reshape(-1, 4)
+    return Poses(keypoints, scores, boxes, silhouettes=outlines)
+
+
+def keypoint_scores(pose: Landmarks) -> FloatArray:
+    """(17,) probability that each COCO keypoint is within 0.1 torso lengths of where it should be.
+
+    The height of the heatmap says how exact a landmark is; whether it is seen at all, or guessed from the rest of the
+    body, only the network's visibility does.
+    """
+    index = list(COCO)
+    peak = np.clip(pose.peak[index], 1e-3, 1 - 1e-3)
+    within = 1 / (1 + np.exp(-(CALIBRATION[0] + CALIBRATION[1] * np.log(peak / (1 - peak)))))
+    probability: FloatArray = pose.flag * pose.visibility[index] * within
+    return probability

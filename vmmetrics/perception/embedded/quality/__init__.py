@@ -1,0 +1,1 @@
+"""Technical quality per frame."""

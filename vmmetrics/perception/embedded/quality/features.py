@@ -1,0 +1,376 @@
+"""Frames that break the rhythm of the motion: a repeated frame amid motion, a jump after a freeze.
+
+A repeated frame is told from an object that stops by what goes on around it: the same motion before and after, in the
+same direction, at a pace that does not run out towards it, and a picture that hardly changes where it should.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.perception.answers import Flow
+from vmmetrics.types import BoolArray, FloatArray
+
+# What each frame looks like on its own: detail by scale and direction, and traces of blocks.
+#
+# Values are per cell of a coarse grid over the frame, so that a defect of one region is not averaged away.
+
+DETAIL_SHORT_SIDE = 360
+"""Frames are measured at this short side at most, so that detail means the same in 480p and 720p."""
+GRID_LONG_SIDE = 24
+"""Cells along the longer side of the frame: a face in a half-body shot covers about three by three of them."""
+DETAIL_FLOOR = 0.3
+"""Grey levels added before a logarithm: less detail than that is rounding."""
+
+# Second differences along x, y and both diagonals: motion blur weakens those along the motion and spares those across.
+_SECOND_DIFFERENCES = tuple(
+    np.array(kernel, dtype=np.float32)
+    for kernel in (
+        [[0, 0, 0], [1, -2, 1], [0, 0, 0]],
+        [[0, 1, 0], [0, -2, 0], [0, 1, 0]],
+        [[1, 0, 0], [0, -2, 0], [0, 0, 1]],
+        [[0, 0, 1], [0, -2, 0], [1, 0, 0]],
+    )
+)
+_FIXED_POINT = 16  # int16 second differences are averaged in sixteenths: 4 · 255 · 16 fits, and plain means would round
+_EDGE_LIMIT = 32  # grey levels; a strong edge of the scene must not pass for a border of blocks
+
+
+def grid_shape(height: int, width: int) -> tuple[int, int]:
+    """Return (rows, columns) of the grid for a frame."""
+    longest = max(height, width)
+    return max(1, round(GRID_LONG_SIDE * height / longest)), max(1, round(GRID_LONG_SIDE * width / longest))
+
+
+def luma(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the (h, w) uint8 grey frame at the resolution at which detail is measured."""
+    grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)
+    height, width = grey.shape
+    scale = DETAIL_SHORT_SIDE / min(height, width)
+    if scale < 1:
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        grey = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(grey, dtype=np.uint8)
+
+
+def cell_means(plane: NDArray[np.integer | np.floating], shape: tuple[int, int]) -> FloatArray:
+    """Return the mean of ``plane`` (h, w) over each cell of a grid of ``shape``."""
+    rows, columns = min(shape[0], plane.shape[0]), min(shape[1], plane.shape[1])
+    means = cv2.resize(plane, (columns, rows), interpolation=cv2.INTER_AREA)
+    if (rows, columns) != shape:
+        means = cv2.resize(means, shape[::-1], interpolation=cv2.INTER_NEAREST)
+    return np.asarray(means, dtype=np.float32)
+
+
+def detail(grey: NDArray[np.uint8], shape: tuple[int, int]) -> FloatArray:
+    """Return (2, 4, rows, columns): log of mean |second difference| at two scales and in four directions."""
+    planes = []
+    for image in (grey, cv2.pyrDown(grey)):
+        for kernel in _SECOND_DIFFERENCES:
+            response = cv2.filter2D(image, cv2.CV_16S, kernel * _FIXED_POINT, borderType=cv2.BORDER_REFLECT_101)
+            planes.append(cell_means(np.abs(response), shape) / _FIXED_POINT)
+    return np.log(np.stack(planes) + DETAIL_FLOOR).reshape(2, 4, *shape)
+
+
+def combs(grey: NDArray[np.uint8]) -> FloatArray:
+    """Return (2,): how much single columns, and rows, of edges stand out, in logs: block borders do, at any block size.
+
+    A real edge spans part of the height of a frame and a few columns; the border of blocks spans all of it and one.
+    """
+    strengths = []
+    for kernel, axis in zip(_SECOND_DIFFERENCES[:2], (0, 1), strict=True):
+        response = np.abs(cv2.filter2D(grey, cv2.CV_16S, kernel, borderType=cv2.BORDER_REFLECT_101))
+        profile = np.minimum(response, _EDGE_LIMIT).mean(axis=axis)
+        smooth = cv2.blur(profile.reshape(1, -1).astype(np.float32), (9, 1)).ravel()
+        strengths.append(np.log(np.mean(np.abs(profile - smooth)) + 0.1 * DETAIL_FLOOR))
+    return np.asarray(strengths)
+
+
+def neighbour_quantile(values: FloatArray, quantile: float, reach: int) -> FloatArray:
+    """Return (T, ...): the quantile of ``values`` over up to ``reach`` frames on each side, the frame left out."""
+    result = np.empty_like(values)
+    for t in range(len(values)):
+        around = [s for s in range(max(0, t - reach), min(len(values), t + reach + 1)) if s != t]
+        result[t] = np.quantile(values[around], quantile, axis=0) if around else values[t]
+    return result
+
+
+# What the frames on both sides say a frame should show, and where: content that is foreign to it or out of place.
+#
+# Only what *both* sides contradict counts. What one side alone cannot predict was covered or uncovered, was kicked or
+# caught, begins or ends there (a cut, an I-frame), and is no defect. The right-hand side is looked for one to
+# :data:`LONGEST` frames on, so that a defect that lasts is held against the frames beyond it.
+
+LONGEST = 3
+"""Frames: a defect that lasts longer is a state of the clip, not a glitch."""
+NODE = 8
+"""Working pixels between the points at which motion is compared: the patch over which DIS estimates it."""
+
+_HIGH_PASS = 15  # working pixels; errors broader than that are light, not detail
+_ANTI_ALIAS = 0.8  # working pixels; makes up for the softness of interpolated pictures
+_FIT_ROUNDS = 4  # of reweighting; the global fit no longer moves after three
+_LEAST_SPREAD = 0.05  # working pixels, the noise of DIS on still pictures
+
+
+def sample(image: FloatArray, flow: FloatArray) -> FloatArray:
+    """Return ``image`` (h, w, ...) seen through ``flow`` (h, w, 2): its value where each pixel points to."""
+    height, width = flow.shape[:2]
+    x = np.arange(width, dtype=np.float32) + flow[..., 0]
+    y = np.arange(height, dtype=np.float32)[:, None] + flow[..., 1]
+    return np.asarray(cv2.remap(image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
+
+
+def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], FloatArray]:
+    """Measure what is in a frame and neither in the frame before nor in the frame 1, 2, ... after it.
+
+    Returns:
+        Per length 1..:data:`LONGEST` of the defect (T, rows, columns) the error that both sides share, in grey levels,
+        0 where a side is missing; and the contrast of the frames (T, rows, columns).
+    """
+    count = len(flow.images)
+    shared = [np.zeros((count, *shape), np.float32) for _ in range(LONGEST)]
+    contrast = np.empty((count, *shape), np.float32)
+
+    @lru_cache(maxsize=LONGEST + 2)  # from the frame before to the last one after
+    def image(t: int) -> FloatArray:
+        return np.asarray(cv2.GaussianBlur(flow.images[t].astype(np.float32), (0, 0), _ANTI_ALIAS))
+
+    for t in range(count):
+        contrast[t] = cell_means(np.abs(_high_pass(image(t))), shape)
+        if t in (0, count - 1):
+            continue
+        back = flow.backward[t - 1]
+        before, seen_before = _high_pass(image(t) - sample(image(t - 1), back)), _in_frame(back)
+        path = flow.forward[t]
+        for length in range(1, min(LONGEST, count - 1 - t) + 1):
+            if length > 1:
+                path = path + sample(flow.forward[t + length - 1], path)
+            after = _high_pass(image(t) - sample(image(t + length), path))
+            common = seen_before & _in_frame(path) & (before * after > 0)
+            both = np.where(common, np.minimum(np.abs(before), np.abs(after)), 0)
+            shared[length - 1][t] = cell_means(both, shape)
+    return shared, contrast
+
+
+def displaced(flow: Flow) -> tuple[list[FloatArray], FloatArray]:
+    """Measure how far the content of a frame lies off the path that the frames on both sides of it are on.
+
+    Camera motion (what an affine fit explains) is taken out. See :func:`_off_path` for what counts.
+
+    Returns:
+        Per length 1..:data:`LONGEST` of the defect (T, rows, columns) on a grid of :data:`NODE` pixels the displacement
+        in working pixels, 0 where two frames on each side are missing; and the speed there in working pixels per frame.
+    """
+    height, width = flow.images.shape[1:]
+    shape = max(1, round(height / NODE)), max(1, round(width / NODE))
+    onward = [_at_nodes(field, shape) for field in flow.forward]
+    back = [_at_nodes(field, shape) for field in flow.backward]
+    spacing = np.array([width / shape[1], height / shape[0]], np.float32)
+    count = len(flow.images)
+    off = [np.zeros((count, *shape), np.float32) for _ in range(LONGEST)]
+    speed = np.zeros((count, *shape), np.float32)
+    for t in range(1, count - 1):
+        speed[t] = (np.linalg.norm(onward[t], axis=-1) + np.linalg.norm(back[t - 1], axis=-1)) / 2
+        if t < 2:
+            continue
+        left = back[t - 1]
+        from_left = without_camera(sample(back[t - 2], left / spacing) - left)
+        path = onward[t]
+        for length in range(1, min(LONGEST, count - 2 - t) + 1):
+            if length > 1:
+                path = path + sample(onward[t + length - 1], path / spacing)
+            pace = sample(onward[t + length], path / spacing)
+            from_right = without_camera(length * pace - path)
+            from_chord = without_camera(-(length * left + path) / (length + 1))
+            off[length - 1][t] = _off_path(from_left, from_right, from_chord)
+    return off, speed
+
+
+def _off_path(from_left: FloatArray, from_right: FloatArray, from_chord: FloatArray) -> FloatArray:
+    """Return the displacement (rows, columns) that three predictions of where content should be agree upon.
+
+    Each argument (rows, columns, 2) is where content is minus where it should be: carried on from the two frames
+    before, carried back from the two frames after, and on the line between the frames next to the defect. A bounce
+    or a kick leaves one of the first two at zero; in a curve at speed the third points the other way.
+    """
+    mean = (from_left + from_right) / 2
+    longer = np.sqrt(np.maximum((from_left**2).sum(-1), (from_right**2).sum(-1)))
+    sides = (from_left * from_right).sum(-1) / np.maximum(longer, 1e-3)
+    chord = (from_chord * mean).sum(-1) / np.maximum(np.linalg.norm(mean, axis=-1), 1e-3)
+    return np.asarray(np.maximum(np.minimum(sides, chord), 0))
+
+
+def without_camera(field: FloatArray) -> FloatArray:
+    """Return ``field`` (rows, columns, 2) less the affine motion that most of it follows (reweighted least squares)."""
+    rows, columns = field.shape[:2]
+    y, x = np.mgrid[-1 : 1 : rows * 1j, -1 : 1 : columns * 1j]
+    design = np.stack([np.ones(rows * columns), x.ravel(), y.ravel()], 1)
+    values = field.reshape(-1, 2)
+    weights = np.ones(len(values))
+    rest = values
+    for _ in range(_FIT_ROUNDS):
+        weighted = design * weights[:, None]
+        model = np.linalg.solve(weighted.T @ design + 1e-6 * np.eye(3), weighted.T @ values)
+        rest = values - design @ model
+        distance = (rest**2).sum(1)
+        weights = 1 / (1 + distance / max(2.0 * float(np.median(distance)), _LEAST_SPREAD**2))
+    return rest.reshape(field.shape).astype(np.float32)
+
+
+def _in_frame(flow: FloatArray) -> BoolArray:
+    """Where ``flow`` (h, w, 2) points to a place inside the frame: what comes in from outside is news by right."""
+    height, width = flow.shape[:2]
+    x = np.arange(width, dtype=np.float32) + flow[..., 0]
+    y = np.arange(height, dtype=np.float32)[:, None] + flow[..., 1]
+    return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
+
+
+def _at_nodes(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    return np.asarray(cv2.resize(field, shape[::-1], interpolation=cv2.INTER_AREA))
+
+
+def _high_pass(image: FloatArray) -> FloatArray:
+    return np.asarray(image - cv2.blur(image, (_HIGH_PASS, _HIGH_PASS)))
+
+
+MOVING = 0.4
+"""Working pixels per frame (0.1 % of the diagonal) from which a cell counts as moving: slower, a repeat is not seen."""
+MOVING_SHARE = 0.01
+"""At least this share of the cells must move for a rhythm to be there: one cell in a hundred is a hand."""
+STILL = 0.2
+"""A repeated frame moves less than this share of the motion around it: more than flow noise, less than slow frames."""
+UNCHANGED = 0.35
+"""... and its picture changes by less than this share of the change around it."""
+SAME_WAY = 0.5
+"""Cosine between the motion before and after: below, something turned, and may have stood for a frame by right."""
+JUMP = 0.5
+"""A jump exceeds the motion around it by at least this share of what the freeze held back."""
+LONGEST_PERIOD = 8
+"""Repeats may come every two to eight frames by right: animation on twos and threes, 24 frames a second shown at 25
+to 30. Rarer ones do not come from a frame rate."""
+CADENCE_SHARE = 0.6
+"""So many of the repeats that a period predicts must be there (the others may fall where nothing moves)."""
+CADENCE_SLACK = 0.75
+"""... each within so many frames of its place: a period that is no whole number of frames is rounded to frames."""
+FEWEST_REPEATS = 4
+"""Fewer do not make a cadence ..."""
+CADENCE_SPAN = 1 / 3
+"""... nor do repeats within less than this part of the clip."""
+
+
+def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Return what happens from each frame to the next, per cell.
+
+    Returns:
+        The motion (T-1, rows, columns, 2) in working pixels, and the change of the picture (T-1, rows, columns) in
+        grey levels.
+    """
+    motion = np.zeros((len(flow.forward), *shape, 2), np.float32)
+    change = np.zeros((len(flow.forward), *shape), np.float32)
+    for t, field in enumerate(flow.forward):
+        motion[t, ..., 0], motion[t, ..., 1] = cell_means(field[..., 0], shape), cell_means(field[..., 1], shape)
+        change[t] = cell_means(cv2.absdiff(flow.images[t], flow.images[t + 1]).astype(np.float32), shape)
+    return motion, change
+
+
+def breaks(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
+    """Find the frames that break the rhythm of the motion, and those that repeat by a steady cadence.
+
+    A freeze of one frame, or one after which the motion goes on as if nothing had been, is held against the frames
+    that repeat; a longer one that a jump makes good, against the frame of the jump. A steady cadence is no break.
+
+    Returns:
+        By how much each frame breaks the rhythm (T,) in working pixels, 0 where it does not; and where a frame does no
+        more than keep the cadence (T,).
+    """
+    motion, change = steps(flow, shape)
+    found = np.zeros(len(flow.images))
+    repeats: list[int] = []
+    held = np.zeros(len(flow.images), np.bool_)
+    leaps: list[float] = []
+    start = 1
+    while start < len(motion):
+        run = _freeze(motion, change, start)
+        if run == 0:
+            start += 1
+            continue
+        first, after = start + 1, start + run + 1  # frames: step t leads to frame t + 1
+        leap = _leap(motion, change, start, run)
+        missed = _pace(motion, start - 1, _moving(motion, start - 1))
+        if leap > 1 and run > 1:
+            found[after] = missed
+        else:
+            found[first:after] = missed
+            held[first:after] = True
+            repeats.append(first)
+            leaps.append(leap)
+        start += run
+    # A frame rate repeats frames and skips none.
+    if _is_cadence(repeats, len(found)) and float(np.median(leaps)) < 1:
+        return np.where(held, 0, found), held
+    return found, np.zeros_like(held)
+
+
+def _freeze(motion: FloatArray, change: FloatArray, start: int) -> int:
+    """Return how many steps from ``start`` on repeat the frame before them, amid motion that goes on; 0 for none."""
+    moving = _moving(motion, start - 1)
+    if moving.mean() < MOVING_SHARE:
+        return 0
+    run = 0
+    while start + run < len(motion) and _is_still(motion, change, start - 1, start + run, moving):
+        run += 1
+    if run == 0 or start + run == len(motion):  # a clip that ends still has stopped
+        return 0
+    resumed = start + run
+    moving &= _moving(motion, resumed)
+    if moving.mean() < MOVING_SHARE:
+        return 0
+    before, after = motion[start - 1][moving], motion[resumed][moving]
+    cosine = (before * after).sum() / (np.linalg.norm(before, axis=-1) * np.linalg.norm(after, axis=-1)).sum()
+    still_for_both = all(_is_still(motion, change, resumed, start + i, moving) for i in range(run))
+    runs_out = start > 1 and _pace(motion, start - 1, moving) < 0.6 * _pace(motion, start - 2, moving)
+    return run if cosine > SAME_WAY and still_for_both and not runs_out else 0
+
+
+def _pace(motion: FloatArray, step: int, cells: BoolArray) -> float:
+    """Mean speed of ``cells`` in a step."""
+    return float(np.linalg.norm(motion[step][cells], axis=-1).mean())
+
+
+def _is_still(motion: FloatArray, change: FloatArray, reference: int, step: int, moving: BoolArray) -> bool:
+    """Whether hardly anything happens in ``step`` where something did in the step ``reference``."""
+    halted = _pace(motion, step, moving) < STILL * _pace(motion, reference, moving)
+    return halted and bool(change[step][moving].mean() < UNCHANGED * change[reference][moving].mean())
+
+
+def _leap(motion: FloatArray, change: FloatArray, start: int, run: int) -> float:
+    """Return how far the step after a freeze goes: above 1, far enough to make good what was held back."""
+    resumed = start + run
+    cells = _moving(motion, start - 1) & _moving(motion, resumed)
+    usual, usual_change = _pace(motion, start - 1, cells), change[start - 1][cells].mean()
+    if resumed + 1 < len(motion) and (later := _pace(motion, resumed + 1, cells)) > STILL * usual:
+        usual, usual_change = (usual + later) / 2, max(usual_change, change[resumed + 1][cells].mean())
+    further = _pace(motion, resumed, cells) / ((1 + JUMP * run) * usual)
+    return max(further, float(change[resumed][cells].mean() / ((1 + JUMP) * max(usual_change, 0.1))))
+
+
+def _moving(motion: FloatArray, step: int) -> BoolArray:
+    return np.asarray(np.linalg.norm(motion[step], axis=-1) > MOVING)
+
+
+def _is_cadence(repeats: list[int], length: int) -> bool:
+    """Whether ``repeats`` come at a steady period in a clip of ``length`` frames: its frame rate, no fault."""
+    places = np.asarray(repeats, dtype=float)
+    if len(places) < FEWEST_REPEATS or np.ptp(places) < CADENCE_SPAN * length:
+        return False
+    for period in np.arange(2, LONGEST_PERIOD + 0.01, 0.1):
+        turns = np.round((places - places[0]) / period)
+        offsets = places - turns * period
+        off = np.abs(offsets - (offsets.min() + offsets.max()) / 2).max()
+        if off <= CADENCE_SLACK and len(set(turns)) >= CADENCE_SHARE * (np.ptp(places) / period + 1):
+            return True
+    return False

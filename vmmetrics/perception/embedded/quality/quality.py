@@ -1,0 +1,214 @@
+"""Quality of every frame without a reference: how good it looks, less what its neighbours say went wrong with it.
+
+    quality(t) = level(t) · (1 − DEPTH · defect(t))
+
+*level* is how sharp, clean and free of blocks the picture is, and follows lasting changes only. *defect*, 0..1, is the
+strongest sign in :data:`SIGNS` that this frame, or these two or three, fall out of the clip. Every sign holds a frame
+against frames on both its sides, so that what changes for good (a cut, an I-frame, a turn) or slowly (a pan, motion
+blur that builds up, light) is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import cv2
+import numpy as np
+from scipy.ndimage import median_filter
+
+from vmmetrics.perception.answers import Flow
+from vmmetrics.perception.embedded.quality.features import (
+    breaks,
+    combs,
+    detail,
+    displaced,
+    foreign,
+    grid_shape,
+    luma,
+    neighbour_quantile,
+)
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import BoolArray, FloatArray
+
+DEPTH = 0.8
+"""Share of its level that a frame with an undoubted defect loses; what is left keeps bad clips below good ones."""
+REACH = 5
+"""Frames on each side that a frame is held against."""
+LONG_REACH = 8
+"""The same for displacement: people and animals swing their limbs once in up to so many frames."""
+LEVEL_WINDOW = 9
+"""Frames over which the level is a median: more than twice the longest glitch (3 frames), so that it steps over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A sign of a defect: evidence of one kind, over at least a share of the frame.
+
+    Attributes:
+        kind: Key of the evidence map (:func:`gather`).
+        share: Share of the frame that has to show it.
+        low: Evidence up to which there is no defect: what clean footage reaches.
+        high: Evidence from which there is no doubt.
+    """
+
+    kind: str
+    share: float
+    low: float
+    high: float
+
+
+# Bounds: `low` is what 99 % of the frames of the real clips stay under, at 7 to 30 frames a second, `high` what defects
+# injected into them show; benchmarks/quality_thresholds.py prints both.
+SIGNS = (
+    Sign("blur", 0.25, 0.05, 0.20),
+    Sign("noise", 0.25, 0.03, 0.12),
+    Sign("blocks", 1.00, 0.35, 0.80),
+    Sign("foreign", 0.10, 0.01, 0.05),
+    Sign("foreign", 0.05, 0.05, 0.15),
+    Sign("foreign", 0.02, 0.35, 0.80),
+    Sign("foreign, lasting", 0.05, 0.18, 0.35),
+    Sign("displaced", 0.20, 0.02, 0.10),
+    Sign("displaced", 0.05, 0.15, 0.40),
+    Sign("displaced", 0.02, 0.55, 1.00),
+    Sign("displaced, lasting", 0.20, 0.08, 0.25),
+    Sign("displaced, lasting", 0.05, 0.60, 1.10),
+    Sign("displaced, lasting", 0.02, 1.50, 2.50),
+    Sign("broken rhythm", 1.00, 0.30, 0.80),
+)
+
+
+@dataclass(frozen=True)
+class TemporalQuality:
+    """The embedded quality model: numpy and OpenCV on the shared flow, no weights.
+
+    Attributes:
+        signs: What counts as a defect.
+    """
+
+    signs: tuple[Sign, ...] = SIGNS
+
+    def assess(self, scene: Scene) -> FloatArray:
+        """Return (T,) float64 in 0..1, 1 best."""
+        fine, edges = appearance(scene)
+        evidence = gather(scene, fine, edges)
+        return np.asarray(level(fine, edges) * (1 - DEPTH * self.defects(evidence)), dtype=np.float64)
+
+    def defects(self, evidence: Mapping[str, FloatArray]) -> FloatArray:
+        """Return (T,) in 0..1: the strongest sign in each frame."""
+        strengths = [ramp(over_frame(evidence[s.kind], s.share), s.low, s.high) for s in self.signs]
+        return np.asarray(np.max(strengths, axis=0))
+
+
+def appearance(scene: Scene) -> tuple[FloatArray, FloatArray]:
+    """Return detail (T, 2, 4, rows, columns) and combs (T, 2) of every frame, both in logs."""
+    shape = grid_shape(scene.clip.height, scene.clip.width)
+    greys = (luma(frame) for frame in scene.clip.frames)
+    both = [(detail(grey, shape), combs(grey)) for grey in greys]
+    return np.stack([d for d, _ in both]), np.stack([c for _, c in both])
+
+
+def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, FloatArray]:
+    """Return the evidence of every kind, each (T, rows, columns) on a grid of its own.
+
+    Blur, noise and blocks are in logs of detail, foreign content in contrasts, displacement and rhythm in working
+    pixels. Blur and noise must show in all directions: motion blur spares the one across the motion.
+    """
+    shape = fine.shape[-2:]
+    rhythm, held = breaks(scene.flow, shape)
+    flow = without(scene.flow, held)
+    content, contrast = foreign(flow, shape)
+    offset, speed = displaced(flow)
+    around = widen(speed, 3, 0.8, REACH)
+    pace = np.stack([cv2.resize(plane, shape[::-1], interpolation=cv2.INTER_AREA) for plane in around])
+    blurred = (neighbour_quantile(fine, 0.2, REACH) - fine).min(2).max(1)
+    noisy = (fine - neighbour_quantile(fine, 0.8, REACH)).min(2).max(1)
+    # Texture hides foreign content, and motion hides it and displacement: the weights are those that part injected
+    # defects from clean frames best over the real clips, each within a factor of two.
+    hidden = (1 + 0.1 * neighbour_quantile(contrast, 0.8, REACH)) * (1 + 0.3 * pace)
+    lively = 1 + 0.5 * widen(speed, 5, 0.9, LONG_REACH)
+    alien = [excess(values, 3, 0.8, REACH) / hidden for values in content]
+    shifted = [excess(values, 5, 0.9, LONG_REACH) / lively for values in offset]
+    shown = np.cumsum(~held) - 1  # a held frame has the evidence of the one it repeats
+    return {
+        "blur": blurred,
+        "noise": noisy,
+        "blocks": (edges - neighbour_quantile(edges, 0.8, REACH)).max(1)[:, None, None],
+        "foreign": smooth(alien[0])[shown],
+        "foreign, lasting": lasting(alien)[shown],
+        "displaced": smooth(shifted[0])[shown],
+        "displaced, lasting": lasting(shifted)[shown],
+        "broken rhythm": rhythm[:, None, None],
+    }
+
+
+def without(flow: Flow, held: BoolArray) -> Flow:
+    """Return ``flow`` without the ``held`` frames, each of which is the frame before it once more (lists of views)."""
+    if not held.any():
+        return flow
+    frames = np.flatnonzero(~held)
+    into = frames[1:] - 1
+    return replace(
+        flow,
+        images=flow.images[frames],
+        forward=cast(FloatArray, [flow.forward[t] for t in into]),
+        backward=cast(FloatArray, [flow.backward[t] for t in into]),
+        forward_valid=cast(BoolArray, [flow.forward_valid[t] for t in into]),
+        backward_valid=cast(BoolArray, [flow.backward_valid[t] for t in into]),
+    )
+
+
+def lasting(by_length: Sequence[FloatArray]) -> FloatArray:
+    """Return (T, rows, columns): evidence of defects of two and more frames, given to each of their frames.
+
+    A frame that stands alone is out of place against the frames beyond the next ones too; so the frames after the first
+    are charged only with what a shorter defect leaves unexplained.
+    """
+    found = np.full_like(by_length[0], -np.inf)
+    shorter = smooth(by_length[0])
+    for length, values in enumerate(by_length[1:], start=2):
+        evidence = smooth(values)
+        found = np.maximum(found, evidence)
+        beyond = evidence - np.maximum(shorter, 0)
+        for later in range(1, min(length, len(found))):
+            found[later:] = np.maximum(found[later:], beyond[: len(found) - later])
+        shorter = np.maximum(shorter, evidence)
+    return found
+
+
+def widen(values: FloatArray, cells: int, quantile: float, reach: int) -> FloatArray:
+    """Return what is usual around each frame and, as content moves on, in the cells around each cell."""
+    usual = neighbour_quantile(values, quantile, reach)
+    return np.stack([cv2.dilate(plane, np.ones((cells, cells))) for plane in usual])
+
+
+def excess(values: FloatArray, cells: int, quantile: float, reach: int) -> FloatArray:
+    """Return by how much ``values`` (T, rows, columns) exceed one and a half times what is usual around them."""
+    return np.asarray(values - 1.5 * widen(values, cells, quantile, reach))
+
+
+def smooth(values: FloatArray) -> FloatArray:
+    """Return the mean of each cell and its neighbours: a single cell is no region."""
+    return np.stack([cv2.blur(plane, (3, 3)) for plane in values])
+
+
+def over_frame(values: FloatArray, share: float) -> FloatArray:
+    """Return (T,): the largest value that at least ``share`` of each frame's cells reach."""
+    return np.asarray(np.quantile(values.reshape(len(values), -1), 1 - share, axis=1))
+
+
+def ramp(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Return 0 up to ``low``, 1 from ``high`` on, linear in between."""
+    return np.asarray(np.clip((values - low) / (high - low), 0, 1))
+
+
+def level(fine: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return (T,) in 0..1: lasting sharpness, cleanness and freedom from blocks."""
+    falloff = over_frame((fine[:, 0] - fine[:, 1]).mean(1), 0.25)
+    grain = over_frame(np.exp(fine[:, 0].min(1)), 0.9)
+    sharpness = 1 / (1 + np.exp(-4 * (falloff + 0.6)))
+    cleanness = 1 / (1 + grain / 8)
+    freedom = 1 / (1 + np.exp(2 * (edges.max(1) - 1.5)))
+    window = min(LEVEL_WINDOW, len(fine) - 1 + len(fine) % 2)
+    return np.asarray(median_filter(sharpness * cleanness * freedom, size=window, mode="nearest"))

@@ -1,0 +1,1 @@
+"""One adapter per published model, behind the protocols of the scene."""

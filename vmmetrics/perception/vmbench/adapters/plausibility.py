@@ -1,0 +1,196 @@
+"""Commonsense plausibility by a VideoMAE V2 classifier, over the views that VMBench tests with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from vmmetrics.errors import ClipError
+from vmmetrics.functional.cas import LEVEL_VALUES, LEVELS
+from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
+from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
+from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
+from vmmetrics.types import FloatArray, Look
+
+PARTS = 5
+"""Parts along each side of a frame that the answer is explained by."""
+MOMENTS = 4
+"""Stretches of a view that it is explained by."""
+
+_NAME = "VideoMAE V2"
+
+BATCH_MEMORY = 2**30
+"""Bytes that the activations of one batch may take; what views a batch holds follows from it."""
+GRADIENT_MEMORY = 6 * 2**30
+"""Bytes that those of all blocks may take behind looked(); beyond, they are computed once more on the way back."""
+
+
+PUBLISHED = SIZES["giant"]
+"""Size of VMBench's classifier."""
+_PUBLISHED_BYTES = 1_011_617_797 * 4
+
+
+class VideoMAEPlausibility:
+    """A :class:`~vmmetrics.perception.scene.PlausibilityModel`.
+
+    Args:
+        model: The classifier, with a class per level, Bad to Perfect; or what loads it when it is needed.
+        plan: How views lie over a clip.
+        device: Where it runs; None takes a GPU where there is one. What loads by itself knows its own.
+        precision: What matrix products are computed in; weights and norms stay float32. The released code has fp16 on
+            a GPU. Default: that there, fp32 on a CPU.
+    """
+
+    def __init__(
+        self,
+        model: VideoMAE | Held[VideoMAE],
+        plan: ViewPlan,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
+        if isinstance(model, Held):
+            self._held = model
+        else:
+            ready, place = model, shelf_on(device)
+            self._held = Held(_NAME, lambda: ready.to(place.device).eval(), 0, place)
+        self.device = self._held.shelf.device
+        self.plan = plan
+        self.precision: Precision = precision or ("fp16" if self.device.type == "cuda" else "fp32")
+
+    @classmethod
+    def load(cls, path: Path, device: str | None = None, precision: Precision | None = None) -> VideoMAEPlausibility:
+        """Load a checkpoint: VMBench's ``vit_g_vmbench.pt``, or one that ``vmmetrics cas train`` wrote.
+
+        Raises:
+            SetupError: The file does not hold such a classifier; the text names what is wrong.
+        """
+        return cls.of(read_checkpoint(path), device, precision)
+
+    @classmethod
+    def of(
+        cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
+    ) -> VideoMAEPlausibility:
+        """Do :meth:`load` with a checkpoint that has been read."""
+        model = _classifier(checkpoint)
+        rate = checkpoint.meta.get("rate", VMBENCH_RATE)
+        plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
+        return cls(model, plan, device, precision)
+
+    @classmethod
+    def published(cls, path: Path, shelf: Shelf, precision: Precision | None = None) -> VideoMAEPlausibility:
+        """Take VMBench's checkpoint, which is read when it is first needed.
+
+        Raises:
+            SetupError: Then, if the file does not hold such a classifier.
+        """
+        held = Held(_NAME, lambda: _classifier(read_checkpoint(path)).to(shelf.device), _PUBLISHED_BYTES, shelf)
+        return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image), None, precision)
+
+    def classify(self, scene: Scene) -> FloatArray:
+        """Return (V, 5) float64 probabilities, one row per view, those that are equal repeated."""
+        return self.probabilities(scene.clip.frames)
+
+    def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
+        """Return the frames of each view."""
+        return [view.frames for view in self._views(scene.clip.frames)]
+
+    def probabilities(self, frames: NDArray[np.uint8]) -> FloatArray:
+        """Classify the views of a clip.
+
+        Args:
+            frames: (T, H, W, 3) uint8 RGB.
+
+        Returns:
+            (V, 5) float64, V = segments x crops, crops innermost; softmax of each view.
+
+        Raises:
+            ClipError: The network's answer is not finite.
+        """
+        views = self._views(frames)
+        distinct = list(dict.fromkeys(views))
+        viewer = Viewer(frames, self.plan)
+        logits = np.stack(
+            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held)
+        )
+        if not np.all(np.isfinite(logits)):
+            raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
+        by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
+        return np.stack([by_view[view] for view in views])
+
+    def looked(self, scene: Scene) -> tuple[Look, ...]:
+        """Return where the worst view's score comes from, moment by moment.
+
+        The gain of a part is a first-order estimate: the slope of the log-odds of the view's score along the line from
+        its pixels to the mean colour of their frame. Hiding each part in turn would cost a hundred passes.
+        """
+        frames = scene.clip.frames
+        worst = int(np.argmin(scene.probabilities @ LEVEL_VALUES))
+        view = self._views(frames)[worst]
+        effect = self._slopes(Viewer(frames, self.plan).cut(view))
+        rows, columns = self.plan.resized(*frames.shape[1:3])
+        side = np.arange(self.plan.size)
+        row, column = (side + view.top) * PARTS // rows, (side + view.left) * PARTS // columns
+        looks = []
+        for moment in np.array_split(np.arange(len(effect)), MOMENTS):
+            gain = np.zeros((PARTS, PARTS))
+            np.add.at(gain, (row[:, None], column[None]), effect[moment].sum(0))
+            frame = view.frames[int(moment[len(moment) // 2])]
+            looks.append(Look(frame, tuple(map(tuple, gain.tolist())), "looks implausible"))
+        return tuple(looks)
+
+    def _slopes(self, pixels: FloatArray) -> FloatArray:
+        """(3, T, size, size) view to (T, size, size): the rise of its log-odds for each pixel that is hidden."""
+        model = self._held.get()
+        kept = model.net.depth * self._view_values() * (2 if self.device.type == "cuda" else 4)
+        model.checkpointing = kept > GRADIENT_MEMORY
+        try:
+            return self._gradient(model, pixels)
+        except torch.OutOfMemoryError:
+            model.checkpointing = True
+        return self._gradient(model, pixels)  # outside of the handler: its traceback keeps the tensors alive
+
+    def _gradient(self, model: VideoMAE, pixels: FloatArray) -> FloatArray:
+        batch = torch.from_numpy(pixels)[None].to(self.device).requires_grad_()
+        scores = torch.as_tensor(LEVEL_VALUES, dtype=torch.float64, device=self.device)
+        # Gradients underflow in fp16; bfloat16 will do for an explanation where float32 is ten times slower.
+        autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
+        with torch.enable_grad(), autocast:
+            probabilities = model(batch).double().softmax(dim=-1)
+            log_odds = torch.logit((probabilities @ scores)[0], eps=1e-6)
+            (slope,) = torch.autograd.grad(log_odds, batch)
+        hidden = batch.mean(dim=(3, 4), keepdim=True)
+        effect: FloatArray = ((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy()
+        return effect
+
+    def _views(self, frames: NDArray[np.uint8]) -> list[View]:
+        return self.plan.views(*frames.shape[:3])
+
+    def _logits(self, viewer: Viewer, views: Sequence[View]) -> FloatArray:
+        batch = torch.from_numpy(np.stack([viewer.cut(view) for view in views])).to(self.device)
+        half = self.precision != "fp32"
+        autocast = torch.autocast(self.device.type, dtype=DTYPES[self.precision], enabled=half)
+        with torch.inference_mode(), autocast:
+            logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
+        return logits
+
+    def _batch_size(self) -> int:
+        """Views whose activations in one block fit into the memory."""
+        return max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
+
+    def _view_values(self) -> int:
+        """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""
+        net: Architecture = self._held.get().net
+        return net.tokens * (2 * net.mlp_width + 8 * net.width)
+
+
+def _classifier(checkpoint: Checkpoint) -> VideoMAE:
+    model = build_videomae(checkpoint, len(LEVELS))
+    model.requires_grad_(False)
+    return model

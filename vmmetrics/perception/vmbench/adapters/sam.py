@@ -1,0 +1,146 @@
+"""Masks of boxes in a still by SAM ViT-H, as the released PAS asks for them.
+
+References:
+    Kirillov et al., Segment Anything (arXiv 2304.02643).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 - torch's own convention
+
+from vmmetrics.perception.vmbench.models import UInt8Array
+from vmmetrics.perception.vmbench.ported.sam_weights import SHARED_RULES, Recipe, computing, load
+from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, in_batches
+from vmmetrics.types import BoolArray, FloatArray
+
+HUB_ID = "facebook/sam-vit-huge"
+
+MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+"""Of the pixels that SAM was trained on, in grey levels, R, G and B: ImageNet's."""
+
+DECODER_EPSILON = 1e-5
+"""Of the LayerNorms in the mask decoder's transformer: torch's default, which upstream takes; transformers builds them
+with 1e-6, which moves logits (tests/perception/vmbench/test_sam.py)."""
+
+BOXES_AT_ONCE = 16
+"""Boxes in one pass of the mask decoder; 16 take about 2 GB at the published size."""
+
+BYTES = 2_570_000_000
+"""Of the weights: 641 M in float32."""
+
+RULES = (
+    (r"^vision_encoder\.neck\.conv1", "image_encoder.neck.0"),
+    (r"^vision_encoder\.neck\.layer_norm1", "image_encoder.neck.1"),
+    (r"^vision_encoder\.neck\.conv2", "image_encoder.neck.2"),
+    (r"^vision_encoder\.neck\.layer_norm2", "image_encoder.neck.3"),
+    (r"^vision_encoder\.layers\.", "image_encoder.blocks."),
+    (r"^vision_encoder\.", "image_encoder."),
+    *SHARED_RULES,
+    (r"^prompt_encoder\.point_embed\.", "prompt_encoder.point_embeddings."),
+    (r"\.layer_norm(\d)\.", r".norm\1."),
+)
+
+
+VIT_HUGE = {
+    "vision_config": {
+        "hidden_size": 1280,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 16,
+        "global_attn_indexes": [7, 15, 23, 31],
+    }
+}
+"""The size of ``sam_vit_h_4b8939.pth``, as far as transformers' default is another."""
+
+RECIPE = Recipe("SamModel", VIT_HUGE, RULES, name="sam-vit-huge", original="sam-vit-h-4b8939")
+
+
+class Sam:
+    """A :class:`~vmmetrics.perception.vmbench.models.StillSegmenter`.
+
+    Args:
+        source: ``sam_vit_h_4b8939.pth``, a folder in transformers' layout, or a hub id in the hub's cache.
+        shelf: The device, and the models it is shared with.
+        precision: Of matrix products; the released code has fp32.
+        recipe: What to build from a publisher's file.
+    """
+
+    def __init__(
+        self, source: str | Path, shelf: Shelf, precision: Precision = "fp32", recipe: Recipe = RECIPE
+    ) -> None:
+        self.precision = precision
+        self.held: Held[Any] = Held("SAM", lambda: _loaded(recipe, source, shelf.device), BYTES, shelf)
+
+    def masks(self, frame: UInt8Array, boxes: FloatArray) -> BoolArray:
+        """Return (N, H, W) bool, one mask per box.
+
+        Args:
+            frame: (H, W, 3) uint8 RGB.
+            boxes: (N, 4) x0, y0, x1, y1 in pixels of the frame.
+        """
+        masks: BoolArray = (self.logits(frame, boxes) > 0).cpu().numpy()
+        return masks
+
+    def logits(self, frame: UInt8Array, boxes: FloatArray) -> Tensor:
+        """Return (N, H, W) float32 on the model's device; the masks are where it is above 0."""
+        net, device = self.held.get(), self.held.shelf.device
+        side = net.config.vision_config.image_size
+        height, width = frame.shape[:2]
+        inner = fitted(height, width, side)
+        scale = torch.tensor([inner[1] / width, inner[0] / height] * 2)
+        prompts = (torch.as_tensor(np.asarray(boxes, np.float32)) * scale).to(device)
+
+        def decode(some: Sequence[Tensor]) -> list[Tensor]:
+            answer = net(image_embeddings=embedding, input_boxes=torch.stack(list(some))[None], multimask_output=False)
+            coarse = answer.pred_masks[0].float()
+            square = F.interpolate(coarse, (side, side), mode="bilinear", align_corners=False)
+            inside = square[..., : inner[0], : inner[1]]
+            return list(F.interpolate(inside, (height, width), mode="bilinear", align_corners=False)[:, 0])
+
+        with computing(device, self.precision):
+            embedding = net.get_image_embeddings(prepared(frame, side).to(device))
+            return torch.stack(in_batches(decode, list(prompts), BOXES_AT_ONCE, self.held))
+
+
+def fitted(height: int, width: int, side: int) -> tuple[int, int]:
+    """Height and width with the longer of the two at ``side``.
+
+    >>> fitted(480, 720, 1024)
+    (683, 1024)
+    """
+    scale = side / max(height, width)
+    return int(height * scale + 0.5), int(width * scale + 0.5)
+
+
+def prepared(frame: UInt8Array, side: int) -> Tensor:
+    """Resize, normalise, and pad below and on the right.
+
+    The resize is Pillow's on uint8, as upstream's, to the pixel; zeros are padded after the normalisation.
+
+    Args:
+        frame: (H, W, 3) uint8 RGB.
+        side: Side of the network's square input.
+
+    Returns:
+        (1, 3, side, side) float32.
+    """
+    height, width = fitted(frame.shape[0], frame.shape[1], side)
+    image = Image.fromarray(frame).resize((width, height), Image.Resampling.BILINEAR)
+    pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1).float()
+    pixels = (pixels - torch.tensor(MEAN)[:, None, None]) / torch.tensor(STD)[:, None, None]
+    return F.pad(pixels, (0, side - width, 0, side - height))[None]
+
+
+def _loaded(recipe: Recipe, source: str | Path, device: torch.device) -> Any:
+    net = load(recipe, source)
+    for layer in net.mask_decoder.transformer.layers:
+        for norm in (layer.layer_norm1, layer.layer_norm2, layer.layer_norm3, layer.layer_norm4):
+            norm.eps = DECODER_EPSILON
+    return net.to(device)

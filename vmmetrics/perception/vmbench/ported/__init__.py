@@ -1,0 +1,1 @@
+"""Networks of published models, written anew, that load the published weights."""

@@ -1,0 +1,286 @@
+"""one-align as the hub lays it out (q-future/one-align): its sizes, and its weights, each straight to its place.
+
+Every weight must find its place, and every place its weight: upstream's loader draws at random what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vmmetrics.errors import SetupError
+from vmmetrics.perception.vmbench.ported.qalign_language import LanguageSize
+from vmmetrics.perception.vmbench.ported.qalign_network import DEVIATION, MEAN, Network, Sizes
+from vmmetrics.perception.vmbench.ported.qalign_vision import AbstractorSize, VisionSize
+from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.weights.manifest import is_inside
+
+MEND = "fetch it again with: vmmetrics weights fetch vmbench"
+
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+"""Lists of which weight is in which file, the format preferred first."""
+
+SINGLE = ("model.safetensors", "pytorch_model.bin")
+"""Names of a checkpoint in one file."""
+
+DERIVED = ".rotary_emb.inv_freq"
+"""End of names that old versions of transformers wrote, of what follows from the sizes."""
+
+LANGUAGE_KEYS = {
+    "vocab_size": "words",
+    "hidden_size": "width",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "intermediate_size": "mlp_width",
+    "rms_norm_eps": "epsilon",
+    "rope_theta": "rope_base",
+}
+VISION_KEYS = {
+    "hidden_size": "width",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "intermediate_size": "mlp_width",
+    "image_size": "image",
+    "patch_size": "patch",
+    "layer_norm_eps": "epsilon",
+}
+ABSTRACTOR_KEYS = {
+    "num_learnable_queries": "queries",
+    "num_hidden_layers": "depth",
+    "num_attention_heads": "heads",
+    "intermediate_size": "mlp_width",
+    "layer_norm_eps": "epsilon",
+}
+"""Entries of ``config.json`` (the last two in parts of its ``visual_config``), and what we call them."""
+
+_SHOWN = 6  # names listed in a message before "and n more"
+
+
+def find_model(source: str | Path) -> Path:
+    """Return the folder that holds ``config.json``.
+
+    Args:
+        source: That folder, a repository's folder in the hub's cache (``models--q-future--one-align``), or the id of a
+            repository that is in the hub's cache.
+
+    Raises:
+        SetupError: It is none of these.
+    """
+    place = Path(source)
+    main = place / "refs" / "main"
+    if main.is_file():
+        place = place / "snapshots" / main.read_text(encoding="utf-8").strip()
+    elif not place.is_dir() and len(place.parts) == 2:
+        place = _in_cache(str(source))
+    if not (place / "config.json").is_file():
+        raise SetupError(f"{place / 'config.json'} is missing; {MEND}")
+    return place
+
+
+def _in_cache(repository: str) -> Path:
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
+    found = try_to_load_from_cache(repository, "config.json")
+    if not isinstance(found, str):
+        raise SetupError(f"{repository} is not in the hub's cache; fetch it with: vmmetrics weights fetch vmbench")
+    return Path(found).parent
+
+
+def read_sizes(folder: Path) -> Sizes:
+    """Read ``config.json``; what it leaves out has upstream's default.
+
+    Raises:
+        SetupError: It is no model of this kind, or of a variant that one-align is not.
+    """
+    path = folder / "config.json"
+    config = _read_json(path)
+    if config.get("model_type") != "mplug_owl2":
+        raise SetupError(f"{path}: expected model_type mplug_owl2 but got {config.get('model_type')}")
+    visual = config.get("visual_config") or {}
+    try:
+        eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
+        sizes = Sizes(
+            vision=VisionSize(**_taken(eyes, VISION_KEYS)),
+            abstractor=AbstractorSize(**_taken(abstractor, ABSTRACTOR_KEYS)),
+            language=LanguageSize(**_taken(config, LANGUAGE_KEYS)),
+        )
+    except (AttributeError, TypeError) as error:
+        raise SetupError(f"{path}: not understood: {error}") from error
+    _refuse_variants(path, config, eyes, abstractor, sizes)
+    _check_processor(folder / "preprocessor_config.json", sizes.vision.image)
+    return sizes
+
+
+def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Network:
+    """Build the network and read its weights file by file, each weight straight to the device in the wanted type.
+
+    Beside the finished weights, memory never holds more than one of them.
+
+    Args:
+        folder: From :func:`find_model`.
+        device: Where to.
+        dtype: What the weights are converted to.
+
+    Raises:
+        SetupError: A file is missing or damaged; weights are missing, are of another shape, or have no place. The
+            text names them.
+    """
+    sizes = read_sizes(folder)
+    with torch.device("meta"):  # nothing is drawn only to be overwritten
+        network = Network(sizes)
+    places = network.state_dict()
+    listing, files, listed = _files(folder)
+    if listed is not None:  # told before 16 GB are read
+        _check(listing, places, listed)
+    found: set[str] = set()
+    for path in files:
+        weights = {n: w.to(device, dtype) for n, w in _weights(path) if not n.endswith(DERIVED)}
+        _check(path, places, {*places, *weights})
+        _check_shapes(path, places, weights)
+        network.load_state_dict(weights, strict=False, assign=True)
+        found |= weights.keys()
+    _check(listing, places, found)
+    network.requires_grad_(False)
+    network.eval()
+    return network
+
+
+def _taken(config: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
+
+
+def _refuse_variants(
+    path: Path, config: Mapping[str, Any], eyes: Mapping[str, Any], abstractor: Mapping[str, Any], sizes: Sizes
+) -> None:
+    """Name what the file asks for and this network does not have."""
+    eyes_width, width = sizes.vision.width, sizes.language.width
+    for whole, heads in (
+        (eyes_width, sizes.vision.heads),
+        (eyes_width, sizes.abstractor.heads),
+        (width, sizes.language.heads),
+    ):
+        if whole % heads:
+            raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
+    only = [
+        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.heads),
+        ("hidden_act", config.get("hidden_act"), "silu"),
+        ("rope_scaling", config.get("rope_scaling"), None),
+        ("attention_bias", config.get("attention_bias"), False),
+        ("tie_word_embeddings", config.get("tie_word_embeddings"), False),
+        ("visual_model num_channels", eyes.get("num_channels"), 3),
+        ("visual_abstractor hidden_size", abstractor.get("hidden_size"), eyes_width),
+        ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
+        ("visual_abstractor grid_size", abstractor.get("grid_size"), sizes.vision.image // sizes.vision.patch),
+    ]
+    strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
+    if strange:
+        raise SetupError(f"{path}: of a kind that is not supported: {', '.join(strange)}")
+
+
+def _check_processor(path: Path, side: int) -> None:
+    """Where the file is there, it must ask for what :mod:`.qalign_frames` does."""
+    if not path.is_file():
+        return
+    config = _read_json(path)
+    size = config.get("size", side)
+    size = size.get("shortest_edge") if isinstance(size, Mapping) else size
+    wanted = {"size": (size, side), "image_mean": (config.get("image_mean"), list(MEAN))}
+    wanted |= {"image_std": (config.get("image_std"), list(DEVIATION)), "resample": (config.get("resample"), 3)}
+    wrong = [f"{key} {got} where {ours} is expected" for key, (got, ours) in wanted.items() if got not in (None, ours)]
+    if wrong:
+        raise SetupError(f"{path}: {', '.join(wrong)}")
+
+
+def _files(folder: Path) -> tuple[Path, list[Path], set[str] | None]:
+    """Return what to name in messages, the files, and the weights that should be in them where a list says so."""
+    for index in INDEXES:
+        listing = folder / index
+        if not listing.is_file():
+            continue
+        places = _read_json(listing).get("weight_map") or {}
+        if not isinstance(places, dict) or not all(map(is_inside, places.values())):
+            raise SetupError(f"{listing}: expected weight_map to name files in its folder; {MEND}")
+        files = [folder / name for name in sorted(set(places.values()))]
+        absent = [path.name for path in files if not path.is_file()]
+        if absent or not files:
+            raise SetupError(f"{listing} names {_some(absent) or 'no file'}, missing beside it; {MEND}")
+        return listing, files, {name for name in places if not name.endswith(DERIVED)}
+    for single in SINGLE:
+        if (folder / single).is_file():
+            return folder / single, [folder / single], None
+    raise SetupError(f"{folder / INDEXES[1]} is missing; {MEND}")
+
+
+def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
+    """Yield the weights of a file by name, one after another; nothing in it is executed."""
+    try:
+        for name, value in _safetensors(path) if path.suffix == ".safetensors" else _pickled(path):
+            if not isinstance(value, Tensor):
+                raise SetupError(f"{path}: expected tensors only but {name} is of type {type(value).__name__}")
+            yield name, value
+    except pickle.UnpicklingError as error:
+        raise SetupError(f"{path}: holds more than weights, or is damaged; {MEND}. torch says: {error}") from error
+    except (RuntimeError, OSError, EOFError, AttributeError) as error:
+        raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. torch says: {error}") from error
+
+
+def _pickled(path: Path) -> Iterator[tuple[str, Any]]:
+    mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
+    yield from load_tensors(path, mapped=mapped).items()
+
+
+def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
+    try:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - it is no dict
+                yield name, file.get_tensor(name)
+    except SafetensorError as error:
+        raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. safetensors says: {error}") from error
+
+
+def _check(path: Path, places: Iterable[str], found: Iterable[str]) -> None:
+    """Name what is missing and what is too much."""
+    missing, surplus = sorted(set(places) - set(found)), sorted(set(found) - set(places))
+    faults = [f"misses {_some(missing)}"] if missing else []
+    if surplus:
+        faults.append(f"has {_some(surplus)} besides")
+    if faults:
+        raise SetupError(f"{path}: the checkpoint does not fit: it {' and '.join(faults)}")
+
+
+def _check_shapes(path: Path, places: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
+    wrong = [
+        f"{name} as {tuple(weight.shape)} where {tuple(places[name].shape)} is expected"
+        for name, weight in found.items()
+        if weight.shape != places[name].shape
+    ]
+    if wrong:
+        raise SetupError(f"{path}: the checkpoint does not fit: it has {_some(wrong)}")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}; {MEND}") from error
+    if not isinstance(content, dict):
+        raise SetupError(f"{path}: expected an object but got {type(content).__name__}; {MEND}")
+    return content
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

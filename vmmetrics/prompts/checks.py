@@ -1,0 +1,210 @@
+"""What can be told of a prompt without a model: small functions from a text or an entry to what is wrong, or None.
+
+``faults(entry)`` asks them all; :data:`CHECKS` has them by name, so that a caller can take some. The words they
+look for are those that prompts of text-to-video models are full of and a motion prompt has no use for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.utils.text.inflection import article, ing_form, plural, verb_forms
+
+SHORTEST, LONGEST = 12, 35
+"""Words of a prompt (MMPG's bounds)."""
+SENTENCES = 2
+"""Most sentences of a prompt."""
+
+_WORD = re.compile(r"[A-Za-z0-9]+(?:['’.-][A-Za-z0-9]+)*")
+_END = re.compile(r"[.!?]+(?=\s|$)")
+
+_JARGON = re.compile(
+    r"\b(close-?ups?|(?:wide|long|medium|tracking|establishing|overhead|aerial|drone|dolly|low-angle|high-angle|pov"
+    r"|static|single|one|opening|crane|handheld|macro|panning) shots?|shot (?:of|from|in|on|with)|footage|videos?"
+    r"|(?:film|video|movie) clip|first-person view|point[- ]of[- ]view|pov|slow[- ]motion|slo-?mo|time-?lapse"
+    r"|hyper-?lapse|fast[- ]forward|bokeh|depth of field|(?:shallow|soft|out of) focus|lens flares?|fish-?eye"
+    r"|cinematic(?:ally)?|photo-?realistic|hyper-?realistic|ultra-?realistic|(?:4|8)k|uhd|hdr|high[- ]resolution"
+    r"|\d+ ?fps|anamorphic|dolly|steadicam|in frame|out of frame|(?:into|leaves|enters|fills|across) the frame"
+    r"|foreground|background|voice-?over|fade[sd]? to (?:black|white)|masterpiece|highly detailed|render(?:ed|ing)?)\b",
+    re.IGNORECASE,
+)
+_CAMERA = re.compile(
+    r"\b(the camera|camera (?:pans?|tilts?|zooms?|moves?|follows?|tracks?|orbits?|circles?|angle|movement)"
+    r"|(?:zoom(?:s|ing)?|pan(?:s|ning)?|tilt(?:s|ing)?) (?:in|out|left|right|up|down) (?:on|to|with|across|over)"
+    r"|the (?:view|lens) (?:pans?|tilts?|zooms?|moves?|follows?))\b",
+    re.IGNORECASE,
+)
+_CUTS = re.compile(
+    r"\b(cuts? (?:to|away to)|(?:the )?scene (?:changes?|shifts?|switches|opens|transitions)|transitions? (?:to|into)"
+    r"|montage|split[- ]screen|(?:minutes?|hours?|days?|weeks?|months?|years?|moments?) (?:later|pass(?:es)?)"
+    r"|meanwhile|the next (?:day|morning|night|scene)|later (?:that|on)|flash-?backs?|elsewhere"
+    r"|from (?:dawn|sunrise|morning) to (?:dusk|sunset|night|evening)|as the (?:days|seasons|years))\b",
+    re.IGNORECASE,
+)
+_PADDING = re.compile(
+    r"\b(mesmeri[sz]ing(?:ly)?|showcas(?:es?|ing)|testament|breath-?taking(?:ly)?|awe-?inspiring|captivating"
+    r"|stunning(?:ly)?|enchanting|majestic(?:ally)?|ethereal|serene(?:ly)?|symphony|tapestry|bustling|vibrant"
+    r"|picturesque|creating an? (?:\w+ )?(?:display|spectacle|atmosphere|scene|dance|illusion|pattern of)"
+    r"|a sense of|in a dance of|dance of|exud(?:es|ing)|embod(?:ies|ying)|capturing|evok(?:es|ing)|as if)\b",
+    re.IGNORECASE,
+)
+_NO_PLAIN_TEXT = re.compile(r"[^\x20-\x7e]|[<>{}\[\]|*_#`~\\@]|https?:|--")
+_ARTICLE = re.compile(r"\b(an?) ([A-Za-z0-9][\w'-]*)", re.IGNORECASE)
+_TWICE = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text; what is joined by a hyphen, apostrophe or point is one.
+
+    >>> words("A 2.5-metre wave doesn't break - it rolls.")
+    ['A', '2.5-metre', 'wave', "doesn't", 'break', 'it', 'rolls']
+    """
+    return _WORD.findall(text)
+
+
+def length(text: str) -> str | None:
+    """Too short or too long, in words."""
+    count = len(words(text))
+    return None if SHORTEST <= count <= LONGEST else f"{count} words, expected {SHORTEST} to {LONGEST}"
+
+
+def form(text: str) -> str | None:
+    """One or two sentences, from a capital letter or number to a full stop."""
+    if not text[:1].isupper() and not text[:1].isdigit():
+        return "it does not begin with a capital letter"
+    if not text.endswith((".", "!", "?")):
+        return "it does not end with a full stop"
+    count = len(_END.findall(text))
+    return None if count <= SENTENCES else f"{count} sentences, expected one or two"
+
+
+def plain_text(text: str) -> str | None:
+    """Nothing but printable ASCII without markup: typographic characters reach some text encoders as nothing."""
+    found = _NO_PLAIN_TEXT.search(text)
+    return None if found is None else f"not plain text: {found[0]!r}"
+
+
+def articles(text: str) -> str | None:
+    """Every "a" or "an" fits the sound of the next word.
+
+    >>> articles("A owl lands on an branch.")
+    "expected 'an owl' but got 'A owl'"
+    """
+    for found in _ARTICLE.finditer(text):
+        wanted = article(found[2])
+        if found[1].lower() != wanted and not (len(found[2]) == 1 and found[2].isupper()):
+            return f"expected {wanted + ' ' + found[2]!r} but got {found[0]!r}"
+    return None
+
+
+def repeats(text: str) -> str | None:
+    """A word twice in a row."""
+    found = _TWICE.search(text)
+    return None if found is None or found[1].lower() in ("that", "had") else f"{found[1]!r} stands twice in a row"
+
+
+def one_shot(text: str) -> str | None:
+    """No word of a cut, of a change of scene, or of time passed over."""
+    found = _CUTS.search(text)
+    return None if found is None else f"more than one shot: {found[0]!r}"
+
+
+def padding(text: str) -> str | None:
+    """None of the phrases that say nothing of the motion."""
+    found = _PADDING.search(text)
+    return None if found is None else f"padding: {found[0]!r}"
+
+
+def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
+    """No word of the film trade; plain words for a camera motion only where one is asked for.
+
+    Args:
+        text: The prompt.
+        camera: The camera motion that is asked for, of :data:`vmmetrics.prompts.entry.CAMERAS`.
+
+    >>> camera_jargon("A low-angle shot of a horse."), camera_jargon("The camera pans left.", "pan")
+    ("camera jargon: 'low-angle shot'", None)
+    """
+    found = _JARGON.search(text) or (_CAMERA.search(text) if camera == "unspecified" else None)
+    if found is not None:
+        return f"camera jargon: {found[0]!r}"
+    if camera not in ("unspecified", "static", "handheld") and "camera" not in text.lower():
+        return f"the camera motion that was asked for is not in the words: {camera}"
+    return None
+
+
+def noun_kept(text: str, noun: str, of_plural: str = "") -> str | None:
+    """The subject's noun is in the text, in the singular or plural.
+
+    Args:
+        text: The prompt.
+        noun: The noun, in the singular; of a name of several words its head will do.
+        of_plural: Its plural, where the rules do not give it.
+    """
+    head = noun.partition(" of ")[0].rpartition(" ")[2]
+    forms = {noun, head, plural(noun), plural(head), *([of_plural] if of_plural not in ("", "-") else [])}
+    return None if _any_of(forms, text) else f"the subject is not named: {noun!r}"
+
+
+def verb_kept(text: str, lemma: str) -> str | None:
+    """The verb is in the text, in any of its forms.
+
+    >>> verb_kept("A top spun across the table.", "spin"), verb_kept("A top turns.", "spin")
+    (None, "the action is not named: 'spin'")
+    """
+    return None if _any_of(verb_forms(lemma), text) else f"the action is not named: {lemma!r}"
+
+
+def fields_agree(entry: PromptEntry) -> str | None:
+    """The subject phrase has the noun; the action begins with an -ing form, and has that of the verb. Where known."""
+    if entry.subject and entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
+        return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
+    done = words(entry.action.lower())
+    if entry.action_lemma and done and not (done[0].endswith("ing") and any(f in done for f in _ings(entry))):
+        return f"the action {entry.action!r} is not a phrase of {ing_form(entry.action_lemma)!r}"
+    return None
+
+
+def _ings(entry: PromptEntry) -> list[str]:
+    return [form for form in verb_forms(entry.action_lemma) if form.endswith("ing")]
+
+
+def _own_plural(entry: PromptEntry) -> str:
+    """The plural that the entry's subject phrase has ("two young pizzaioli"), where it begins as the noun does."""
+    head = entry.subject.rpartition(" ")[2].lower()
+    return head if head[:_SAME] == entry.subject_noun.rpartition(" ")[2].lower()[:_SAME] else ""
+
+
+_SAME = 3  # first letters that a noun and its plural share, but for those that inflection knows
+
+
+def _any_of(forms: set[str] | frozenset[str], text: str) -> bool:
+    pattern = "|".join(re.escape(form) for form in sorted(forms))
+    return re.search(rf"(?<![\w])(?:{pattern})(?![\w])", text, re.IGNORECASE) is not None
+
+
+Check = Callable[[PromptEntry], str | None]
+
+CHECKS: Mapping[str, Check] = {
+    "length": lambda entry: length(entry.prompt),
+    "form": lambda entry: form(entry.prompt),
+    "plain text": lambda entry: plain_text(entry.prompt),
+    "articles": lambda entry: articles(entry.prompt),
+    "repeats": lambda entry: repeats(entry.prompt),
+    "one shot": lambda entry: one_shot(entry.prompt),
+    "camera": lambda entry: camera_jargon(entry.prompt, entry.tags.camera if entry.tags else "unspecified"),
+    "padding": lambda entry: padding(entry.prompt),
+    "noun": lambda entry: (
+        noun_kept(entry.prompt, entry.subject_noun, _own_plural(entry)) if entry.subject_noun else None
+    ),
+    "fields": fields_agree,
+    "verb": lambda entry: verb_kept(entry.prompt, entry.action_lemma) if entry.action_lemma else None,
+}
+"""Every check of an entry by its name; noun and verb only where the entry says them."""
+
+
+def faults(entry: PromptEntry) -> list[str]:
+    """Everything that is wrong with an entry, in words; empty where nothing is."""
+    return [reason for check in CHECKS.values() if (reason := check(entry)) is not None]

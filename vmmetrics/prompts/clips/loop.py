@@ -1,0 +1,194 @@
+"""The loop: each clip that is not there yet is made, kept and recorded; what fails is recorded and left."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.prompts.clips.folder import ClipFolder
+from vmmetrics.prompts.clips.jobs import Job, Plan
+from vmmetrics.utils.storage.journal import Line
+from vmmetrics.utils.storage.provenance import machine, now, version_of
+from vmmetrics.video import read_clip
+
+_POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
+_LEAST_FRAMES = 2  # one picture has no motion
+
+
+class Maker(Protocol):
+    """Makes a clip from a prompt and a seed."""
+
+    @property
+    def configuration(self) -> Mapping[str, Any]:
+        """What clips depend on beside prompt and seed, as JSON has it; known before anything is loaded."""
+        ...
+
+    def load(self) -> Mapping[str, Any]:
+        """Get ready, once; what is worth recording (versions, device)."""
+        ...
+
+    def make(self, job: Job, out: Path) -> None:
+        """Write the clip to ``out``, in a folder where other files may be left."""
+        ...
+
+
+class Listener(Protocol):
+    """Is told how the loop goes."""
+
+    def begin(self, total: int, made: int) -> None:
+        """There are ``total`` clips, ``made`` of them there already."""
+        ...
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """The folder was found damaged."""
+        ...
+
+    def advance(self, line: Line) -> None:
+        """A clip was made or failed, here or in another process."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it.
+
+    Attributes:
+        made: Clips of those wanted that are there now.
+        failed: Clips that are not, with the reason.
+    """
+
+    made: tuple[str, ...]
+    failed: Mapping[str, str]
+
+
+def generate(path: Path, plan: Plan, maker: Maker, listener: Listener) -> Outcome:
+    """Make the clips that a folder lacks.
+
+    Several processes may do this with one folder at once: they share the work, and each returns when all is done. What
+    failed before this call is tried once more; what fails during it, here or elsewhere, is not. A clip whose prompt
+    has changed in the list is made anew.
+
+    Args:
+        path: The folder.
+        plan: The clips.
+        maker: Makes them; loaded only where something is to be made.
+        listener: Is told.
+
+    Raises:
+        SetupError: The folder or the maker cannot be used.
+    """
+    with ClipFolder(path) as folder:
+        return _Loop(folder, plan, maker, listener).run()
+
+
+class _Loop:
+    def __init__(self, folder: ClipFolder, plan: Plan, maker: Maker, listener: Listener) -> None:
+        self._folder = folder
+        self._plan = plan
+        self._maker = maker
+        self._listener = listener
+        self._earlier = dict(folder.newest)
+        self._session = uuid.uuid4().hex[:8]
+
+    def run(self) -> Outcome:
+        jobs = self._plan.jobs
+        pending = deque(job for job in jobs if not self._folder.made(job))
+        self._join(bool(pending))
+        self._listener.begin(len(jobs), len(jobs) - len(pending))
+        self._warn()
+        idle = 0
+        while pending:
+            job = pending.popleft()
+            if self._settled(job):
+                self._listener.advance(self._folder.newest[job.clip])
+            elif self._folder.claim(job):
+                self._claimed(job)
+            else:
+                pending.append(job)
+                idle += 1
+                if idle >= len(pending):  # all that is left is in the hands of others
+                    time.sleep(_POLL_SECONDS)
+                    idle = 0
+                continue
+            idle = 0
+        failed = {job.clip: self._reason(job) for job in jobs if not self._folder.made(job)}
+        return Outcome(tuple(job.clip for job in jobs if job.clip not in failed), failed)
+
+    def _join(self, working: bool) -> None:
+        plan = self._plan
+        configuration = {**self._maker.configuration, "samples": plan.samples, "seed": plan.seed}
+        self._folder.check(configuration)  # before anything large is loaded
+        session: dict[str, Any] = {}
+        if working:
+            about = self._maker.load()
+            session = {"session": self._session, "started": now(), "pid": os.getpid()}
+            session |= {"vmmetrics": version_of("vmmetrics"), "machine": machine(), **about}
+        self._folder.join(configuration, session, plan.listed)
+
+    def _settled(self, job: Job) -> bool:
+        """Whether the clip was made, or tried since this call began."""
+        self._folder.refresh()
+        line = self._folder.newest.get(job.clip)
+        tried = line is not None and "error" in line and line is not self._earlier.get(job.clip)
+        return tried or self._folder.made(job)
+
+    def _claimed(self, job: Job) -> None:
+        try:
+            if not self._settled(job):  # another process may have been faster
+                self._folder.record(self._line(job))
+        finally:
+            self._folder.release(job)
+        self._warn()
+        self._listener.advance(self._folder.newest[job.clip])
+
+    def _line(self, job: Job) -> Line:
+        """Make a clip; what to record of it."""
+        line: Line = {
+            "clip": job.clip,
+            "index": job.entry.index,
+            "sample": job.sample,
+            "prompt": job.entry.prompt,
+            "seed": job.seed,
+            "session": self._session,
+        }
+        start = time.monotonic()
+        try:
+            with self._folder.workplace(job) as place:
+                out = place / job.clip
+                self._maker.make(job, out)
+                line |= _checked(out)
+                line |= self._folder.put(job, out)
+        except SetupError:
+            raise
+        except Exception as error:  # whatever a model or program does to one prompt, the others go on
+            line["error"] = str(error) if isinstance(error, ClipError) else f"{type(error).__name__}: {error}"
+        return {**line, "seconds": round(time.monotonic() - start, 3), "when": now()}
+
+    def _reason(self, job: Job) -> str:
+        return str(self._folder.newest.get(job.clip, {}).get("error", "the clip was taken away"))
+
+    def _warn(self) -> None:
+        if self._folder.warnings:
+            self._listener.warn(self._folder.warnings)
+            self._folder.warnings = []
+
+
+def _checked(out: Path) -> dict[str, Any]:
+    """Read a new clip as scoring will; what it is.
+
+    Raises:
+        ClipError: Scoring could not read it.
+    """
+    if out.is_symlink() or not out.is_file():
+        raise ClipError("no clip was written")
+    clip = read_clip(out)
+    if len(clip) < _LEAST_FRAMES:
+        raise ClipError("the clip has a single frame, and so no motion")
+    return {"frames": len(clip), "fps": round(clip.fps, 3), "width": clip.size[0], "height": clip.size[1]}

@@ -1,0 +1,262 @@
+"""Clips from a diffusers text-to-video pipeline: its weights as safetensors only, and no code that comes with them."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import av
+
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.prompts.clips.jobs import Job
+from vmmetrics.utils.storage.provenance import version_of
+from vmmetrics.video import read_clip
+
+# Frames of a generator as a video file.
+
+_CRF = "10"
+"""x264's quality, 0 lossless to 51. Scores look at fine detail, so well below 17, which x264's guide calls visually
+lossless; yet a clip of a few seconds stays at some megabytes."""
+_UNBOUNDED = 2**62  # bytes: what is written is never made smaller
+
+
+def write_video(path: Path, frames: Any, fps: float) -> None:
+    """Write an H.264 MP4.
+
+    Args:
+        path: The file.
+        frames: One clip as a generator gives it: (T, H, W, C) or (T, C, H, W) array or tensor on any device, uint8, or
+            floats in 0..1 or -1..1; or a list of PIL pictures or arrays.
+        fps: Frames per second.
+
+    Raises:
+        ClipError: It is no clip: axes that cannot be told, values that are not finite.
+    """
+    pictures = read_clip(frames, fps=fps, max_memory=_UNBOUNDED).frames
+    height, width = pictures.shape[1:3]
+    halves = width % 2 == 0 and height % 2 == 0
+    with av.open(str(path), "w", format="mp4") as output:
+        stream = output.add_stream("libx264", rate=Fraction(fps).limit_denominator(1001))
+        stream.width, stream.height = width, height
+        stream.pix_fmt = "yuv420p" if halves else "yuv444p"  # only the first, which plays everywhere, needs even sides
+        stream.codec_context.options = {"crf": _CRF}
+        for picture in pictures:
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        output.mux(stream.encode())
+
+
+_INSTALL = "pip install 'vmmetrics[diffusers]'"
+_PACKAGES = ("diffusers", "torch", "transformers", "accelerate", "safetensors", "av")
+_ENDS = 2**16  # bytes of a weight file's head and tail that name it
+_OWN = ("prompt", "generator")  # what a call gets from the loop
+_FRAME_OPTIONS = ("num_frames", "video_length")  # what pipelines call the number of frames; most say num_frames
+_RATE_OPTIONS = ("frame_rate", "fps")  # some are told the rate they are to make
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """How a pipeline is called.
+
+    Attributes:
+        pipeline: Folder, or name on the Hugging Face hub of one that is in the local cache.
+        fps: Frames per second of the files; the rate that the model was trained to make.
+        frames: Frames per clip; None leaves it to the pipeline, as with the next two.
+        size: Width and height in pixels.
+        steps: Denoising steps.
+        options: Further arguments of the call, by name.
+        device: Where it runs; None takes a GPU where there is one.
+        dtype: Type of its weights, such as ``"bfloat16"``; None takes that on a GPU and ``"float32"`` elsewhere.
+    """
+
+    pipeline: str
+    fps: float
+    frames: int | None = None
+    size: tuple[int, int] | None = None
+    steps: int | None = None
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    device: str | None = None
+    dtype: str | None = None
+
+
+class PipelineMaker:
+    """Runs a pipeline for each clip.
+
+    Args:
+        settings: How.
+
+    Raises:
+        SetupError: diffusers is not installed, or there is no such pipeline here, or it brings code of its own.
+    """
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        taken = [name for name in settings.options if name in _OWN]
+        if taken:
+            raise SetupError(f"--set {taken[0]} cannot be: it comes from the prompt list and the seed")
+        self._settings = settings
+        self._folder = _folder_of(settings.pipeline)
+        _refuse_code(self._folder)
+        self._torch, self._device, self._dtype = _where(settings)
+        self._pipeline: Any = None
+        self._arguments: dict[str, Any] = {}
+
+    @property
+    def configuration(self) -> Mapping[str, Any]:
+        """The weights, and everything that the call is given."""
+        own = self._settings
+        return {
+            "pipeline": Path(own.pipeline).name if Path(own.pipeline).is_dir() else own.pipeline,
+            "weights": _fingerprint(self._folder),
+            "dtype": self._dtype,
+            "fps": own.fps,
+            "frames": own.frames,
+            "size": own.size,
+            "steps": own.steps,
+            "options": dict(own.options),
+        }
+
+    def load(self) -> Mapping[str, Any]:
+        """Load the pipeline.
+
+        Raises:
+            SetupError: It cannot be loaded, or does not take an option.
+        """
+        from diffusers import DiffusionPipeline
+
+        try:
+            pipeline = DiffusionPipeline.from_pretrained(
+                str(self._folder),
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                dtype=getattr(self._torch, self._dtype),
+            ).to(self._device)
+        except Exception as error:  # diffusers raises many kinds for a folder that lacks something
+            raise SetupError(f"The pipeline {self._settings.pipeline} cannot be loaded: {error}") from error
+        pipeline.set_progress_bar_config(disable=True)
+        self._arguments = self._arguments_of(pipeline)
+        self._pipeline = pipeline
+        return {
+            "class": type(pipeline).__name__,
+            "device": str(self._device),
+            "versions": {name: version for name in _PACKAGES if (version := version_of(name))},
+        }
+
+    def _arguments_of(self, pipeline: Any) -> dict[str, Any]:
+        """What each call is given beside prompt and generator."""
+        takes = inspect.signature(pipeline.__call__).parameters
+        own = self._settings
+        found: dict[str, Any] = {}
+        if own.frames is not None:
+            found[next((name for name in _FRAME_OPTIONS if name in takes), _FRAME_OPTIONS[0])] = own.frames
+        if own.size is not None:
+            found["width"], found["height"] = own.size
+        if own.steps is not None:
+            found["num_inference_steps"] = own.steps
+        twice = sorted(set(found) & set(own.options))
+        if twice:
+            raise SetupError(f"{twice[0]} is given twice: by --set and by an option of its own")
+        offered: dict[str, Any] = dict.fromkeys(_RATE_OPTIONS, own.fps) | {"output_type": "np"}
+        found = {name: value for name, value in offered.items() if name in takes} | found | dict(own.options)
+        unknown = sorted(set(found) - set(takes))
+        if unknown and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values()):
+            known = ", ".join(name for name in takes if name not in _OWN)
+            raise SetupError(f"{type(pipeline).__name__} takes no {unknown[0]}; it takes {known}")
+        return found
+
+    def make(self, job: Job, out: Path) -> None:
+        """Run the pipeline and write what it gives.
+
+        Raises:
+            ClipError: It gave no clip.
+        """
+        # on the CPU whatever the device, so that a seed means the same noise everywhere
+        generator = self._torch.Generator("cpu").manual_seed(job.seed)
+        with self._torch.inference_mode():
+            output = self._pipeline(prompt=job.entry.prompt, generator=generator, **self._arguments)
+        write_video(out, _frames_of(output), self._settings.fps)
+
+
+def _frames_of(output: Any) -> Any:
+    """The one clip of an output: of a batch of one as arrays, tensors or lists, or of a tuple with it."""
+    frames = getattr(output, "frames", None)
+    if frames is None and isinstance(output, tuple | list) and output:
+        frames = output[0]
+    if frames is None:
+        raise ClipError(f"The pipeline gave a {type(output).__name__} without frames; is it one that makes video?")
+    if len(frames) != 1:
+        raise ClipError(f"The pipeline gave {len(frames)} clips where one was asked for")
+    return frames[0]
+
+
+def _where(settings: PipelineSettings) -> tuple[Any, str, str]:
+    try:
+        import diffusers  # noqa: F401
+        import torch
+    except ImportError as error:
+        raise SetupError(f"--pipeline takes diffusers, which is not installed ({error}): {_INSTALL}") from error
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = settings.dtype or ("bfloat16" if device.startswith("cuda") else "float32")
+    if not isinstance(getattr(torch, dtype, None), torch.dtype):
+        raise SetupError(f"Expected a type such as float32, float16 or bfloat16 but got {dtype!r}")
+    try:
+        torch.empty(0, device=device)
+    except Exception as error:  # torch has a kind of its own for each thing that a device may lack
+        raise SetupError(f"The device {device} cannot be used: {error}") from error
+    return torch, device, dtype
+
+
+def _folder_of(pipeline: str) -> Path:
+    """The folder named, or the snapshot in the local cache; nothing is fetched."""
+    folder = Path(pipeline)
+    if not folder.is_dir():
+        try:
+            from huggingface_hub import snapshot_download
+            from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+        except ImportError as error:
+            raise SetupError(f"--pipeline takes diffusers, which is not installed: {_INSTALL}") from error
+        try:
+            folder = Path(snapshot_download(pipeline, local_files_only=True))
+        except (LocalEntryNotFoundError, HFValidationError) as error:
+            raise SetupError(
+                f"There is no folder {pipeline}, nor is it in the local cache; fetch it first: hf download {pipeline}"
+            ) from error
+    if not (folder / "model_index.json").is_file():
+        raise SetupError(f"{folder} is no diffusers pipeline: it has no model_index.json")
+    return folder
+
+
+def _refuse_code(folder: Path) -> None:
+    """Python files in a pipeline's folder can be loaded as parts of it, by several routes; none is wanted."""
+    code = sorted([*folder.glob("*.py"), *folder.glob("*/*.py")])
+    if code:
+        raise SetupError(
+            f"{folder} brings code of its own ({code[0].name}), which is not run here; "
+            "use --command with a script that you trust"
+        )
+    try:
+        name = json.loads((folder / "model_index.json").read_text("utf-8"))["_class_name"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SetupError(f"{folder}/model_index.json cannot be read: {error}") from error
+    if not isinstance(name, str):
+        raise SetupError(f"{folder} names a pipeline of its own code ({name}), which is not run here")
+
+
+def _fingerprint(folder: Path) -> str:
+    """Sixteen letters for a pipeline's files: settings whole, weights by name, size, head and tail."""
+    whole = hashlib.sha256()
+    for file in sorted(file for file in folder.rglob("*") if file.suffix in (".json", ".safetensors")):
+        size = file.stat().st_size
+        whole.update(f"{file.relative_to(folder).as_posix()}\0{size}\0".encode())
+        with file.open("rb") as opened:
+            whole.update(opened.read(_ENDS))
+            if size > _ENDS:
+                opened.seek(max(_ENDS, size - _ENDS))
+                whole.update(opened.read(_ENDS))
+    return whole.hexdigest()[:16]

@@ -1,0 +1,258 @@
+"""A corpus of captions to metadata: what moves, what it does and where, counted, with what is known of each.
+
+    files ──► corpora ──► captions (cleaned or dropped) ──► parsing ──► tallies ──► lexicon ──► metadata
+
+Everything before the lexicon sees one caption after another; the tallies are bounded, and so is the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
+from vmmetrics.prompts.extract.corpora import Corpus, Source, find_sources, sample
+from vmmetrics.prompts.extract.lexicon import Embed, Lexicon
+from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
+from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
+from vmmetrics.prompts.extract.tables import Tables, actions_of, places_of, subjects_of
+from vmmetrics.prompts.files import read_metadata, write_metadata
+from vmmetrics.prompts.metadata import Metadata
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.atomic import write_json
+
+RECORD = "extract.json"
+"""What was done, in the folder of the metadata."""
+FORMAT = 1
+"""Version of the record's layout."""
+_TABLES = ("classes", "subjects", "places", "actions")
+_UNFINISHED = {"format": FORMAT, "unfinished": "stopped while it wrote; the same command writes all anew"}
+"""The record until all is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractSettings:
+    """How a corpus is read.
+
+    Attributes:
+        column: Column or key with the captions; None finds it by its usual names.
+        model: Package or path of a spaCy model; None takes the small English one.
+        limit: Captions to read, from the first; None reads all.
+        sample: Captions to draw at random from those; None takes all.
+        seed: Of the draw.
+        min_count: Times that a thing must have been seen to be written.
+        examples: Captions kept of each thing.
+        keep_repeats: Whether a caption that comes again counts again.
+        infer: Whether nouns the lexicon does not know are judged by the nearest ones, where the sentence embedding is
+            installed.
+
+    Raises:
+        ValueError: A number is out of range.
+    """
+
+    column: str | None = None
+    model: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    min_count: int = 1
+    examples: int = 3
+    keep_repeats: bool = False
+    infer: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "sample", "min_count"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"Expected {name} to be at least 1 but got {value}")
+        if self.examples < 0:
+            raise ValueError(f"Expected examples to be at least 0 but got {self.examples}")
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What an extraction found.
+
+    Attributes:
+        metadata: The tables, the most frequent first; of the classes, those that occur.
+        record: What was done, as in ``extract.json``.
+    """
+
+    metadata: Metadata
+    record: dict[str, Any] = field(repr=False)
+
+
+Listener = Callable[[int, float], None]
+"""Told of the captions read so far and the share of the corpus that is."""
+
+
+def extract(
+    paths: Sequence[Path],
+    out: Path | None = None,
+    settings: ExtractSettings | None = None,
+    lexicon: Path | None = None,
+    listener: Listener | None = None,
+    jobs: int = 1,
+) -> Extraction:
+    """Extract subjects, places and actions from captions and lists of places.
+
+    Args:
+        paths: Files of captions (see :data:`~vmmetrics.prompts.extract.corpora.SUFFIXES`), folders of such, and text
+            files that list place categories, which are told by their form.
+        out: Folder for the metadata and :data:`RECORD`; None writes nothing.
+        settings: How; None for the defaults.
+        lexicon: Folder of metadata with what is known already; None takes the shipped.
+        listener: Told how far it is.
+        jobs: Processes that parse; what is found does not depend on it.
+
+    Raises:
+        SetupError: Something cannot be read, is not installed, or the folder holds metadata of another origin.
+    """
+    chosen = settings or ExtractSettings()
+    if out is not None:
+        _prepare(out)
+    sources = find_sources(paths)
+    lists = [source for source in sources if is_place_list(source.path)]
+    corpus = Corpus([source for source in sources if source not in lists], chosen.column)
+    embed, embedding = _embedding(chosen.infer)
+    data = read_metadata(lexicon)
+    known = Lexicon(data, embed)
+    categories = [item for source in lists for item in read_place_list(source.path)]
+    cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
+    versions: dict[str, str] = {}
+    if corpus.sources:
+        parser = CaptionParser(chosen.model, known.nouns, known.places, known.verbs)
+        versions = parser.versions
+        captions = _cleaned(corpus, chosen, cleaner, listener)
+        words = (known.nouns, known.places, known.verbs)
+        parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
+        for found in parsed:
+            tables.add(found)
+    metadata, counts = _assemble(tables, categories, known, chosen.min_count)
+    record = {
+        "format": FORMAT,
+        "made": provenance.now(),
+        "vmmetrics": provenance.version_of("vmmetrics"),
+        "settings": asdict(chosen),
+        "corpus": _described(sources),
+        "captions": {"read": cleaner.read, "parsed": tables.captions, **_reasons(cleaner)},
+        "found": counts,
+        "parser": versions,
+        "embedding": embedding,
+        "lexicon": {
+            "folder": "shipped" if lexicon is None else str(lexicon),
+            **{name: len(getattr(data, name)) for name in _TABLES},
+        },
+    }
+    if out is not None:
+        _write(out, metadata, record)
+    return Extraction(metadata, record)
+
+
+def _prepare(out: Path) -> None:
+    """Make the folder before the work, and try it; metadata somebody wrote by hand is not overwritten."""
+    if out.exists() and not out.is_dir():
+        raise SetupError(f"{out} is no folder")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=out).close()  # hours of parsing must not end at a folder that cannot be written
+    except OSError as error:
+        raise cannot("write", out, error) from error
+    if (out / RECORD).is_file():
+        return
+    there = [f"{name}.jsonl" for name in _TABLES if (out / f"{name}.jsonl").exists()]
+    if there:
+        raise SetupError(f"{out} holds {', '.join(there)} that no extraction wrote; choose another folder")
+
+
+def _write(out: Path, metadata: Metadata, record: dict[str, Any]) -> None:
+    # First, so that tables left by a run that was killed here are known to be no one's work by hand.
+    write_json(out / RECORD, _UNFINISHED)
+    for name in _TABLES:
+        (out / f"{name}.jsonl").unlink(missing_ok=True)
+    write_metadata(out, metadata)
+    write_json(out / RECORD, record)
+
+
+def _embedding(wanted: bool) -> tuple[Embed | None, dict[str, Any] | None]:
+    from vmmetrics.utils.text.embedding import embed, embedding_identity, embedding_installed
+
+    if not wanted or not embedding_installed():
+        return None, None
+    return embed, asdict(embedding_identity())
+
+
+def _cleaned(corpus: Corpus, settings: ExtractSettings, cleaner: Cleaner, listener: Listener | None) -> Iterator[str]:
+    """The captions that are to be parsed, with word of the progress."""
+    raw: Iterable[str] = _limited(corpus, settings.limit)
+    drawn = None
+    if settings.sample is not None:
+        raw = drawn = sample(raw, settings.sample, settings.seed)
+    for number, caption in enumerate(raw, start=1):
+        text = cleaner(caption)
+        if text:
+            yield text
+        if listener is not None:
+            listener(number, _share(number, corpus, settings.limit, drawn))
+
+
+def _share(number: int, corpus: Corpus, limit: int | None, drawn: list[str] | None) -> float:
+    if drawn is not None:
+        return number / len(drawn)
+    return corpus.done if limit is None else max(corpus.done, number / limit)
+
+
+def _limited(captions: Iterable[str], limit: int | None) -> Iterator[str]:
+    for number, caption in enumerate(captions):
+        if limit is not None and number >= limit:
+            return
+        yield caption
+
+
+def _assemble(
+    tables: Tables, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int
+) -> tuple[Metadata, dict[str, Any]]:
+    subjects, nouns = subjects_of(tables.subjects, known, min_count)
+    actions = actions_of(tables.actions, known, nouns, min_count)
+    places = places_of(tables.places, categories, known, min_count)
+    used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
+    classes = tuple(item for name, item in known.classes.items() if name in used)
+    by_pattern: dict[str, int] = {}
+    for action in actions:
+        by_pattern[action.pattern or "unknown"] = by_pattern.get(action.pattern or "unknown", 0) + 1
+    counts = {
+        "subjects": _origin([item.source for item in subjects], tables.subjects.short, tables.subjects.forgotten),
+        "places": _origin([item.source for item in places], tables.places.short, tables.places.forgotten),
+        "actions": _origin([item.source for item in actions], tables.actions.short, tables.actions.forgotten),
+        "actions_by_pattern": by_pattern,
+        "subjects_without_class": sum(not item.subject_class for item in subjects),
+        "listed_places": len(categories),
+    }
+    return Metadata(classes, subjects, places, actions), counts
+
+
+def _origin(sources: Sequence[str], short: int, forgotten: int) -> dict[str, int]:
+    """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
+    inferred = sum(source.startswith("inferred") for source in sources)
+    unknown = sum(not source for source in sources)
+    known = len(sources) - inferred - unknown
+    return {
+        "all": len(sources), "known": known, "inferred": inferred, "unknown": unknown,
+        "counts_may_lack": short, "forgotten": forgotten,
+    }  # fmt: skip
+
+
+def _described(sources: Sequence[Source]) -> dict[str, Any]:
+    files = [{"name": item.path.name, "bytes": item.size, "sha256": item.sha256()} for item in sources]
+    return {"files": files, "bytes": sum(item.size for item in sources)}
+
+
+def _reasons(cleaner: Cleaner) -> dict[str, Any]:
+    return {
+        "dropped": {reason: cleaner.dropped[reason] for reason in DROPPED if cleaner.dropped[reason]},
+        "cleaned": dict(sorted(cleaner.changed.items())),
+    }

@@ -1,0 +1,392 @@
+"""Who does what in a parsed sentence: clauses, passive ones, participles, relative clauses, bare noun phrases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vmmetrics.prompts.extract import words
+
+# What a parsed noun phrase names: its noun, what goes before it, and the members of a collective.
+
+Token = Any
+"""spaCy's token; its class is not named here, so that the module can be read and checked without spaCy."""
+
+_LONGEST_NAME = 3
+"""Words of a name; longer runs of nouns are titles or parsing errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """A noun phrase, reduced to what it names.
+
+    Attributes:
+        noun: Head noun in the singular, with the nouns that make one name with it ("fire truck").
+        modifiers: Adjectives and the like before it, in lower case and order.
+        members: Of a collective, the singular of what it is a body of ("bird"); else empty.
+        plural: How the noun stood there where it was in the plural; else empty.
+    """
+
+    noun: str
+    modifiers: tuple[str, ...] = ()
+    members: str = ""
+    plural: str = ""
+
+
+class NounReader:
+    """Reads noun phrases.
+
+    Args:
+        names: Names of several words that are known ("polar bear"): an adjective in one of them is no modifier.
+    """
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self._names = words.NAMES | {name for name in names if " " in name}
+
+    def read(self, head: Token) -> NounPhrase:
+        """Read the phrase around its head noun."""
+        head = without_quantity(head)
+        before = _before(head)
+        start = self._start(head, before)
+        parts = [word.lower_ for word in before[start:]]
+        noun = " ".join([*parts, lemma_of(head)])
+        told = [_said(word) for word in before[:start] if _describes(word)]
+        member = member_of(head)
+        plural = (
+            " ".join([*parts, head.lower_]) if head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head) else ""
+        )
+        return NounPhrase(noun, tuple(dict.fromkeys(told)), lemma_of(member) if member is not None else "", plural)
+
+    def _start(self, head: Token, before: list[Token]) -> int:
+        """Where among the words before the head its name begins."""
+        for start in range(max(0, len(before) - _LONGEST_NAME), len(before)):
+            if " ".join([*(word.lower_ for word in before[start:]), lemma_of(head)]) in self._names:
+                return start
+        start = len(before)
+        while start > 0 and len(before) - start < _LONGEST_NAME - 1 and _belongs_to_name(before[start - 1]):
+            start -= 1
+        return start
+
+
+def lemma_of(token: Token) -> str:
+    """Singular of a noun, base form of a verb, in lower case.
+
+    The models leave capitalised and rare plurals as they are, and take some singulars for plurals; both are mended.
+    """
+    lemma = token.lemma_.lower().strip("-'") or token.lower_
+    lemma = words.PERSON_WORDS.get(lemma, lemma)
+    if token.pos_ == "VERB":
+        return str(words.LEMMAS.get(lemma, lemma))
+    if token.tag_ in ("NNS", "NNPS") and lemma == token.lower_ and lemma.endswith("s"):
+        return singular(lemma)
+    return str(lemma)
+
+
+def singular(plural: str) -> str:
+    """Regular singular of a noun that ends in s.
+
+    >>> singular("ponies"), singular("foxes"), singular("drones"), singular("glass")
+    ('pony', 'fox', 'drone', 'glass')
+    """
+    if plural.endswith("ies") and len(plural) > 4:
+        return plural[:-3] + "y"
+    if plural.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return plural[:-2]
+    return plural if plural.endswith(("ss", "us", "is")) or len(plural) < 4 else plural.removesuffix("s")
+
+
+def member_of(head: Token) -> Token | None:
+    """Head of what a collective is made of ("birds" in "a flock of birds"); None for other nouns."""
+    if lemma_of(head) not in words.COLLECTIVES:
+        return None
+    inner = of_what(head)
+    return None if inner is None or inner.pos_ not in ("NOUN", "PROPN") else inner
+
+
+def of_what(head: Token) -> Token | None:
+    """Head of what follows "of" after a noun."""
+    for child in head.children:
+        if child.dep_ == "prep" and child.lower_ == "of":
+            return next((inner for inner in child.children if inner.dep_ in ("pobj", "pcomp")), None)
+    return None
+
+
+def without_quantity(head: Token) -> Token:
+    """The noun itself: past "a couple of", "dozens of", "two of", "a video of", "a view of"."""
+    passed = words.QUANTITIES | words.FRAMES
+    for _ in range(4):
+        inner = of_what(head)
+        if inner is None or inner.pos_ not in ("NOUN", "PROPN", "NUM", "ADJ", "DET"):
+            return head
+        if lemma_of(head) not in passed and head.pos_ not in ("NUM", "DET", "PRON"):
+            return head
+        head = inner
+    return head
+
+
+def whole_of(head: Token) -> Token:
+    """The collective or quantity that a noun belongs to ("flock" of "birds"), or the noun itself."""
+    while head.dep_ == "pobj" and head.head.lower_ == "of":
+        outer = head.head.head
+        if lemma_of(outer) not in words.COLLECTIVES | words.QUANTITIES or outer.pos_ not in ("NOUN", "PROPN"):
+            break
+        head = outer
+    return head
+
+
+def _before(head: Token) -> list[Token]:
+    """Words of the phrase that stand before the head and describe it, without its article and numbers."""
+    left = [child for child in head.lefts if child.dep_ in ("compound", "amod", "nmod", "npadvmod", "poss")]
+    found: list[Token] = []
+    for child in left:
+        if child.dep_ == "compound":
+            found += [word for word in child.subtree if word.i < child.i and word.dep_ in ("compound", "amod")]
+        if child.dep_ != "poss":
+            found.append(child)
+        found += [word for word in child.children if word.dep_ == "conj" and word.i < head.i]
+    return sorted((word for word in found if word.is_alpha or "-" in word.text), key=lambda word: word.i)
+
+
+def _belongs_to_name(word: Token) -> bool:
+    return word.dep_ == "compound" and word.pos_ in ("NOUN", "PROPN") and word.lower_ not in words.MODIFIER_NOUNS
+
+
+def _describes(word: Token) -> bool:
+    """Whether a word before a noun says what it is like, rather than how many there are or what it does."""
+    if word.like_num or word.lower_ in words.QUANTITIES or (word.is_stop and word.pos_ in ("DET", "PRON")):
+        return False
+    return not (word.tag_ == "VBG" and word.lower_ not in words.ADJECTIVES_IN_ING)
+
+
+def _said(word: Token) -> str:
+    """A modifier with the words that hang together with it by hyphens ("snow-covered")."""
+    parts = [word.lower_]
+    place = word.i
+    while place >= 2 and word.doc[place - 1].text == "-" and not word.doc[place - 1].whitespace_:
+        parts.insert(0, word.doc[place - 2].lower_)
+        place -= 2
+    return "-".join(parts)
+
+
+_SUBJECTS = ("nsubj", "nsubjpass", "csubj")
+_FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
+"""How a verb without subject can hang on the one whose subject it shares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A verb, who does it and to what.
+
+    Attributes:
+        verb: The verb.
+        doers: Heads of what does it; empty where that is not said.
+        patients: Heads of what it is done to, where the verb is passive.
+    """
+
+    verb: Token
+    doers: tuple[Token, ...]
+    patients: tuple[Token, ...] = ()
+
+
+def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[Clause]:
+    """Clauses of a parsed caption that tell of something done, in the order of their verbs.
+
+    Args:
+        document: The parsed caption.
+        verbs: Verbs that are known and no nouns for what moves; see :func:`misread`.
+    """
+    for token in document:
+        if (doer := misread(token, verbs)) is not None:
+            yield Clause(token, tuple(_resolved([doer])))
+            continue
+        if not is_deed(token):
+            continue
+        if token.dep_ == "amod" or token.dep_ == "compound":
+            yield Clause(token, (whole_of(token.head),))
+            continue
+        if is_passive(token):
+            yield Clause(token, tuple(_agents(token)), tuple(_subjects(token)))
+        else:
+            yield Clause(token, tuple(_subjects(token)))
+
+
+def misread(token: Token, verbs: Collection[str]) -> Token | None:
+    """The doer, where what was read as a plural noun is a verb: "smoke curls out of the chimney"; else None.
+
+    Small models read a noun and a rare verb as a compound. It is a verb if that is how it is known, nothing in its
+    sentence is a finite verb, and the noun before it has no plural.
+    """
+    if token.tag_ != "NNS" or token.dep_ != "ROOT" or lemma_of(token) not in verbs or token.i == 0:
+        return None
+    before = token.nbor(-1)
+    if before.dep_ != "compound" or before.head.i != token.i or before.tag_ not in ("NN", "NNP"):
+        return None
+    if any(other.tag_ in ("VBZ", "VBP", "VBD") for other in token.sent):
+        return None
+    return before
+
+
+def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
+    """Heads of the grammatical subjects of a parsed caption, each once, in order.
+
+    Of a caption without verb, or one that only shows or asks for something, it is the noun phrases themselves.
+    """
+    found: dict[int, Token] = {}
+    for clause in clauses(document, verbs):
+        for head in (*clause.doers, *clause.patients):
+            found[head.i] = head
+    for token in document:
+        heads: list[Token] = []
+        if token.dep_ in ("nsubj", "nsubjpass"):
+            heads = [token] if token.dep_ == "nsubj" or token.head.pos_ != "X" else []
+            if token.head.lemma_ in words.REQUESTS | {"show", "feature", "depict", "capture"} and _shows(token):
+                heads = [child for child in token.head.children if child.dep_ in ("dobj", "obj")]
+            elif token.pos_ == "PRON":
+                heads = [child for child in token.head.children if child.dep_ == "attr"]
+        elif token.dep_ == "attr" and any(child.dep_ == "expl" for child in token.head.children):
+            heads = [token]
+        elif token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN"):
+            heads = [] if misread(token, verbs) is not None or has_subject(token) else [token]
+        elif token.dep_ == "ROOT" and token.pos_ == "VERB" and lemma_of(token) in words.REQUESTS:
+            heads = [child for child in token.children if child.dep_ in ("dobj", "obj")]
+        for head in _with_conjuncts(heads):
+            head = whole_of(without_quantity(head))
+            found[head.i] = head
+    return [found[place] for place in sorted(found) if names_something(found[place])]
+
+
+def names_something(head: Token) -> bool:
+    """Whether a head is a noun for something that could move."""
+    lemma = lemma_of(head)
+    if lemma in words.PEOPLE_PRONOUNS:
+        return True
+    if head.pos_ not in ("NOUN", "PROPN") or lemma in words.NOT_SUBJECTS or head.like_num:
+        return False
+    if any(child.dep_ == "compound" and child.lower_ in words.CAMERA_WORDS for child in head.children):
+        return False
+    return lemma.replace("-", "").isalpha() and len(lemma) > 1
+
+
+def is_deed(token: Token) -> bool:
+    """Whether a token is a verb for something done, in a place where it says what a subject does."""
+    lemma = lemma_of(token)
+    if not token.is_alpha and "-" not in token.text:
+        return False
+    if token.dep_ in ("amod", "compound"):
+        return bool(
+            token.tag_ == "VBG"
+            and token.dep_ == "amod"
+            and token.lower_ not in words.ADJECTIVES_IN_ING
+            and lemma not in words.STATIVE
+            and token.head.pos_ in ("NOUN", "PROPN")
+            and (token.i == 0 or token.nbor(-1).text != "-")
+        )
+    if (token.pos_ != "VERB" and not has_subject(token)) or lemma in words.STATIVE:
+        return False
+    if lemma in words.PHASES and any(child.dep_ == "xcomp" and child.pos_ == "VERB" for child in token.children):
+        return False
+    if lemma in words.REQUESTS and token.dep_ == "ROOT" and not any(c.dep_ in _SUBJECTS for c in token.children):
+        return False
+    return token.dep_ not in ("aux", "auxpass", "prep", "case")
+
+
+def has_subject(token: Token) -> bool:
+    """Whether a noun has a subject, which only a verb can have: "an owl flies", read as several flies."""
+    return token.tag_ == "NNS" and token.dep_ == "ROOT" and any(child.dep_ == "nsubj" for child in token.children)
+
+
+def is_passive(verb: Token) -> bool:
+    """Whether what a verb is done to stands as its subject, or before its participle ("leaves blown by the wind")."""
+    if any(child.dep_ in ("nsubjpass", "auxpass") for child in verb.children):
+        return True
+    if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(child.dep_ == "nsubj" for child in verb.children):
+        return is_passive(verb.head)
+    return bool(verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "ROOT", "relcl") and not _has_aux(verb))
+
+
+def _has_aux(verb: Token) -> bool:
+    return any(child.dep_ == "aux" and lemma_of(child) == "have" for child in verb.children)
+
+
+def _shows(subject: Token) -> bool:
+    return lemma_of(subject) in words.NOT_SUBJECTS or subject.pos_ == "PRON"
+
+
+def _agents(verb: Token) -> Iterator[Token]:
+    for child in verb.children:
+        if child.dep_ == "agent" or (child.dep_ == "prep" and child.lower_ == "by"):
+            yield from _resolved(_with_conjuncts([inner for inner in child.children if inner.dep_ == "pobj"]))
+
+
+def _subjects(verb: Token) -> list[Token]:
+    """Heads of the subjects of a verb: its own, the noun it describes, or those of the verb it hangs on."""
+    own = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass") and child.i != verb.i]
+    if verb.dep_ == "relcl" and all(child.pos_ == "PRON" and child.tag_ in ("WDT", "WP") for child in own):
+        return _resolved([verb.head])
+    if own:
+        return _resolved(_with_conjuncts(own))
+    existing = [child for child in verb.children if child.dep_ == "attr"]
+    if existing and any(child.dep_ == "expl" for child in verb.children):
+        return _resolved(_with_conjuncts(existing))
+    governor = verb.head
+    if verb.dep_ == "acl" and governor.pos_ in ("NOUN", "PROPN", "PRON", "NUM"):
+        return _resolved(_joined_before(governor))
+    if verb.dep_ in _FOLLOWING and governor.i != verb.i:
+        if governor.pos_ in ("VERB", "AUX"):
+            objects = [child for child in governor.children if child.dep_ == "dobj" and child.i < verb.i]
+            if (objects and verb.dep_ in ("xcomp", "ccomp")) or (objects and lemma_of(governor) in words.REQUESTS):
+                return _resolved(objects)
+            return _subjects(governor)
+        if governor.pos_ in ("NOUN", "PROPN"):
+            return _resolved(_joined_before(governor))
+    if verb.dep_ == "pcomp" and (inner := [child for child in governor.children if child.dep_ == "pobj"]):
+        return _resolved(inner)
+    if verb.dep_ == "pcomp" and governor.head.pos_ in ("VERB", "AUX"):
+        return _subjects(governor.head)
+    return []
+
+
+def _joined_before(head: Token) -> list[Token]:
+    """A noun with those joined to it before: in "a boy and a girl dancing" both dance."""
+    joined = [head]
+    while head.dep_ == "conj" and head.head.pos_ in ("NOUN", "PROPN") and head.i - head.head.i <= _NEAR:
+        head = head.head
+        joined.insert(0, head)
+    return joined
+
+
+_NEAR = 5
+"""Words between two joined nouns that can share a participle; further apart the first has words of its own."""
+
+
+def _with_conjuncts(heads: list[Token]) -> list[Token]:
+    found = list(heads)
+    for head in heads:
+        found += [other for other in head.conjuncts if other.i > head.i and other.pos_ in ("NOUN", "PROPN")]
+    return found
+
+
+def _resolved(heads: list[Token]) -> list[Token]:
+    """Nouns for heads: past quantities, up to collectives, and pronouns by what they most likely stand for."""
+    found: dict[int, Token] = {}
+    for head in heads:
+        noun = _antecedent(head) if head.pos_ == "PRON" and head.lower_ in words.PRONOUNS else head
+        if noun is None:
+            continue
+        noun = whole_of(without_quantity(noun))
+        if lemma_of(noun) in words.FRAMES and (inner := of_what(noun)) is not None:
+            noun = inner
+        if names_something(noun):
+            found[noun.i] = noun
+    return list(found.values())
+
+
+def _antecedent(pronoun: Token) -> Token | None:
+    """The subject that a pronoun takes up: the last one before it."""
+    before = [
+        token
+        for token in pronoun.doc[: pronoun.i]
+        if token.pos_ in ("NOUN", "PROPN") and token.dep_ in ("nsubj", "nsubjpass", "ROOT", "attr")
+    ]
+    return before[-1] if before else None

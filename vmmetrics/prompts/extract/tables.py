@@ -1,0 +1,302 @@
+"""From what captions tell to tables: counted while they are read, joined with what is known when all are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vmmetrics.prompts.extract.grammar import singular
+from vmmetrics.prompts.extract.lexicon import Known, Lexicon
+from vmmetrics.prompts.extract.parsing import Deed, Found
+from vmmetrics.prompts.extract.places import PlaceCategory
+from vmmetrics.prompts.metadata import Action, Place, Subject
+from vmmetrics.utils.text.inflection import article
+from vmmetrics.utils.text.inflection import plural as regular_plural
+
+# Counts of very many different things in memory that has a bound, and what was seen with each.
+
+MOST_ENTRIES = 150_000
+"""Different things counted at once; at about 1.5 kB each they take a quarter of a GiB. A corpus of a million captions
+has fewer different nouns; of actions with their complements it may have more."""
+MOST_WORDS = 64
+"""Different forms, modifiers or links remembered of one thing."""
+LONGEST_EXAMPLE = 200
+"""Characters; a longer caption says more than one needs to see how a word was used."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """What was seen of one thing.
+
+    Attributes:
+        count: Times it was seen.
+        forms: How it was said.
+        modifiers: What described it.
+        links: What it was seen with: members of a collective, doers of an action.
+        others: Of an action what it was done to, of a noun how its plural was written.
+        examples: The shortest captions it was seen in, distinct, the shortest first.
+    """
+
+    count: int = 0
+    forms: Counter[str] = field(default_factory=Counter)
+    modifiers: Counter[str] = field(default_factory=Counter)
+    links: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+
+class Tally:
+    """Counts things by a key.
+
+    Where there are too many, the rarest are forgotten. A thing forgotten and seen again counts from 0, so a count may
+    be too small by :attr:`short`, never too large: whatever is left out was seen that seldom between two clearings.
+
+    Args:
+        examples: Captions kept of each.
+        most: Different things at once.
+
+    Attributes:
+        short: Upper bound of what a count may lack.
+        forgotten: Times something was forgotten.
+    """
+
+    def __init__(self, examples: int, most: int = MOST_ENTRIES) -> None:
+        self.short = 0
+        self.forgotten = 0
+        self._most = most
+        self._examples = examples
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def items(self) -> Iterator[tuple[str, Entry]]:
+        """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
+        yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
+
+    def add(
+        self,
+        key: str,
+        form: str,
+        example: str,
+        modifiers: Iterable[str] = (),
+        links: Iterable[str] = (),
+        others: Iterable[str] = (),
+    ) -> None:
+        """Count a thing once."""
+        entry = self._entries.get(key)
+        if entry is None:
+            if len(self._entries) >= self._most:
+                self._forget()
+            entry = self._entries[key] = Entry()
+        entry.count += 1
+        _count(entry.forms, (form,))
+        _count(entry.modifiers, modifiers)
+        _count(entry.links, links)
+        _count(entry.others, others)
+        self._keep(entry.examples, example)
+
+    def _keep(self, examples: list[str], text: str) -> None:
+        if len(text) > LONGEST_EXAMPLE or text in examples:
+            return
+        if len(examples) < self._examples or (examples and len(text) < len(examples[-1])):
+            examples.append(text)
+            examples.sort(key=lambda example: (len(example), example))
+            del examples[self._examples :]
+
+    def _forget(self) -> None:
+        """Forget the rarest, at least a quarter of all."""
+        counts = sorted(entry.count for entry in self._entries.values())
+        limit = counts[len(counts) // 4]
+        kept = {key: entry for key, entry in self._entries.items() if entry.count > limit}
+        self.forgotten += len(self._entries) - len(kept)
+        self.short += limit
+        self._entries = kept
+
+
+def _count(counter: Counter[str], words: Iterable[str]) -> None:
+    counter.update(words)
+    if len(counter) > 2 * MOST_WORDS:
+        kept = counter.most_common(MOST_WORDS)
+        counter.clear()
+        counter.update(dict(kept))
+
+
+MOST_MODIFIERS = 12
+"""Modifiers, members and classes written of one thing, the most frequent."""
+MOST_INFERRED = 5000
+"""Nouns judged by their neighbours, the most frequent; at about 13 ms each this takes a minute."""
+LEAST_CLASS = 0.1
+"""Share of an action's known doers that a class must have to be written as one that can do it; what is rarer is more
+often a mistake of the parser."""
+_ARTICLES = frozenset(("a", "an", "the", "its", "their"))
+
+
+class Tables:
+    """Counts what captions tell of.
+
+    Args:
+        examples: Captions kept of each thing.
+
+    Attributes:
+        captions: How many told something or nothing, so far.
+        subjects: By noun.
+        actions: By verb and complement.
+        places: By name.
+    """
+
+    def __init__(self, examples: int) -> None:
+        self.captions = 0
+        self.subjects = Tally(examples)
+        self.actions = Tally(examples)
+        self.places = Tally(examples)
+
+    def add(self, found: Found) -> None:
+        """Count what one caption tells of: each thing once, however often it is named there."""
+        self.captions += 1
+        for key, phrase in {_squashed(item.noun): item for item in found.subjects}.items():
+            plural = (phrase.plural,) if phrase.plural else ()
+            members = (phrase.members,) if phrase.members else ()
+            self.subjects.add(key, phrase.noun, found.text, phrase.modifiers, members, plural)
+        for key, deed in {_action_key(item): item for item in found.deeds}.items():
+            doers = [doer.noun if not doer.members else f"{doer.noun}|{doer.members}" for doer in deed.doers]
+            objects = (deed.thing.noun,) if deed.thing is not None else ()
+            self.actions.add(key, deed.complement, found.text, deed.modifiers, doers, objects)
+        for key, spot in {_squashed(item.name): item for item in found.spots}.items():
+            self.places.add(key, spot.name, found.text, spot.modifiers, (spot.phrase,))
+
+
+def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Subject, ...], Mapping[str, Known]]:
+    """The subjects, the most frequent first, and what is known of every noun among them."""
+    entries = [entry for _, entry in tally.items() if entry.count >= min_count]
+    nouns = [_likeliest(entry.forms) for entry in entries]
+    facts = [known.look_up(noun, _top(entry.links)) for noun, entry in zip(nouns, entries, strict=True)]
+    unknown = [place for place, fact in enumerate(facts) if not fact.source][:MOST_INFERRED]
+    for place, fact in zip(unknown, known.infer([nouns[place] for place in unknown]), strict=True):
+        facts[place] = fact
+    subjects = tuple(
+        Subject(
+            noun=noun,
+            subject_class=fact.subject_class,
+            modifiers=_top(entry.modifiers),
+            plural=fact.plural or _irregular(noun, entry),
+            attributes=fact.attributes,
+            lacks=fact.lacks,
+            patterns=fact.patterns,
+            count=entry.count,
+            examples=tuple(entry.examples),
+            members=_top(entry.links),
+            source=fact.source,
+        )
+        for noun, entry, fact in zip(nouns, entries, facts, strict=True)
+    )
+    return subjects, dict(zip(nouns, facts, strict=True))
+
+
+def actions_of(tally: Tally, known: Lexicon, nouns: Mapping[str, Known], min_count: int) -> tuple[Action, ...]:
+    """The actions, the most frequent first.
+
+    Args:
+        tally: What was counted.
+        known: What is known of classes and verbs.
+        nouns: What is known of the subjects.
+        min_count: As in the settings of the extraction.
+    """
+    return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
+
+
+def places_of(tally: Tally, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int) -> tuple[Place, ...]:
+    """The places of captions, the most frequent first, then those of lists that no caption named."""
+    found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
+    listed = {_squashed(item.name): item for item in categories}
+    places = []
+    for key, entry in found.items():
+        name = _likeliest(entry.forms)
+        like, source = known.place(name)
+        setting = listed[key].setting if key in listed and listed[key].setting != "either" else like.setting
+        place = Place(
+            name, _likeliest(entry.links), setting, like.affords, _top(entry.modifiers), entry.count,
+            tuple(entry.examples), source,
+        )  # fmt: skip
+        places.append(place)
+    for key, item in listed.items():
+        if key not in found:
+            like, source = known.place(item.name)
+            setting = item.setting if item.setting != "either" else like.setting
+            phrase = f"{known.preposition(item.name)} {article(item.name)} {item.name}"
+            places.append(Place(item.name, like.phrase or phrase, setting, like.affords, source=source))
+    return tuple(places)
+
+
+def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
+    """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
+    lemma = key.split(" ", 1)[0]
+    classes: Counter[str] = Counter()
+    patterns: Counter[tuple[str, str]] = Counter()
+    thing = _thing(entry, known, nouns)
+    for doer, number in entry.links.items():
+        noun, _, member = doer.partition("|")
+        fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
+        if fact.subject_class:
+            classes[fact.subject_class] += number
+        patterns[known.pattern(fact, thing)] += number
+    if not entry.links and thing is not None:  # of "milk is poured" the milk is what moves
+        patterns[known.pattern(thing)[0], "object"] += 1
+    told = Counter({found: number for found, number in patterns.items() if found[0]})
+    pattern, source = told.most_common(1)[0][0] if told else ("", "")
+    enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]
+    return Action(
+        lemma=lemma,
+        complement=_likeliest(entry.forms),
+        pattern=pattern,
+        classes=tuple(enough[:MOST_MODIFIERS]),
+        interaction=_interaction(thing, known),
+        modifiers=_top(entry.modifiers),
+        count=entry.count,
+        examples=tuple(entry.examples),
+        source=source,
+    )
+
+
+def _thing(entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Known | None:
+    """What is known of the noun that an action is mostly done to; None where it is done to nothing."""
+    if not entry.others:
+        return None
+    noun = _likeliest(entry.others)
+    return nouns.get(noun) or known.look_up(noun)
+
+
+def _interaction(thing: Known | None, known: Lexicon) -> str:
+    if thing is None:
+        return "none"
+    return "subjects" if "animate" in known.attributes_of(thing) else "object"
+
+
+def _action_key(deed: Deed) -> str:
+    """What makes two actions the same: verb and complement without articles and number."""
+    words = [
+        singular(word) if word.endswith("s") else word for word in deed.complement.split() if word not in _ARTICLES
+    ]
+    return " ".join([deed.lemma, *words])
+
+
+def _squashed(name: str) -> str:
+    """What makes two names the same: "fire truck", "fire-truck" and "firetruck"."""
+    return name.replace(" ", "").replace("-", "")
+
+
+def _likeliest(forms: Counter[str]) -> str:
+    """The most frequent form; of equally frequent ones the shortest, so that the order of captions does not matter."""
+    return min(forms, key=lambda form: (-forms[form], len(form), form)) if forms else ""
+
+
+def _top(words: Counter[str]) -> tuple[str, ...]:
+    ranked = sorted(words, key=lambda word: (-words[word], word))
+    return tuple(ranked[:MOST_MODIFIERS])
+
+
+def _irregular(noun: str, entry: Entry) -> str:
+    """The plural that was seen, where it is not the regular one."""
+    seen = _likeliest(entry.others)
+    return seen if seen and seen != regular_plural(noun) else ""

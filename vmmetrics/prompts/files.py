@@ -1,0 +1,170 @@
+"""Prompt lists and metadata on disk, and where the library's own lie."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.entry import PromptEntry, Tags
+from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.utils.schema import check, parse_json, plain
+from vmmetrics.utils.storage.atomic import write_atomically, write_text
+from vmmetrics.utils.weights.shipped import shipped_folder, shipped_list
+
+LARGEST = 64 * 2**20
+"""Bytes of a list or table; a hundred thousand entries take about this."""
+
+_FILES: Final = {"classes": SubjectClass, "subjects": Subject, "places": Place, "actions": Action}
+
+T = TypeVar("T", SubjectClass, Subject, Place, Action)
+
+
+def metadata_folder() -> Path:
+    """Folder of the shipped metadata."""
+    return shipped_folder("prompts") / "metadata"
+
+
+def read_entries(name: str | os.PathLike[str]) -> list[PromptEntry]:
+    """Read a prompt list: ours, candidates, or VMBench's own (from the user's copy).
+
+    Args:
+        name: ``"library"``, ``"mini"``, or a path: ``.json`` holds an array of objects, ``.jsonl`` one object a line.
+
+    Raises:
+        SetupError: The file cannot be read, or an entry has no prompt or a field that cannot be.
+    """
+    path = shipped_list(name)
+    rows = read_rows(path)
+    return [_entry(row, number, path) for number, row in enumerate(rows, start=1)]
+
+
+def write_entries(path: Path, entries: Iterable[PromptEntry]) -> None:
+    """Write a prompt list, whole or not at all: an array with an entry a line for ``.json``, else JSON Lines."""
+    lines = [json.dumps(row_of(entry), ensure_ascii=False) for entry in entries]
+    text = "[\n" + ",\n".join(lines) + "\n]\n" if path.suffix.lower() == ".json" else "".join(f"{x}\n" for x in lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)  # half a pair of UTF-16 is an escape in JSON too
+
+
+def row_of(entry: PromptEntry) -> dict[str, Any]:
+    """The entry as JSON has it: what is not known is left out, VMBench's six fields never are."""
+    always = ("index", "prompt", "subject", "subject_noun", "place", "action")
+    return {key: value for key, value in plain(entry).items() if key in always or value}
+
+
+def read_metadata(folder: Path | None = None) -> Metadata:
+    """Read a folder of metadata; a file that is not there counts as empty.
+
+    Args:
+        folder: The folder; None reads the shipped one.
+
+    Raises:
+        SetupError: Nothing is there, or a line cannot be what it should.
+    """
+    home = metadata_folder() if folder is None else folder
+    if not any((home / f"{name}.jsonl").is_file() for name in _FILES):
+        raise SetupError(f"{home}: expected classes.jsonl, subjects.jsonl, places.jsonl or actions.jsonl there")
+    return Metadata(
+        classes=_read_table(home, "classes", SubjectClass),
+        subjects=_read_table(home, "subjects", Subject),
+        places=_read_table(home, "places", Place),
+        actions=_read_table(home, "actions", Action),
+    )
+
+
+def write_metadata(folder: Path, metadata: Metadata) -> None:
+    """Write the tables of a folder that hold anything, each whole or not at all; defaults are left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _FILES:
+        rows = [_without_defaults(item) for item in getattr(metadata, name)]
+        if rows:
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            write_atomically(folder / f"{name}.jsonl", text.encode())
+
+
+def read_rows(path: Path) -> list[Mapping[str, Any]]:
+    """Read the objects of a ``.json`` array or of JSON Lines.
+
+    Raises:
+        SetupError: The file cannot be read, is too large, or holds something else.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise SetupError(f"{path}: larger than {LARGEST // 2**20} MiB; a list of prompts is expected")
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+    try:
+        rows = parse_json(text, gaps=True) if path.suffix.lower() == ".json" else list(_lines(text, path))
+    except ValueError as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}") from error
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise SetupError(f"{path}: expected a list of objects")
+    return rows
+
+
+def _lines(text: str, path: Path) -> Iterator[Any]:
+    # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield parse_json(line, gaps=True)
+            except ValueError as error:
+                raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
+
+
+def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
+    where = f"{path.name}, entry {number}"
+    texts = {name: row.get(name, "") for name in (f.name for f in fields(PromptEntry)) if name not in _OBJECTS}
+    texts["index"] = row.get("index", f"{number:04d}")
+    if isinstance(texts["index"], int) and not isinstance(texts["index"], bool):
+        texts["index"] = f"{texts['index']:04d}"
+    wrong = [name for name, value in texts.items() if not isinstance(value, str)]
+    if wrong:
+        raise SetupError(f"{where}: expected text in {', '.join(wrong)}")
+    tags, provenance = row.get("tags"), row.get("provenance") or {}
+    for name, value in (("tags", tags), ("provenance", provenance)):
+        if not isinstance(value, Mapping | None):
+            raise SetupError(f"{where}: expected an object in {name}")
+    try:
+        return PromptEntry(**texts, tags=None if tags is None else Tags(**tags), provenance=provenance)
+    except (TypeError, ValueError) as error:
+        raise SetupError(f"{where}: {error}") from error
+
+
+_OBJECTS = ("tags", "provenance")
+
+
+def _read_table(folder: Path, name: str, kind: type[T]) -> tuple[T, ...]:
+    path = folder / f"{name}.jsonl"
+    if not path.is_file():
+        return ()
+    return tuple(_item(kind, row, f"{path.name}, line {number}") for number, row in enumerate(read_rows(path), start=1))
+
+
+def _item(kind: type[T], row: Mapping[str, Any], where: str) -> T:
+    unknown = row.keys() - {part.name for part in fields(kind)}
+    if unknown:
+        raise SetupError(f"{where}: there is no field {min(unknown)}")
+    return check(kind, row, where)
+
+
+def _without_defaults(item: Any) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for position, part in enumerate(fields(item)):
+        value = getattr(item, part.name)
+        if position == 0 or value != part.default:
+            kept[part.name] = list(value) if isinstance(value, tuple) else value
+    return kept
+
+
+def numbered(entries: Sequence[PromptEntry]) -> list[PromptEntry]:
+    """The entries with new indices, 0001 and so on in their order."""
+    return [replace(entry, index=f"{number:04d}") for number, entry in enumerate(entries, start=1)]

@@ -1,0 +1,348 @@
+"""Which prompts of a list are worth keeping, and why the others are not.
+
+In this order, each for what is left: what can be told from a prompt alone (checks of form and wording, reading
+ease, safety); near-duplicates of other prompts that are left, of which one stays; a model's verdict. Where the verdict
+drops a prompt, those that had yielded to it come up again.
+
+What is told from a prompt alone does not depend on the order of the list. Of near-duplicates and shared openings,
+prompts without a note (what a person should look at) stay before others, and then the earlier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.prompts.checks import CHECKS, words
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.filter.readability import reading_ease
+from vmmetrics.prompts.filter.safety import find_unsafe
+from vmmetrics.prompts.filter.verdicts import Judge, Verdict
+from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
+from vmmetrics.utils.endpoint import CostLimitError, NoAnswerError
+from vmmetrics.utils.text.similarity import Match, Measure, containment, cosine, take_distinct
+
+# Prompts that say what another one says: by sentence embeddings, and by the n-grams of words they share.
+#
+# The n-grams find texts made from one another by changing a few words, and need no model; the embedding also finds the
+# same scene in other words.
+
+COSINE: Final = NEAR_DUPLICATE
+"""Cosine of two embeddings from which two prompts count as the same."""
+GRAM: Final = 5
+"""Words of an n-gram: as long as no idiom of prompts is ("in the middle of the" is the longest common one)."""
+OVERLAP: Final = 0.4
+"""Share of the shorter prompt's 5-grams from which two prompts count as the same. Among prompts written one by one no
+two share more than 0.19 (measured on 1,489 of ours); the nearest two of VMBench's, one sentence with another subject,
+share 0.40."""
+
+EMBEDDING: Final = "embedding"
+N_GRAMS: Final = "n-grams"
+
+
+class Duplicates:
+    """Finds near-duplicates in a fixed set of texts.
+
+    Args:
+        texts: N texts.
+        vectors: (N, D) their unit vectors; None leaves the embedding out.
+        least_cosine: From which cosine on two are the same.
+        least_overlap: From which share of n-grams on.
+        grams: Whether n-grams are looked at.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        vectors: NDArray[np.float32] | None,
+        least_cosine: float = COSINE,
+        least_overlap: float = OVERLAP,
+        grams: bool = True,
+    ) -> None:
+        self._measures: dict[str, Measure] = {}
+        if vectors is not None:
+            self._measures[EMBEDDING] = Measure(cosine(vectors), least_cosine)
+        if grams:
+            split = [[word.lower() for word in words(text)] for text in texts]
+            self._measures[N_GRAMS] = Measure(containment(split, GRAM), least_overlap)
+
+    def find(self, order: Sequence[int], taken: Sequence[int] = ()) -> list[list[Match]]:
+        """For each place of ``order``, the nearest earlier texts that it repeats; see :func:`take_distinct`."""
+        return take_distinct(order, self._measures, taken)
+
+
+EASE: Final = 30.0
+"""Least reading ease: below it Flesch calls a text very difficult. Drops 4 % of VMBench's prompts, whose median is 57,
+and none of ours, whose median is 77 and least 42 (measured on 1,489)."""
+OPENING: Final = 3
+"""Words of an opening."""
+
+READING, SAFETY, OPENINGS, VERDICT = "reading ease", "safety", "opening", "verdict"
+NAMES: Final = (*CHECKS, READING, SAFETY, EMBEDDING, N_GRAMS, OPENINGS, VERDICT)
+"""Everything a prompt can be dropped for."""
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+Outcome = Literal["kept", "dropped", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """What is asked of a prompt.
+
+    Attributes:
+        least_cosine: Of two embeddings, from which two prompts are the same.
+        least_overlap: Of 5-grams, likewise.
+        least_ease: Least reading ease.
+        most_openings: How many may share their first three words; None for any number.
+        without: Checks of :data:`NAMES` that are left out.
+
+    Raises:
+        ValueError: A check is not known, or a number cannot be.
+    """
+
+    least_cosine: float = COSINE
+    least_overlap: float = OVERLAP
+    least_ease: float = EASE
+    most_openings: int | None = None
+    without: frozenset[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        unknown = self.without - set(NAMES)
+        if unknown:
+            raise ValueError(f"Expected checks of {', '.join(NAMES)} but got {', '.join(sorted(unknown))}")
+        for name in ("least_cosine", "least_overlap"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"Expected {name} in (0, 1] but got {getattr(self, name)}")
+        if self.most_openings is not None and self.most_openings < 1:
+            raise ValueError(f"Expected at least 1 prompt with an opening but got {self.most_openings}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a prompt is dropped, or what is to be noted of it.
+
+    Attributes:
+        check: Of :data:`NAMES`.
+        why: In words.
+        figure: What was measured, where something was.
+        limit: What it was held against.
+        other: Index of the prompt that it repeats; those of another list have its name before them.
+    """
+
+    check: str
+    why: str
+    figure: float | None = None
+    limit: float | None = None
+    other: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a prompt.
+
+    Attributes:
+        outcome: "kept", "dropped", or "undecided" where the model was asked and gave no usable answer.
+        reasons: Every reason it was dropped for, or is undecided; empty where it was kept.
+        notes: What a person should look at, and the verdict that kept it.
+        words: Of the prompt.
+        ease: Its reading ease.
+        again: Whether it is undecided because the model could not be reached, so that asking again may help.
+    """
+
+    outcome: Outcome
+    reasons: tuple[Reason, ...]
+    notes: tuple[Reason, ...]
+    words: int
+    ease: float
+    again: bool = False
+
+
+def filter_entries(
+    entries: Sequence[PromptEntry],
+    settings: FilterSettings | None = None,
+    *,
+    against: Sequence[tuple[str, PromptEntry]] = (),
+    embed: Embed | None = None,
+    judge: Judge | None = None,
+) -> list[Decision]:
+    """Decide on every prompt of a list.
+
+    Args:
+        entries: The list.
+        settings: What is asked of a prompt; None for the defaults.
+        against: Prompts that none may repeat, each with the name of its list.
+        embed: From N texts to (N, D) unit vectors; None finds near-duplicates by their n-grams alone.
+        judge: A second model; None does without.
+
+    Returns:
+        A decision for each entry.
+    """
+    return _Filter(entries, settings or FilterSettings(), against, embed, judge).run()
+
+
+class _Filter:
+    def __init__(
+        self,
+        entries: Sequence[PromptEntry],
+        settings: FilterSettings,
+        against: Sequence[tuple[str, PromptEntry]],
+        embed: Embed | None,
+        judge: Judge | None,
+    ) -> None:
+        self._entries = entries
+        self._settings = settings
+        self._against = against
+        self._embed = None if EMBEDDING in settings.without else embed
+        self._judge = None if VERDICT in settings.without else judge
+        self._notes: dict[int, list[Reason]] = {}
+        self._reasons: dict[int, list[Reason]] = {}
+        self._verdicts: dict[int, Verdict] = {}
+
+    def run(self) -> list[Decision]:
+        for place, entry in enumerate(self._entries):
+            self._reasons[place] = _faults_of(entry, self._settings)
+            self._notes[place] = []
+            for reason, certain in _unsafe(entry, self._settings):
+                (self._reasons if certain else self._notes)[place].append(reason)
+        open_places = [place for place in range(len(self._entries)) if not self._reasons[place]]
+        rivals = sorted(open_places, key=lambda place: (bool(self._notes[place]), place))
+        repeated = self._settle(rivals)
+        return [self._decision(place, repeated.get(place, [])) for place in range(len(self._entries))]
+
+    def _settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
+        """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
+        duplicates = self._duplicates(rivals)
+        ended: str | None = None
+        while True:
+            left = [place for place in rivals if not self._dropped_by_verdict(place)]
+            repeated = self._repeated(left, rivals, duplicates)
+            unasked = [place for place in left if place not in repeated and place not in self._verdicts]
+            if self._judge is None or not unasked:
+                return repeated
+            if ended is None:
+                ended = self._ask(self._judge, unasked)
+            for place in unasked:
+                self._verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
+
+    def _ask(self, judge: Judge, places: Sequence[int]) -> str | None:
+        """Have verdicts of some entries; what ended the asking before its time, if anything did."""
+        try:
+            for number, verdict in judge.verdicts([self._entries[place] for place in places]):
+                self._verdicts[places[number]] = verdict
+        except (NoAnswerError, CostLimitError) as error:
+            return str(error)
+        return None
+
+    def _dropped_by_verdict(self, place: int) -> bool:
+        return place in self._verdicts and self._verdicts[place].decision == "drop"
+
+    def _duplicates(self, rivals: Sequence[int]) -> Duplicates:
+        """Over the other lists' prompts and then the rivals, which have the places behind them."""
+        texts = [entry.prompt for _, entry in self._against] + [self._entries[place].prompt for place in rivals]
+        settings = self._settings
+        return Duplicates(
+            texts,
+            None if self._embed is None else self._embed(texts),
+            settings.least_cosine,
+            settings.least_overlap,
+            grams=N_GRAMS not in settings.without,
+        )
+
+    def _repeated(self, left: Sequence[int], rivals: Sequence[int], duplicates: Duplicates) -> dict[int, list[Reason]]:
+        """Those of ``left`` that repeat another, and why; those with too common an opening as well."""
+        before = len(self._against)
+        at = {place: before + number for number, place in enumerate(rivals)}
+        crowded: dict[int, list[Reason]] = {}
+        while True:
+            order = [place for place in left if place not in crowded]
+            found = duplicates.find([at[place] for place in order], range(before))
+            repeated = {
+                place: [self._repeat(match, rivals) for match in matches]
+                for place, matches in zip(order, found, strict=True)
+                if matches
+            }
+            more = self._crowded([place for place in order if place not in repeated])
+            if not more:
+                return crowded | repeated
+            crowded |= more
+
+    def _repeat(self, match: Match, rivals: Sequence[int]) -> Reason:
+        if match.place < len(self._against):
+            name, entry = self._against[match.place]
+            other = f"{name}:{entry.index}"
+        else:
+            entry = self._entries[rivals[match.place - len(self._against)]]
+            other = entry.index
+        limit = self._settings.least_cosine if match.measure == EMBEDDING else self._settings.least_overlap
+        return Reason(match.measure, f"repeats {entry.prompt!r}", round(match.likeness, 4), limit, other)
+
+    def _crowded(self, places: Sequence[int]) -> dict[int, list[Reason]]:
+        most = self._settings.most_openings
+        if most is None or OPENINGS in self._settings.without:
+            return {}
+        seen: Counter[tuple[str, ...]] = Counter()
+        crowded = {}
+        for place in places:
+            opening = tuple(word.lower() for word in words(self._entries[place].prompt)[:OPENING])
+            seen[opening] += 1
+            if seen[opening] > most:
+                why = f"{seen[opening]} begin with {' '.join(opening)!r}"
+                crowded[place] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
+        return crowded
+
+    def _decision(self, place: int, repeated: list[Reason]) -> Decision:
+        entry = self._entries[place]
+        reasons = self._reasons[place] + repeated
+        notes = list(self._notes[place])
+        outcome: Outcome = "dropped" if reasons else "kept"
+        verdict = self._verdicts.get(place)
+        if verdict is not None and not reasons:
+            told = Reason(VERDICT, f"{verdict.fault}: {verdict.why}" if verdict.decision == "drop" else verdict.why)
+            if verdict.decision == "keep":
+                notes.append(told)
+            else:
+                reasons = [told]
+                outcome = "dropped" if verdict.decision == "drop" else "undecided"
+        again = outcome == "undecided" and verdict is not None and verdict.kind == "unreachable"
+        ease = reading_ease(entry.prompt)
+        return Decision(outcome, tuple(reasons), tuple(notes), len(words(entry.prompt)), ease, again)
+
+
+def _faults_of(entry: PromptEntry, settings: FilterSettings) -> list[Reason]:
+    """What is wrong with a prompt by itself."""
+    asked = {name: check for name, check in CHECKS.items() if name not in settings.without}
+    reasons = [Reason(name, why) for name, check in asked.items() if (why := check(entry)) is not None]
+    ease = reading_ease(entry.prompt)
+    if READING not in settings.without and not ease >= settings.least_ease:
+        reasons.append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
+    return reasons
+
+
+def _unsafe(entry: PromptEntry, settings: FilterSettings) -> list[tuple[Reason, bool]]:
+    if SAFETY in settings.without:
+        return []
+    return [(Reason(SAFETY, f"{f.kind}: {f.words!r}"), f.certain) for f in find_unsafe(entry.prompt)]
+
+
+def decision_line(entry: PromptEntry, decision: Decision) -> dict[str, Any]:
+    """A decision as a line of the decisions file: the entry's index and prompt, what became of it, and why."""
+    told = {"reasons": decision.reasons, "notes": decision.notes}
+    return {
+        "index": entry.index,
+        "prompt": entry.prompt,
+        "decision": decision.outcome,
+        **{name: [_line(reason) for reason in some] for name, some in told.items()},
+        "words": decision.words,
+        "reading_ease": None if decision.ease != decision.ease else round(decision.ease, 1),
+    }
+
+
+def _line(reason: Reason) -> dict[str, Any]:
+    values = {"check": reason.check, "why": reason.why, "figure": reason.figure, "limit": reason.limit}
+    values["other"] = reason.other
+    return {name: value for name, value in values.items() if value is not None and value == value}

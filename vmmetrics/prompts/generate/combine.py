@@ -1,0 +1,264 @@
+"""Combinations of subject, action and place to write prompts from: plausible, balanced, the same for the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import CAMERAS, PATTERNS, Tags
+from vmmetrics.prompts.generate import rules
+from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.prompts.plausibility import attributes_of
+from vmmetrics.utils.text.inflection import article, plural
+
+SEVERAL_SHARE = 0.15
+"""Of the combinations that could have two or three of their subject; collectives are several as they are."""
+PLAIN_SHARE = 0.3
+"""Of the subjects with modifiers that get none."""
+TOGETHER = "collective behaviour"
+"""The pattern in which a subject that is not many as it is comes as several."""
+ASKED_CAMERAS = tuple(camera for camera in CAMERAS if camera != "unspecified")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What a prompt is to be about.
+
+    Attributes:
+        number: Place in the sequence, from 0.
+        action: What is done.
+        subject: Who or what does it.
+        place: Where.
+        pattern: The motion pattern.
+        skeleton: Whose joints are to be seen ("person", "animal", "none").
+        collective: Whether the subject is many as it is (a flock).
+        modifier: Word before the noun; may be empty.
+        quantity: "one", "two", "three" or "several".
+        camera: Camera motion that is asked for, or "unspecified".
+    """
+
+    number: int
+    action: Action
+    subject: Subject
+    place: Place
+    pattern: str
+    skeleton: str = "none"
+    collective: bool = False
+    modifier: str = ""
+    quantity: str = "one"
+    camera: str = "unspecified"
+
+    @property
+    def noun_phrase(self) -> str:
+        """The subject with its article or number ("a grey heron", "two grey herons", "thick smoke")."""
+        noun = self.plural if self.quantity != "one" else self.subject.noun
+        phrase = f"{self.modifier} {noun}".strip()
+        if self.quantity != "one":
+            return f"{self.quantity} {phrase}"
+        return phrase if self.subject.plural == "-" else f"{article(phrase)} {phrase}"
+
+    @property
+    def plural(self) -> str:
+        """Plural of the noun."""
+        return self.subject.plural or plural(self.subject.noun)
+
+    @property
+    def tags(self) -> Tags:
+        """What kind of motion it is."""
+        return Tags(
+            subjects="several" if self.collective or self.quantity != "one" else "one",
+            interaction=self.action.interaction,
+            camera=self.camera,
+            speed=self.action.speed,
+            amplitude=self.action.amplitude,
+            skeleton=self.skeleton,
+            seconds=self.action.seconds,
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """Name of the combination: the same for the same content, wherever it stands."""
+        return hashlib.sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def described(self) -> dict[str, Any]:
+        """What it combines, ready for JSON."""
+        return {
+            "subject": self.noun_phrase,
+            "noun": self.subject.noun,
+            "class": self.subject.subject_class,
+            "lemma": self.action.lemma,
+            "complement": self.action.complement,
+            "outcome": self.action.outcome,
+            "place": self.place.name,
+            "pattern": self.pattern,
+            "camera": self.camera,
+        }
+
+
+@dataclass
+class _Category:
+    """An action lemma, a subject class, and the actions and subjects that make it."""
+
+    actions: Sequence[Action]
+    doers: Mapping[int, Sequence[Subject]]
+    used: Counter[str] = field(default_factory=Counter)
+
+
+class Combiner:
+    """Draws combinations: pattern after pattern in turn, new categories first, what was used least first.
+
+    Args:
+        metadata: What to combine.
+        seed: Of the order and of all that is drawn.
+        patterns: Those that are wanted, of :data:`vmmetrics.prompts.entry.PATTERNS`.
+        camera_share: Share of the combinations that ask for a camera motion.
+
+    Raises:
+        SetupError: Nothing can be combined in any of the patterns.
+    """
+
+    def __init__(
+        self, metadata: Metadata, seed: int = 0, patterns: Sequence[str] = PATTERNS, camera_share: float = 0.0
+    ) -> None:
+        self._classes: Mapping[str, SubjectClass] = {known.name: known for known in metadata.classes}
+        self._of_class: dict[str, list[Subject]] = {}
+        for subject in metadata.subjects:
+            self._of_class.setdefault(subject.subject_class, []).append(subject)
+        self._places = metadata.places
+        self._metadata = metadata
+        self._camera_share = camera_share
+        self._seed = seed
+        self._subjects_used: Counter[str] = Counter()
+        self._places_used: Counter[str] = Counter()
+        self._taken: set[tuple[int, int, int]] = set()
+        self._met_at: dict[tuple[str, frozenset[str]], list[Place]] = {}
+        self._suited_by: dict[int, set[int]] = {}
+        self._categories = {pattern: self._categories_of(pattern) for pattern in patterns}
+        if not any(self._categories.values()):
+            raise SetupError(f"The metadata allow no combination in {', '.join(patterns)}")
+
+    def __iter__(self) -> Iterator[Combination]:
+        """The combinations, each once, until there are no more; asked again, the same from the beginning."""
+        self._subjects_used.clear()
+        self._places_used.clear()
+        self._taken.clear()
+        for category in (category for found in self._categories.values() for category in found):
+            category.used.clear()
+        draw = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
+        queues = {p: draw.sample(found, len(found)) for p, found in self._categories.items() if found}
+        sources = {pattern: self._pattern(found, draw) for pattern, found in queues.items()}
+        keys: set[str] = set()
+        while sources:
+            for pattern in list(sources):
+                drawn = next(sources[pattern], None)
+                if drawn is None:
+                    del sources[pattern]
+                    continue
+                combination = self._combination(len(keys), pattern, *drawn, draw)
+                if combination.key not in keys:  # metadata may have the same twice
+                    keys.add(combination.key)
+                    yield combination
+
+    def _categories_of(self, pattern: str) -> list[_Category]:
+        """Every (lemma, class) of a pattern in which somebody can do something somewhere."""
+        found: dict[tuple[str, str], list[tuple[Action, list[Subject]]]] = {}
+        for action in self._metadata.actions:
+            if action.pattern != pattern:
+                continue
+            candidates = [s for kind in dict.fromkeys(action.classes) for s in self._of_class.get(kind, ())]
+            able = [s for s in candidates or self._metadata.subjects if self._able(s, action)]
+            at_home = [subject for subject in able if pattern in subject.patterns] or able
+            of_class: dict[str, list[Subject]] = {}
+            for subject in rules.doers(action, at_home):
+                of_class.setdefault(subject.subject_class, []).append(subject)
+            for kind, subjects in of_class.items():
+                found.setdefault((action.lemma, kind), []).append((action, subjects))
+        return [
+            _Category([action for action, _ in parts], {id(action): subjects for action, subjects in parts})
+            for parts in found.values()
+        ]
+
+    def _able(self, subject: Subject, action: Action) -> bool:
+        if action.pattern == TOGETHER and not self._collective(subject) and not _can_be_many(subject, action):
+            return False
+        return rules.can_do(subject, self._class(subject), action)
+
+    def _class(self, subject: Subject) -> SubjectClass | None:
+        return self._classes.get(subject.subject_class)
+
+    def _collective(self, subject: Subject) -> bool:
+        return "collective" in attributes_of(subject, self._class(subject))
+
+    def _pattern(self, categories: list[_Category], draw: random.Random) -> Iterator[tuple[Action, Subject, Place]]:
+        """Rounds through the categories; one that has nothing new is left out from then on."""
+        while categories:
+            lasting = []
+            for category in categories:
+                drawn = self._draw(category, draw)
+                if drawn is not None:
+                    lasting.append(category)
+                    yield drawn
+            categories = lasting
+
+    def _draw(self, category: _Category, draw: random.Random) -> tuple[Action, Subject, Place] | None:
+        """What was used least of a category and is new, or None."""
+        order = draw.sample(range(len(category.actions)), len(category.actions))
+        for action in sorted((category.actions[i] for i in order), key=lambda a: category.used[a.complement]):
+            subjects = self._least(category.doers[id(action)], self._subjects_used, lambda s: s.noun, draw)
+            for subject in subjects:
+                fits = self._new_places(action, subject)
+                if fits:
+                    place = self._least(fits, self._places_used, lambda p: p.name, draw)[0]
+                    self._take(category, action, subject, place)
+                    return action, subject, place
+        return None
+
+    def _new_places(self, action: Action, subject: Subject) -> list[Place]:
+        """Where the subject can do the action and has not yet."""
+        known = self._class(subject)
+        kind = (subject.subject_class, attributes_of(subject, known))  # the same places for all of a kind
+        if kind not in self._met_at:
+            self._met_at[kind] = [place for place in self._places if rules.can_be_there(subject, known, place)]
+        if id(action) not in self._suited_by:
+            self._suited_by[id(action)] = {id(place) for place in self._places if rules.suits(action, place)}
+        suiting = self._suited_by[id(action)]
+        done = (id(action), id(subject))
+        return [p for p in self._met_at[kind] if id(p) in suiting and (*done, id(p)) not in self._taken]
+
+    def _take(self, category: _Category, action: Action, subject: Subject, place: Place) -> None:
+        self._taken.add((id(action), id(subject), id(place)))
+        category.used[action.complement] += 1
+        self._subjects_used[subject.noun] += 1
+        self._places_used[place.name] += 1
+
+    @staticmethod
+    def _least(items: Sequence[Any], used: Counter[str], name: Any, draw: random.Random) -> list[Any]:
+        """The items, those used least first, by chance among equals."""
+        shuffled = draw.sample(list(items), len(items))
+        return sorted(shuffled, key=lambda item: used[name(item)])
+
+    def _combination(
+        self, number: int, pattern: str, action: Action, subject: Subject, place: Place, draw: random.Random
+    ) -> Combination:
+        known, collective = self._class(subject), self._collective(subject)
+        modifiers = rules.fitting_modifiers(subject, action)
+        modifier = draw.choice(modifiers) if modifiers and draw.random() >= PLAIN_SHARE else ""
+        quantity = draw.choice(("two", "three")) if draw.random() < SEVERAL_SHARE else "one"
+        if collective or not _can_be_many(subject, action):
+            quantity = "one"
+        elif pattern == TOGETHER:
+            quantity = "several"
+        camera = draw.choice(ASKED_CAMERAS) if draw.random() < self._camera_share else "unspecified"
+        skeleton = "none" if known is None else known.skeleton
+        return Combination(number, action, subject, place, pattern, skeleton, collective, modifier, quantity, camera)
+
+
+def _can_be_many(subject: Subject, action: Action) -> bool:
+    return subject.plural != "-" and rules.can_be_several(action)

@@ -1,0 +1,341 @@
+"""Candidates for combinations: written and looked over by a language model, or by grammar where there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from vmmetrics.prompts.checks import faults
+from vmmetrics.prompts.entry import PATTERNS, PromptEntry
+from vmmetrics.prompts.files import row_of
+from vmmetrics.prompts.generate.combine import Combination, Combiner
+from vmmetrics.prompts.generate.realise import realise
+from vmmetrics.prompts.generate.rules import conform
+from vmmetrics.prompts.generate.writing import VERSION, entry_of, faults_of, reviewing_question, writing_question
+from vmmetrics.prompts.metadata import Metadata
+from vmmetrics.utils.endpoint import THREADS, Answer, Client, Estimate, Question
+from vmmetrics.utils.schema import plain
+from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.journal import Journal, Line
+from vmmetrics.utils.text.inflection import ing_form
+
+# A folder of generated candidates: it only grows, and what is in it survives being killed anywhere.
+#
+# ``candidates.jsonl`` is a prompt list like any other; ``rejected.jsonl`` has what was written and did not pass, each
+# with its reasons; ``combinations.jsonl`` has a line for every combination that is done, ``generation.json`` with what.
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A candidate that did not pass.
+
+    Attributes:
+        entry: The candidate.
+        stage: Who rejected it: "checks", "review" or "repeat".
+        reasons: Why.
+    """
+
+    entry: PromptEntry
+    stage: str
+    reasons: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a combination.
+
+    Attributes:
+        combination: Which.
+        status: "written"; "implausible", "refused" or "unusable", which is final; "unreachable", tried again next time.
+        why: Of any other status than "written".
+        accepted: Candidates that passed.
+        rejected: Candidates that did not.
+    """
+
+    combination: Combination
+    status: str
+    why: str = ""
+    accepted: Sequence[PromptEntry] = ()
+    rejected: Sequence[Rejection] = ()
+
+
+class Candidates(SoleFolder):
+    """The folder: to start a generation, or to go on with the one that is there.
+
+    Args:
+        path: Made if absent.
+        configuration: What the candidates depend on, ready for JSON.
+
+    Attributes:
+        done: Keys of the combinations that are done.
+        lines: Their lines in ``combinations.jsonl``.
+
+    Raises:
+        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
+    """
+
+    HOLDS, RECORD, LOCK = "candidates", "generation.json", "generation.lock"
+
+    def _read(self) -> None:
+        self._journals = {name: Journal(self.path / f"{name}.jsonl") for name in _JOURNALS}
+        lines = {name: self._lines(journal, _JOURNALS[name]) for name, journal in self._journals.items()}
+        self.lines = lines["combinations"]
+        self.done = {line["combination"] for line in self.lines}
+        self._known_entries = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
+        self._texts = {_same(line["prompt"]): line["index"] for line in lines["candidates"]}
+
+    def add(self, outcome: Outcome) -> Outcome:
+        """Keep the outcome of a combination; when this returns it is on the disk. An unreachable one is not kept.
+
+        Returns:
+            The outcome as kept: a candidate with the words of an earlier one is among the rejected.
+        """
+        if outcome.status == "unreachable":
+            return outcome
+        kept = self._without_repeats(outcome)
+        fresh = [entry for entry in kept.accepted if entry.index not in self._known_entries]
+        rejected = [rejection for rejection in kept.rejected if rejection.entry.index not in self._known_entries]
+        self._journals["rejected"].append(_rejected_line(rejection) for rejection in rejected)
+        self._journals["candidates"].append(row_of(entry) for entry in fresh)
+        line = _combination_line(kept)
+        self._journals["combinations"].append([line])  # last: where this line stands, the candidates stand too
+        self._known_entries |= {entry.index for entry in fresh} | {rejection.entry.index for rejection in rejected}
+        self._texts |= {_same(entry.prompt): entry.index for entry in fresh}
+        self.done.add(outcome.combination.key)
+        self.lines.append(line)
+        return kept
+
+    def _without_repeats(self, outcome: Outcome) -> Outcome:
+        accepted: list[PromptEntry] = []
+        rejected = list(outcome.rejected)
+        seen = dict(self._texts)
+        for entry in outcome.accepted:
+            first = seen.setdefault(_same(entry.prompt), entry.index)
+            if first == entry.index:
+                accepted.append(entry)
+            else:
+                rejected.append(Rejection(entry, "repeat", [f"the same words as {first}"]))
+        return Outcome(outcome.combination, outcome.status, outcome.why, accepted, rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """What is taken from a line of ``candidates.jsonl`` and ``rejected.jsonl``."""
+
+    index: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Combination:
+    """What is taken from a line of ``combinations.jsonl``."""
+
+    combination: str
+    status: str
+    pattern: str = ""
+    lemma: str = ""
+    accepted: int = 0
+    rejected: int = 0
+
+
+_JOURNALS = {"candidates": _Candidate, "rejected": _Candidate, "combinations": _Combination}
+
+
+def _same(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _rejected_line(rejection: Rejection) -> Line:
+    return row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
+
+
+def _combination_line(outcome: Outcome) -> Line:
+    counts = {"accepted": len(outcome.accepted), "rejected": len(outcome.rejected)}
+    named = {"combination": outcome.combination.key, "number": outcome.combination.number, "status": outcome.status}
+    return named | ({"why": outcome.why} if outcome.why else {}) | counts | outcome.combination.described()
+
+
+WRITTEN_TOKENS = 150
+"""Tokens of a candidate as JSON: the entries of our library have 570 characters on average, four to a token."""
+REVIEWED_TOKENS = 50
+"""Tokens of a verdict as JSON: its six keys have 100 characters, and a short reason about as many."""
+_USUAL_PROMPT = "x" * 130
+"""Stands for a prompt that is not written yet: 22 words have about so many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationSettings:
+    """What is generated.
+
+    Attributes:
+        count: Combinations wanted in all.
+        candidates: Prompts to write for each.
+        seed: Of the combinations, of the sampling and of the grammar.
+        patterns: Motion patterns that are wanted.
+        camera_share: Share of the combinations that ask for a camera motion.
+        temperature: Of the writing; the second pass is greedy.
+
+    Raises:
+        ValueError: A number cannot be, or a pattern is none.
+    """
+
+    count: int = 60
+    candidates: int = 3
+    seed: int = 0
+    patterns: tuple[str, ...] = PATTERNS
+    camera_share: float = 0.06
+    temperature: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.candidates < 1:
+            raise ValueError("Expected at least one combination and one candidate for each")
+        if not 0 <= self.camera_share <= 1 or not 0 <= self.temperature <= 2:
+            raise ValueError("Expected the camera's share in [0, 1] and the temperature in [0, 2]")
+        unknown = [pattern for pattern in self.patterns if pattern not in PATTERNS]
+        if unknown or not self.patterns:
+            raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown) or 'none'}")
+
+    def configuration(self, metadata: Metadata, client: Client | None) -> dict[str, Any]:
+        """What the candidates depend on, ready for JSON: all but the count, which may grow."""
+        digest = hashlib.sha256(json.dumps(plain(metadata), sort_keys=True).encode()).hexdigest()
+        part: dict[str, Any] = {"seed": self.seed, "candidates": self.candidates, "camera_share": self.camera_share}
+        part |= {"patterns": list(self.patterns), "metadata": digest}
+        if client is None:
+            return part | {"method": "grammar"}
+        asked = {"url": client.settings.url, "model": client.settings.model, "tokens": client.settings.tokens}
+        return part | {"method": "model", "instructions": VERSION, "temperature": self.temperature, **asked}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        combinations: All that are wanted; fewer than asked for where the metadata allow no more.
+        settings: What is generated.
+        metadata: From what.
+    """
+
+    combinations: Sequence[Combination]
+    settings: GenerationSettings
+    metadata: Metadata
+
+    @classmethod
+    def draw(cls, metadata: Metadata, settings: GenerationSettings) -> Plan:
+        """Draw the combinations.
+
+        Raises:
+            SetupError: The metadata allow none.
+        """
+        combiner = Combiner(metadata, settings.seed, settings.patterns, settings.camera_share)
+        return cls(list(islice(combiner, settings.count)), settings, metadata)
+
+    def remaining(self, kept: Candidates) -> list[Combination]:
+        """Those that are not done yet."""
+        return [combination for combination in self.combinations if combination.key not in kept.done]
+
+    def estimate(self, client: Client, kept: Candidates) -> Estimate:
+        """What the model would take for those that are not done: writing, and looking over all that was written."""
+        count = self.settings.candidates
+        todo = self.remaining(kept)
+        written = client.estimate((self._writing(c) for c in todo), count * WRITTEN_TOKENS)
+        usual = [_USUAL_PROMPT] * count
+        return written + client.estimate((reviewing_question(c, usual) for c in todo), count * REVIEWED_TOKENS)
+
+    def run(self, kept: Candidates, client: Client | None, threads: int = THREADS) -> Iterator[Outcome]:
+        """Do what is not done yet; each outcome is on the disk when it is yielded.
+
+        Args:
+            kept: The folder.
+            client: Asks the model; None writes by grammar.
+            threads: Combinations in hand at once, where a model is asked.
+
+        Raises:
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask`; what was done before is kept.
+        """
+        todo = self.remaining(kept)
+        if client is None:
+            for combination in todo:
+                yield kept.add(self._by_grammar(combination))
+            return
+        with closing(client.work_through(partial(self._by_model, client), todo, threads)) as outcomes:
+            for _, outcome in outcomes:
+                yield kept.add(outcome)
+
+    def _by_model(self, client: Client, combination: Combination) -> Outcome:
+        """Have candidates written, check them, and have those that pass looked over."""
+        answer = client.ask(self._writing(combination))
+        if answer.value is None:
+            return Outcome(combination, answer.kind, answer.why or "")
+        if not answer.value["plausible"]:
+            return Outcome(combination, "implausible", str(answer.value["why"]))
+        provenance = {"method": "model", "model": client.settings.model, "instructions": VERSION}
+        entries = [
+            entry_of(written, combination, self._index(combination, place), self._origin(combination, provenance))
+            for place, written in enumerate(answer.value["candidates"])
+        ]
+        sound, rejected = _checked(entries)
+        if not sound:
+            return Outcome(combination, "written", rejected=rejected)
+        verdicts = client.ask(reviewing_question(combination, [entry.prompt for entry in sound]))
+        if verdicts.kind == "unreachable":  # what was written is kept as a reply, and costs nothing next time
+            return Outcome(combination, verdicts.kind, verdicts.why or "")
+        passed, failed = _looked_over(sound, verdicts)
+        return Outcome(combination, "written", accepted=passed, rejected=[*rejected, *failed])
+
+    def _by_grammar(self, combination: Combination) -> Outcome:
+        texts = list(islice(realise(combination, self.settings.seed), self.settings.candidates))
+        if not texts:
+            return Outcome(combination, "unusable", "no sentence pattern fits")
+        doing = conform(combination.action.complement, "ing")
+        action = f"{ing_form(combination.action.lemma)} {combination.action.complement if doing is None else doing}"
+        entries = [
+            PromptEntry(
+                index=self._index(combination, place),
+                prompt=text,
+                subject=combination.noun_phrase,
+                subject_noun=combination.subject.noun,
+                place=combination.place.name,
+                action=action.strip(),
+                pattern=combination.pattern,
+                action_lemma=combination.action.lemma,
+                subject_class=combination.subject.subject_class,
+                outcome=combination.action.outcome,
+                tags=combination.tags,
+                provenance=self._origin(combination, {"method": "grammar"}),
+            )
+            for place, text in enumerate(texts)
+        ]
+        sound, rejected = _checked(entries)
+        return Outcome(combination, "written", accepted=sound, rejected=rejected)
+
+    def _writing(self, combination: Combination) -> Question[Combination]:
+        return writing_question(combination, self.settings.candidates, self.settings.seed, self.settings.temperature)
+
+    def _index(self, combination: Combination, place: int) -> str:
+        """Every candidate's own number, the same whenever it is written."""
+        return f"{combination.number * self.settings.candidates + place + 1:04d}"
+
+    def _origin(self, combination: Combination, how: Mapping[str, Any]) -> dict[str, Any]:
+        return {**how, "combination": combination.key, "seed": self.settings.seed}
+
+
+def _checked(entries: Sequence[PromptEntry]) -> tuple[list[PromptEntry], list[Rejection]]:
+    """Those that pass the checks of ours, and those that do not."""
+    found = [(entry, faults(entry)) for entry in entries]
+    return [e for e, wrong in found if not wrong], [Rejection(e, "checks", wrong) for e, wrong in found if wrong]
+
+
+def _looked_over(entries: Sequence[PromptEntry], answer: Answer) -> tuple[list[PromptEntry], list[Rejection]]:
+    """Those that pass the second look, and those that do not; without a verdict none does."""
+    if answer.value is None:
+        return [], [Rejection(entry, "review", [f"no verdict, {answer.kind}: {answer.why}"]) for entry in entries]
+    by_number = {int(verdict["number"]): faults_of(verdict) for verdict in answer.value["verdicts"]}
+    found = [(entry, by_number[number]) for number, entry in enumerate(entries, start=1)]
+    return [e for e, wrong in found if not wrong], [Rejection(e, "review", wrong) for e, wrong in found if wrong]

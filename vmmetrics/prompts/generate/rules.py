@@ -1,0 +1,234 @@
+"""What a combination must be beyond plausible: those who draw freely are stricter than those who flag a written prompt.
+
+:mod:`vmmetrics.prompts.plausibility` says what is out of the question. The rules here keep what is drawn likely: an
+action that names its doer is done by them, a ground that the words name is there, and nobody is far from where they are
+met.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from vmmetrics.prompts import plausibility
+from vmmetrics.prompts.metadata import Action, Place, Subject, SubjectClass
+from vmmetrics.utils.text.inflection import ing_form, third_person
+from vmmetrics.utils.text.words import VERBS
+
+# The verbs inside an action's words: "gallops to a fence and clears it" has two, and both take the subject's form.
+
+Form = Literal["third", "base", "ing"]
+
+_CHAINED = re.compile(r"(,|\b(?:and|then|or|as))( \w+ly)? (\w+)\b(?= (\w+))?")
+_OBJECTS = frozenset(
+    {"it", "its", "a", "an", "the", "them", "their", "back", "off", "away", "down", "up", "out", "again", "both",
+     "each", "one", "two", "three", "upright", "apart", "aside", "home", "free", "open", "shut", "still", "together"}
+)  # fmt: skip
+"""Words that follow a verb and hardly ever a noun: what stands before them is a verb, known or not."""
+
+
+def base_of(third: str, certain: bool = False) -> str | None:
+    """Base form of a verb in the third person.
+
+    Args:
+        third: A word that ends in s.
+        certain: Whether it is known to be a verb; otherwise it must be one of those in the lists.
+
+    >>> [base_of(word) for word in ("races", "scurries", "dashes", "freezes", "spoons")]
+    ['race', 'scurry', 'dash', 'freeze', None]
+    """
+    guesses = [guess for guess in (third[:-1], third[:-2], third[:-3] + "y") if third_person(guess) == third]
+    known = next((guess for guess in guesses if guess in VERBS), None)
+    if known is None and certain:  # by spelling: -ies from -y, -ches and -sses without e, all else one letter less
+        return next((g for g in guesses if g.endswith(("y", "ch", "sh", "ss", "x", "zz"))), min(guesses, default=None))
+    return known
+
+
+def conform(complement: str, form: Form) -> str | None:
+    """The words after the verb, with the verbs that follow in them in the same form.
+
+    Args:
+        complement: As metadata have it, for a subject in the third person singular.
+        form: What the first verb's form is.
+
+    Returns:
+        The words; None where it cannot be told whether one of them is a verb (never for the third person).
+
+    >>> conform("to the fence and clears it", "ing"), conform("with forks and spoons", "base")
+    ('to the fence and clearing it', None)
+    """
+    unknown = False
+
+    def change(found: re.Match[str]) -> str:
+        nonlocal unknown
+        link, adverb, word, following = found.groups()
+        base = _chained_base(word, following)
+        if base is None or link == "as":
+            unknown = unknown or word.endswith("s")
+            return found[0]
+        return f"{link}{adverb or ''} {_FORMS[form](base)}"
+
+    changed = _CHAINED.sub(change, complement)
+    return None if unknown and form != "third" else changed
+
+
+_FORMS: Mapping[Form, Callable[[str], str]] = {"third": third_person, "ing": ing_form, "base": lambda base: base}
+
+
+def _chained_base(word: str, following: str | None) -> str | None:
+    """Base form of a word that follows "and", where it is a verb in the third person or in its base form."""
+    certain = following in _OBJECTS
+    if certain and word in VERBS:  # "and turn away", where metadata forgot the s
+        return word
+    return base_of(word, certain) if word.endswith("s") else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_AFLOAT = frozenset({"boat or ship"})
+_ON_RAILS = frozenset({"train or tram"})
+_ALOFT = frozenset({"aircraft", "rocket"})
+_OF_THE_WEATHER = frozenset(
+    {"cloud", "rain", "snow", "hail", "storm", "lightning", "wind", "fog or mist", "celestial body", "ocean wave"}
+)
+_AT_HOME_INDOORS = frozenset(
+    {"dog", "cat", "parrot", "songbird", "small mammal", "insect", "butterfly or moth", "beetle", "larva", "arachnid",
+     "worm", "snail or slug", "amphibian", "turtle", "reptile", "snake", "fish", "swarm", "colony", "microorganism"}
+)  # fmt: skip
+_ANIMALS_IN_HALLS = frozenset({"stage", "track", "farm", "ice", "underwater"})
+_OF_THE_DEEP = frozenset({"marine mammal", "shark or ray"})
+_NOT_DEEP = frozenset({"mud", "farm", "street", "home", "kitchen", "laboratory"})
+_WAYS = frozenset(
+    {"road", "street", "track", "ground", "sand", "snow", "grass", "slope", "farm", "factory", "workshop", "rails"}
+)
+_NO_GROUND = frozenset({"air", "open sky", "dark", "wind", "rain"})
+_BORNE_UP = frozenset({"flies", "gas", "celestial"})
+_BORNE_UP_KINDS = frozenset(
+    {"aircraft", "rocket", "drone", "balloon", "kite or parachute", "firework", "lightning", "rain", "snow", "hail",
+     "seed or leaf", "dust or sand", "group of lights", "fleet", "projectile", "ball", "ice or frost", "sunlight"}
+)  # fmt: skip
+_FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
+_WAYS_INDOORS = frozenset({"road", "street", "factory", "workshop"})
+
+
+def can_do(subject: Subject, known: SubjectClass | None, action: Action) -> bool:
+    """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
+    if action.classes:
+        if subject.subject_class not in action.classes:
+            return False
+    elif not set(subject.examples) & set(action.examples):
+        return False
+    return plausibility.can_do(subject, known, action) is None
+
+
+def doers(action: Action, able: Sequence[Subject]) -> list[Subject]:
+    """Those of the able whom the action names ("the pelican floats", "over three hurdles"), or all where it names none.
+
+    >>> row = Action("row", "across the lake", classes=("athlete",))
+    >>> [s.noun for s in doers(row, [Subject("rower", "athlete"), Subject("fencer", "athlete")])]
+    ['rower']
+    """
+    said = _stems(f"{action.lemma} {action.complement} {action.outcome}")
+    named = [subject for subject in able if _stems(subject.noun) & said]
+    return named or list(able)
+
+
+def can_be_there(subject: Subject, known: SubjectClass | None, place: Place) -> bool:
+    """Whether the subject is met at a place, and can move there: its medium, its way, its size."""
+    if plausibility.suits(subject, known, place) is not None:
+        return False
+    attributes = plausibility.attributes_of(subject, known)
+    affords, kind, indoor = frozenset(place.affords), subject.subject_class, place.setting == "indoor"
+    if kind in _ON_RAILS or kind in _AFLOAT:
+        return bool(affords & ({"rails"} if kind in _ON_RAILS else {"water"}))
+    if affords and affords <= _NO_GROUND and not (attributes & _BORNE_UP or kind in _BORNE_UP_KINDS):
+        return False
+    if kind in _ALOFT:
+        return not indoor and bool(affords & {"air", "open sky"})
+    if attributes >= {"wheeled", "powered"}:
+        return bool(affords & (_WAYS_INDOORS if indoor else _WAYS))
+    if kind in _OF_THE_DEEP and affords & _NOT_DEEP:
+        return False
+    if "human" in attributes and "swims" not in attributes and "underwater" in affords and not affords & _FOOTHOLDS:
+        return False
+    if indoor and "animate" in attributes and "human" not in attributes:
+        return kind in _AT_HOME_INDOORS or bool(affords & _ANIMALS_IN_HALLS)
+    return not (indoor and kind in _OF_THE_WEATHER)
+
+
+def suits(action: Action, place: Place) -> bool:
+    """Whether a place has half or more of what an action needs, every ground its words name, and is not named there."""
+    affords = set(place.affords)
+    if 2 * len(affords & set(action.needs)) < len(action.needs):
+        return False
+    if any(not affords & ground for ground in _grounds_named(action.complement)):
+        return False
+    head = place.name.rpartition(" ")[2]
+    return head not in action.complement.split()
+
+
+@lru_cache(maxsize=4096)
+def _grounds_named(complement: str) -> tuple[frozenset[str], ...]:
+    """For every ground that the words name, what a place must afford (one of them) to have it."""
+    return tuple(_GROUNDS[word] for word in _ON_GROUND.findall(complement))
+
+
+_GROUNDS: Mapping[str, frozenset[str]] = {
+    "sand": _words("sand"), "mud": _words("mud"), "snow": _words("snow"), "ice": _words("ice"),
+    "grass": _words("grass"), "scrub": _words("grass plants"), "lawn": _words("grass"),
+    "seagrass": _words("underwater"),
+    "reef": _words("underwater"), "rails": _words("rails"), "steps": _words("stairs"), "stairs": _words("stairs"),
+    "road": _words("road street"), "street": _words("street road"), "floor": _words("floor"),
+    "table": _words("table"),
+    "branch": _words("trees"), "branches": _words("trees"), "treetops": _words("trees"), "trunk": _words("trees"),
+    "shallows": _words("water"), "water": _words("water underwater kitchen home workshop laboratory"),
+    "sea": _words("water"), "waves": _words("water"), "runway": _words("road"), "rocks": _words("rock"),
+    "stage": _words("stage"), "stones": _words("rock ground water shore"), "meadow": _words("grass"),
+}  # fmt: skip
+"""Grounds and media that an action's words may name."""
+_ON_GROUND = re.compile(
+    r"\b(?:across|over|through|on|onto|along|down|up|out of|in|into|from|off|beneath) (?:(?:the|a|an|its|loose|deep"
+    rf"|shallow|fresh|wet|dry|thin|thick|bare|open) )*({'|'.join(_GROUNDS)})\b"
+)
+
+
+def fitting_modifiers(subject: Subject, action: Action) -> list[str]:
+    """The modifiers of a subject that go with an action: none that names another motion, or repeats a word."""
+    said = _stems(f"{action.lemma} {action.complement} {subject.noun}")
+    return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & said and m not in _STATES]
+
+
+def can_be_several(action: Action) -> bool:
+    """Whether the action's words go with several subjects: they speak of no one body, and the verbs can be told."""
+    return not _OF_ONE.search(action.complement) and conform(action.complement, "base") is not None
+
+
+_OF_ONE = re.compile(r"\b(?:its|itself|his|her|himself|herself|both|own|a partner)\b")
+
+_STATES = frozenset(
+    {"still", "motionless", "parked", "asleep", "seated", "resting", "frozen", "dead", "poised", "idle"}
+)
+"""Modifiers that say the subject does not move."""
+
+_ENDINGS = re.compile(r"(?:ers?|ors?|ists?|ing|es|s|e)$")
+_STEM = 3  # letters that a word must keep for its stem to mean it
+
+
+def _stems(text: str) -> frozenset[str]:
+    """What words of a family share: hurdle, hurdles and hurdler are one."""
+    return frozenset(stem for word in _long_words(text) if len(stem := _ENDINGS.sub("", word)) >= _STEM)
+
+
+def _long_words(text: str) -> Iterable[str]:
+    return (word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= _STEM and word not in _COMMON)
+
+
+_COMMON = _words(
+    "the and one two out off its his her him has are for but not all top way "
+    "with from into onto over under until their them that this then through across along around between behind beside "
+    "each both stands water white black back front half high full open other while another without against"
+)

@@ -1,0 +1,209 @@
+"""What a language model is asked when it writes prompts, and when it looks over what it wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmmetrics.prompts.checks import LONGEST, SHORTEST
+from vmmetrics.prompts.entry import (
+    AMPLITUDES,
+    INTERACTIONS,
+    LONGEST_SECONDS,
+    SKELETONS,
+    SPEEDS,
+    SUBJECTS,
+    PromptEntry,
+    Tags,
+)
+from vmmetrics.prompts.generate.combine import Combination
+from vmmetrics.utils.endpoint import Question, Turn, in_words
+
+# Our instructions for a language model that writes prompts, and for the second pass that looks over them.
+
+VERSION = 1
+"""Changes with any change of what is asked: other instructions are another run."""
+
+WRITER = f"""You write prompts for models that turn text into video. Each prompt is used to find out whether a model \
+can show one particular motion, so a viewer of the finished clip must be able to say whether that motion took place.
+
+You are given what to combine: a subject, what it does, where, and what should be visible when it is done. Write \
+several prompts for the one combination; let them differ in how the sentence is built, how it opens and which details \
+it picks, not in what happens.
+
+Every prompt
+- has {SHORTEST} to {LONGEST} words in one or two sentences, in the present tense, in plain English that reads well \
+aloud, in plain ASCII characters;
+- describes a single uninterrupted shot at one place, a few seconds long: nothing is cut, nothing is skipped, and \
+nothing happens "later";
+- says physically what moves, along what path, against or with what, and how it visibly ends;
+- keeps the subject and the verb that are given: the noun (or its plural) and a form of the verb stand in the text;
+- is possible on this earth, for this body, with these things, at this place;
+- leaves out thoughts, feelings, sounds, smells, names, brands, written words, comparisons and praise of the picture;
+- uses no words of the film trade, and mentions a camera only where a camera motion is asked for, and then in \
+everyday words;
+- shows nothing hurtful, sexual or political, and no real person.
+
+You may add a fitting detail (a colour, a surface, an obstacle) and bend the given wording so that it sounds natural. \
+If no honest sentence can make the combination plausible (this subject cannot do it, or not at that place), say so: \
+set "plausible" to false, give the reason in "why", and leave the list of candidates empty.
+
+Beside each prompt, "subject" repeats the moving noun phrase of your sentence with its article or number, "action" \
+says what it does in a phrase that begins with the -ing form of the verb, and "outcome" says in a short clause what \
+must be visible at the end.
+
+The tags describe the prompt as you wrote it: how many subjects move; whether they touch nothing, an object or \
+another subject; the speed on screen; whether the motion stays in place (small), takes part of the picture (medium) \
+or much of it (large); whose joints are plainly visible; and the seconds the shot needs until the motion has visibly \
+succeeded."""
+
+REVIEWER = """You look over prompts for models that turn text into video, which are used to test whether a model can \
+show one particular motion. You are strict: a prompt with a fault you can name does not pass. For every prompt, answer \
+each of these with true or false, and name the fault in a few words in "why" (empty where there is none):
+"""
+
+REQUIREMENTS: Mapping[str, str] = {
+    "one_shot": "it is a single uninterrupted shot at one place, with no cut, no change of scene and no time skipped",
+    "motion_visible": "the motion can be seen, and a viewer can check at the end of the clip whether it succeeded",
+    "kept": "the given subject does the given action, and both are what the sentence is about",
+    "plain_words": "it has no words of the film trade, and a camera motion only where one was asked for",
+    "possible": "what happens is physically possible for this subject with these things at this place",
+}
+"""What the second pass asks of every prompt."""
+
+
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "subjects": SUBJECTS, "interaction": INTERACTIONS, "speed": SPEEDS, "amplitude": AMPLITUDES, "skeleton": SKELETONS,
+}  # fmt: skip
+
+
+def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
+    """JSON schema of the candidates for a combination: every field of an entry; what is given can only be repeated."""
+    given = {
+        "subject_noun": combination.subject.noun,
+        "place": combination.place.name,
+        "pattern": combination.pattern,
+        "action_lemma": combination.action.lemma,
+        "subject_class": combination.subject.subject_class,
+    }
+    tags: dict[str, Any] = {name: {"type": "string", "enum": list(choices)} for name, choices in _CHOICES.items()}
+    tags["camera"] = {"type": "string", "enum": [combination.camera]}
+    tags["seconds"] = {"type": "number", "minimum": 1, "maximum": LONGEST_SECONDS}
+    fields: dict[str, Any] = {name: {"type": "string", "minLength": 1} for name in ("prompt", "subject", "action")}
+    fields |= {name: {"type": "string", "enum": [value]} for name, value in given.items() if value}
+    fields |= {"outcome": {"type": "string"}, "tags": _closed(tags)}
+    listed = {"type": "array", "items": _closed(fields), "minItems": 0, "maxItems": count}
+    return _closed({"plausible": {"type": "boolean"}, "why": {"type": "string"}, "candidates": listed})
+
+
+def writing_question(
+    combination: Combination, count: int, seed: int, temperature: float | None
+) -> Question[Combination]:
+    """Ask for candidates.
+
+    Args:
+        combination: What they are to be about.
+        count: How many.
+        seed: Of the sampling; each combination's own is derived from it.
+        temperature: Of the sampling.
+    """
+    shape = writing_shape(combination, count)
+    asked = (
+        f"Write {count} {'prompt' if count == 1 else 'prompts'} for this combination:\n{_described(combination)}\n"
+        f"{in_words(shape)}"
+    )
+    turns = (Turn("system", WRITER), Turn("user", asked))
+    return Question(combination, turns, shape, _contradiction, seed + combination.number, temperature)
+
+
+def _contradiction(answer: dict[str, Any]) -> str | None:
+    """Nothing written although it is plausible, or the other way round."""
+    if answer["plausible"] and not answer["candidates"]:
+        return '"plausible" is true but there are no candidates'
+    if not answer["plausible"] and answer["candidates"]:
+        return '"plausible" is false but there are candidates'
+    return None
+
+
+def reviewing_shape(count: int) -> dict[str, Any]:
+    """JSON schema of the verdicts on so many prompts."""
+    verdict: dict[str, Any] = {"number": {"type": "integer", "minimum": 1, "maximum": count}}
+    verdict |= {name: {"type": "boolean"} for name in REQUIREMENTS}
+    verdict["why"] = {"type": "string"}
+    listed = {"type": "array", "items": _closed(verdict), "minItems": count, "maxItems": count}
+    return _closed({"verdicts": listed})
+
+
+def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Question[Combination]:
+    """Ask whether prompts are what was wanted; greedy, so that a verdict can be had again.
+
+    Args:
+        combination: What they were to be about.
+        prompts: Their texts; at least one.
+    """
+    shape = reviewing_shape(len(prompts))
+    asked_of = "\n".join(f'- "{name}": {text}' for name, text in REQUIREMENTS.items())
+    numbered = "\n".join(f"{number}. {prompt}" for number, prompt in enumerate(prompts, start=1))
+    asked = f"This was to be shown:\n{_described(combination)}\nThe prompts:\n{numbered}\n{in_words(shape)}"
+
+    def each_once(answer: dict[str, Any]) -> str | None:
+        numbers = sorted(int(verdict["number"]) for verdict in answer["verdicts"])
+        return None if numbers == list(range(1, len(prompts) + 1)) else f"each number from 1 to {len(prompts)} once"
+
+    turns = (Turn("system", REVIEWER + asked_of), Turn("user", asked))
+    return Question(combination, turns, shape, each_once, temperature=0.0)
+
+
+def faults_of(verdict: Mapping[str, Any]) -> list[str]:
+    """What a verdict finds wrong, in words; empty where it passes."""
+    failed = [name.replace("_", " ") for name in REQUIREMENTS if not verdict[name]]
+    why = " ".join(str(verdict["why"]).split())
+    return [f"not {', not '.join(failed)}" + (f": {why}" if why else "")] if failed else []
+
+
+def entry_of(
+    written: Mapping[str, Any], combination: Combination, index: str, provenance: Mapping[str, Any]
+) -> PromptEntry:
+    """The entry that a model's candidate makes.
+
+    Args:
+        written: A candidate of the shape of :func:`writing_shape`.
+        combination: What it was to be about.
+        index: Its index.
+        provenance: Where it comes from.
+    """
+    tags = written["tags"]
+    return PromptEntry(
+        index=index,
+        prompt=" ".join(written["prompt"].split()),
+        subject=written["subject"],
+        subject_noun=combination.subject.noun,
+        place=combination.place.name,
+        action=written["action"],
+        pattern=combination.pattern,
+        action_lemma=combination.action.lemma,
+        subject_class=combination.subject.subject_class,
+        outcome=written["outcome"],
+        tags=Tags(**{name: tags[name] for name in _CHOICES}, camera=combination.camera, seconds=float(tags["seconds"])),
+        provenance=provenance,
+    )
+
+
+def _described(combination: Combination) -> str:
+    action = combination.action
+    told = {
+        "subject": combination.noun_phrase,
+        "action": f"{action.lemma} {action.complement}".strip(),
+        "place": combination.place.phrase or combination.place.name,
+        "seen at the end": action.outcome,
+        "kind of motion": combination.pattern,
+        "speed": action.speed,
+        "camera": "" if combination.camera == "unspecified" else f"asked for: {combination.camera}",
+    }
+    return json.dumps({name: text for name, text in told.items() if text}, ensure_ascii=False)
+
+
+def _closed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with exactly these fields, as structured output wants it."""
+    return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}

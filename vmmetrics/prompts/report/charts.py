@@ -1,0 +1,151 @@
+"""The picture of a prompt list: patterns, tags, lengths, which classes do what, and nearest neighbours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vmmetrics.prompts.entry import PATTERNS
+from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
+from vmmetrics.prompts.statistics.measures import LONGEST, SHORTEST, TAG_VALUES
+from vmmetrics.prompts.statistics.report import NEAREST_STEP, ListStatistics
+from vmmetrics.utils.display import style
+from vmmetrics.utils.display.canvas import FAINT, INK, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
+
+PATTERN_COLOURS: Mapping[str, str] = {
+    **{pattern: hexadecimal(style.OBJECTS[place]) for place, pattern in enumerate(PATTERNS[:5])},
+    PATTERNS[5]: "#a3770a",  # for the palette's sixth, a yellow too pale for a dot on white
+    "": FAINT,
+}
+CLASSES = 40
+"""Rows of the coverage: the classes with most actions."""
+_SHADES = tuple(hexadecimal((r + (255 - r) // 2, g + (255 - g) // 2, b + (255 - b) // 2)) for r, g, b in style.OBJECTS)
+"""The palette half as strong, for bars with words on them."""
+
+
+def statistics_chart(found: ListStatistics) -> Figure:
+    """Draw a list on one page."""
+    with chart_style():
+        figure = Figure(figsize=(WIDTH, 12.5), layout="constrained")
+        cells = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.1, 3.0))
+        _patterns(figure.add_subplot(cells[0, 0]), found)
+        _lengths(figure.add_subplot(cells[0, 1]), found)
+        _tags(figure.add_subplot(cells[1, 0]), found)
+        _nearest(figure.add_subplot(cells[1, 1]), found)
+        _coverage(figure.add_subplot(cells[2, :]), found)
+        figure.suptitle(f"{label(found.name, 60)}: {found.prompts:,} prompts", x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def _patterns(axes: Axes, found: ListStatistics) -> None:
+    axes.set_title("prompts of each pattern")
+    if list(found.patterns) == [""]:
+        nothing_to_draw(axes, "the list has no patterns")
+        axes.set_yticks([])
+        return
+    names = [name or "(no pattern)" for name in found.patterns]
+    counts = list(found.patterns.values())
+    axes.barh(range(len(names)), counts, color=[PATTERN_COLOURS[name] for name in found.patterns], height=0.7)
+    for y, count in enumerate(counts):
+        axes.text(count, y, f" {count:,}", va="center", color=FAINT, fontsize=8)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(0, max(counts) * 1.15)
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+
+
+def _lengths(axes: Axes, found: ListStatistics) -> None:
+    lengths = found.lengths
+    axes.set_title(f"words of a prompt: {lengths.within:.1%} have {SHORTEST} to {LONGEST}")
+    axes.axvspan(SHORTEST - 0.5, LONGEST + 0.5, color=RULE, alpha=0.5, linewidth=0)
+    axes.bar(list(lengths.counts), list(lengths.counts.values()), width=0.9, color=hexadecimal(style.OBJECTS[0]))
+    axes.axvline(lengths.quantiles[2], color=INK, linewidth=1)
+    axes.set_xlabel("words; the line is their median", color=FAINT, loc="left", fontsize=8)
+
+
+def _tags(axes: Axes, found: ListStatistics) -> None:
+    axes.set_title("tags, share of all prompts")
+    if not found.tags:
+        nothing_to_draw(axes, "the list has no tags")
+        axes.set_yticks([])
+        return
+    draw_shares(axes, [(name, found.tags[name]) for name in TAG_VALUES], found.prompts)
+
+
+def draw_shares(axes: Axes, rows: Sequence[tuple[str, Mapping[str, int]]], prompts: int) -> None:
+    """Draw a bar of shares per row, their names inside where there is room."""
+    for y, (_, counts) in enumerate(rows):
+        left = 0.0
+        for place, (value, count) in enumerate(counts.items()):
+            share = count / prompts
+            axes.barh(y, share, left=left, color=_SHADES[place % len(_SHADES)], height=0.72, edgecolor="white")
+            if share > 0.0145 * (len(value) + 4):  # measured: a letter at this size takes about 1.45 % of the panel
+                axes.text(left + share / 2, y, f"{value} {share:.0%}", ha="center", va="center", fontsize=7)
+            left += share
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_xlim(0, 1)
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
+
+
+def _nearest(axes: Axes, found: ListStatistics) -> None:
+    if not found.nearest:
+        axes.set_title("nearest neighbours")
+        nothing_to_draw(axes, "not measured")
+        axes.set_yticks([])
+        return
+    pairs = int(found.figures["pairs"])
+    sampled = "" if found.sampled == found.prompts else f", of {found.sampled:,} sampled"
+    axes.set_title(f"nearest neighbour of each prompt{sampled}: {pairs} pairs over {NEAR_DUPLICATE:g}")
+    lefts = np.array(list(found.nearest))
+    axes.bar(lefts, list(found.nearest.values()), width=NEAREST_STEP * 0.92, align="edge",
+             color=hexadecimal(style.OBJECTS[2]))  # fmt: skip
+    axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
+    axes.axvline(1 - found.figures["distance"], color=INK, linewidth=1)
+    axes.set_xlim(min(lefts.min(), 0.3), 1)
+    axes.set_xlabel("cosine; black: mean, red: near-duplicates", color=FAINT, loc="left", fontsize=8)
+
+
+def _coverage(axes: Axes, found: ListStatistics) -> None:
+    kinds: dict[str, Counter[str]] = {}
+    for (kind, _), actions in found.coverage.items():
+        kinds.setdefault(kind, Counter()).update(actions.keys())
+    rows = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))[:CLASSES]
+    spread = Counter(action for actions in kinds.values() for action in actions)
+    shown = {action for kind in rows for action in kinds[kind]}
+    # shared actions to the left, then each row's own: what a list has only once makes a staircase
+    top = {action: next(y for y, kind in enumerate(rows) if action in kinds[kind]) for action in shown}
+    order = sorted(shown, key=lambda action: (-spread[action], top[action], action))
+    columns = {action: x for x, action in enumerate(order)}
+    by_class = any(pattern for _, pattern in found.coverage)
+    one, many = ("class", "classes") if by_class else ("noun", "nouns")
+    axes.set_title(
+        f"who does what: {len(rows)} of {len(kinds):,} {many}, "
+        f"{len(columns):,} of {len(spread):,} actions, a dot for each pair"
+    )
+    if not rows:
+        nothing_to_draw(axes, "the list gives neither classes nor subjects")
+        return
+    for pattern, colour in PATTERN_COLOURS.items():
+        points = [
+            (columns[action], y) for y, kind in enumerate(rows) for action in found.coverage.get((kind, pattern), ())
+        ]
+        if points:
+            axes.plot(*np.array(points).T, "o", markersize=2.2, color=colour, markeredgewidth=0,
+                      label=pattern or "no pattern")  # fmt: skip
+    axes.set_yticks(range(len(rows)), [f"{label(kind, 28)}  {len(kinds[kind])}" for kind in rows], fontsize=6.5)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(-1, len(columns))
+    axes.grid(axis="y", color=RULE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"actions, those of most {many} first; beside a {one} the number of its actions",
+                    color=FAINT, loc="left", fontsize=8)  # fmt: skip
+    if by_class:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.055), ncols=6, fontsize=7, markerscale=2,
+                    columnspacing=1.0, handletextpad=0.2)  # fmt: skip

@@ -1,0 +1,192 @@
+"""What a chosen subset is worth, on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from vmmetrics.prompts.selection.balance import AgainstRandom, Selection
+from vmmetrics.prompts.statistics.comparison import Comparison, Spread
+from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, Figure, LemmaSource
+from vmmetrics.prompts.statistics.plausibility_flags import CHECKS, Plausibility
+from vmmetrics.prompts.statistics.report import ListStatistics
+from vmmetrics.utils.display.markup import clean
+
+# Prompt lists on the terminal: one in figures, or two side by side.
+
+_EXAMPLES = 3
+"""Flags shown of each check; the JSON has them all."""
+_NAMED = 6
+"""Values shown of what the metadata lack."""
+_MANY = {"noun": "nouns", "class": "classes", "action": "actions", "place": "places"}
+_ACTIONS: Mapping[LemmaSource, str] = {
+    "given": "the list's base forms",
+    "parsed": "the parser's base forms",
+    "words": "their words, base forms are not known",
+}
+_QUANTILES = ("shortest", "25th percentile", "median", "75th percentile", "longest")
+
+
+def print_statistics(found: ListStatistics, console: Console) -> None:
+    """Print a list's figures."""
+    console.print(_grid(f"{clean(found.name)}: {found.prompts:,} prompts", ("pattern", "prompts"), _patterns([found])))
+    if found.tags:
+        rows = [(name, _values(counts, found.prompts)) for name, counts in found.tags.items()]
+        console.print(_grid("tags", ("tag", "values"), rows, left=2))
+    rows = [(figure.title, shown(figure, found.figures.get(figure.key))) for figure in FIGURES]
+    rows.append(("prompts with another's very text", str(found.repeats)))
+    console.print(_grid(f"variety (actions by {_ACTIONS[found.actions]})", ("", "value"), rows))
+    console.print(_grid("words of a prompt", ("", "words"), _lengths([found])))
+    if found.plausibility is not None:
+        _print_plausibility(found.plausibility, console)
+    _print_notes(_notes(found), console)
+
+
+def print_comparison(found: Comparison, console: Console) -> None:
+    """Print two lists side by side, then their figures at equal size."""
+    both = (found.first, found.second)
+    names = [clean(one.name) for one in both]
+    rows = [("prompts", *(f"{one.prompts:,}" for one in both)), *_patterns(both), *_lengths(both)]
+    for check, words in CHECKS.items():
+        rows.append((words, *(_flagged(one.plausibility, check) for one in both)))
+    console.print(_grid("all prompts", ("", *names), rows))
+    figures = [figure for figure in FIGURES if any(figure.key in one.figures for one in both)]
+    rows = [(figure.title, *(shown(figure, one.figures.get(figure.key)) for one in both)) for figure in figures]
+    console.print(_grid("variety of all prompts", ("", *names), rows))
+    rows = [
+        (figure.title, _spread(figure, pair.first), _spread(figure, pair.second), f"{pair.more_varied:.0%}")
+        for figure in FIGURES
+        if (pair := found.figures.get(figure.key)) is not None
+    ]
+    title = f"variety at equal size: {found.size:,} prompts, mean and 95 % of random subsets"
+    console.print(_grid(title, ("", *names, f"{names[0]} more varied"), rows))
+    notes = [f"{clean(one.name)}: {note}" for one in both for note in _notes(one)]
+    _print_notes([*found.notes, *notes], console)
+
+
+def shown(figure: Figure, value: float | None) -> str:
+    """A figure as people read it; "-" where it is not known."""
+    if value is None or value != value:
+        return "-"
+    if figure.count:
+        return f"{value:,.0f}"
+    return f"{value:.1%}" if figure.key in ("openings", "skeletons") else f"{value:.3f}"
+
+
+def _spread(figure: Figure, spread: Spread) -> str:
+    value = shown(figure, spread.mean)
+    if spread.draws == 1:
+        return f"{value} (all)"
+    return f"{value} [{shown(figure, spread.low)}, {shown(figure, spread.high)}]"
+
+
+def _patterns(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
+    patterns = dict.fromkeys(pattern for one in lists for pattern in one.patterns)
+    return [
+        (
+            pattern or "(no pattern)",
+            *(f"{one.patterns[pattern]:,}" if pattern in one.patterns else "-" for one in lists),
+        )
+        for pattern in patterns
+    ]
+
+
+def _lengths(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
+    rows = [
+        (f"words: {words}", *(f"{one.lengths.quantiles[place]:.0f}" for one in lists))
+        for place, words in enumerate(_QUANTILES)
+    ]
+    return [*rows, (f"of {SHORTEST} to {LONGEST} words", *(f"{one.lengths.within:.1%}" for one in lists))]
+
+
+def _values(counts: Mapping[str, int], prompts: int) -> str:
+    return "  ".join(f"{value} {number} ({number / prompts:.0%})" for value, number in counts.items())
+
+
+def _flagged(found: Plausibility | None, check: str) -> str:
+    if found is None or not found.judged[check]:
+        return "cannot be known"
+    return f"{found.flagged(check):,} of {found.judged[check]:,}"
+
+
+def _print_plausibility(found: Plausibility, console: Console) -> None:
+    rows = [(words, _flagged(found, check)) for check, words in CHECKS.items()]
+    console.print(_grid("against the metadata", ("what is wrong", "of those that can be judged"), rows))
+    for check in CHECKS:
+        for flag in [flag for flag in found.flags if flag.check == check][:_EXAMPLES]:
+            console.print(Text(f"  {clean(flag.index)} {check}: {clean(flag.reason)}", "dim"), soft_wrap=True)
+
+
+def _notes(found: ListStatistics) -> list[str]:
+    notes = list(found.notes)
+    if found.plausibility is None:
+        return notes
+    for what, counts in found.plausibility.unknown.items():
+        if counts:
+            named = ", ".join(clean(value) for value in list(counts)[:_NAMED])
+            more = ", ..." if len(counts) > _NAMED else ""
+            values = f"1 {what}" if len(counts) == 1 else f"{len(counts)} {_MANY[what]}"
+            notes.append(f"not in the metadata: {values} ({named}{more}), in {sum(counts.values()):,} of the prompts")
+    loose = found.prompts - found.plausibility.strict
+    if loose:
+        notes.append(
+            f"{loose:,} prompts do not name their subject's class: whether that class can do the action, and whether "
+            "the place has what it needs, cannot be known; only bodies and habitats were judged, by the noun"
+        )
+    return notes
+
+
+def _print_notes(notes: Iterable[str], console: Console) -> None:
+    for note in notes:
+        console.print(Text(f"note: {note}", "dim"), soft_wrap=True)
+
+
+def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for place, head in enumerate(heads):
+        grid.add_column(Text(head), justify="left" if place < left else "right")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    return grid
+
+
+def print_selection(found: Selection, prompts: int, console: Console) -> None:
+    """Print a subset's figures beside those of random subsets of the same size and balance.
+
+    Args:
+        found: The subset.
+        prompts: Of the list it was chosen from.
+        console: Where.
+    """
+    patterns = ", ".join(f"{pattern} {number}" for pattern, number in found.patterns.items())
+    console.print(Text(f"{len(found.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"), soft_wrap=True)
+    heads = ("chosen", f"{found.random:,} random", "their 95 %", "of them better")
+    grid = Table(title="objective: higher is better", title_justify="left", box=SIMPLE_HEAD)
+    grid.add_column("term")
+    for head in heads:
+        grid.add_column(head, justify="right")
+    grid.add_row("objective", *_cells(found.objective), end_section=True)
+    for name, value in found.parts.items():
+        grid.add_row(name, *_cells(value))
+    console.print(grid)
+    if found.mean_distance is None:
+        console.print(Text("no tags, so no proportions to hold against the list's", "dim"))
+        return
+    title = "distance to the list's proportions (total variation, 0 to 1): lower is better"
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    grid.add_column("tag")
+    for head in heads:
+        grid.add_column(head, justify="right")
+    for name, value in found.distances.items():
+        grid.add_row(name, *_cells(value))
+    grid.add_section()
+    grid.add_row("mean over tags", *_cells(found.mean_distance))
+    console.print(grid)
+
+
+def _cells(value: AgainstRandom) -> tuple[str, ...]:
+    return f"{value.chosen:.3f}", f"{value.mean:.3f}", f"{value.low:.3f} to {value.high:.3f}", f"{value.better:.1%}"

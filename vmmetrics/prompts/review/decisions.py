@@ -1,0 +1,326 @@
+"""What reviewers decided: a line each in a file that is only ever appended to; taking back is a line too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.entry import PromptEntry, Tags
+from vmmetrics.utils.schema import convert
+from vmmetrics.utils.storage.journal import Journal, Line
+from vmmetrics.utils.storage.lock import JOURNAL, ByteLocks, Locked
+
+# The fields of an entry that a reviewer can correct.
+
+_TAG = "tags."
+_TAGS = tuple(part.name for part in fields(Tags))
+TEXTS = ("subject", "subject_noun", "place", "action", "outcome", "action_lemma", "subject_class", "pattern")
+FIELDS = (*TEXTS, *(f"{_TAG}{name}" for name in _TAGS))
+"""Everything of an entry but its index, its prompt, which is edited, and where it comes from."""
+
+
+def field_named(name: str) -> str:
+    """The field with a name; a tag may be named without "tags.".
+
+    Raises:
+        ValueError: There is none.
+
+    >>> field_named("outcome"), field_named("speed")
+    ('outcome', 'tags.speed')
+    """
+    full = f"{_TAG}{name}" if name in _TAGS else name
+    if full not in FIELDS:
+        raise ValueError(f"expected a field ({', '.join(FIELDS)}) but got {name!r}")
+    return full
+
+
+def value_of(entry: PromptEntry, field: str) -> str:
+    """What the entry has in a field, as text; empty where it has no tags."""
+    if not field.startswith(_TAG):
+        return str(getattr(entry, field))
+    value = getattr(entry.tags, field.removeprefix(_TAG), "")
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry:
+    """The entry with other values.
+
+    Args:
+        entry: The entry.
+        corrections: Values by field, as text.
+
+    Raises:
+        ValueError: The field cannot hold the value, or the entry has no tags.
+    """
+    for field, value in corrections.items():
+        if not value:
+            raise ValueError(f"expected a value for {field}")
+        if not field.startswith(_TAG):
+            text: dict[str, Any] = {field: value}
+            entry = replace(entry, **text)
+        elif entry.tags is None:
+            raise ValueError("the entry has no tags to correct")
+        else:
+            name = field.removeprefix(_TAG)
+            tag: dict[str, Any] = {name: _number(value) if name == "seconds" else value}
+            entry = replace(entry, tags=replace(entry.tags, **tag))
+    return entry
+
+
+def check_correction(field: str, value: str) -> None:
+    """Tell a correction that no entry could take.
+
+    Raises:
+        ValueError: There is no such field, or it cannot hold the value.
+    """
+    if field not in FIELDS:
+        raise ValueError(f"unknown field {field!r}")
+    corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {field: value})
+
+
+def _number(text: str) -> float:
+    """A number, whole ones as such: lists have them so."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"Expected seconds to be a number but got {text!r}") from None
+    return int(number) if number.is_integer() else number
+
+
+KEEP, EDIT, DROP = "keep", "edit", "drop"
+VERDICTS = (KEEP, EDIT, DROP)
+SKIP, SET, UNDO = "skip", "set", "undo"
+"""Not verdicts: ``skip`` puts an entry off, ``set`` corrects a field of it whatever the verdict, ``undo`` takes back
+the reviewer's last line about an entry."""
+
+REASONS: Mapping[str, tuple[str, str]] = {
+    "1": ("english", "not natural English"),
+    "2": ("shots", "not one continuous shot"),
+    "3": ("unseen", "the motion cannot be seen or checked"),
+    "4": ("still", "hardly anything moves"),
+    "5": ("implausible", "cannot happen, or not there"),
+    "6": ("duplicate", "too like another prompt"),
+    "7": ("fields", "subject, action, place or tags do not fit the text"),
+    "8": ("vague", "says too little"),
+    "9": ("unsafe", "not fit for everybody"),
+}
+"""Reasons for dropping: key, name in the file, meaning."""
+
+_FIRST_BYTES = b'{"reviewer":'  # every line begins so, a torn one too
+_LEAST_SECONDS = 0.05  # half of what the fastest need to press a key at a sign; scripts took up to 0.022
+_KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chance of 3e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One line of the file.
+
+    Attributes:
+        reviewer: Who decided.
+        when: UTC, ISO 8601.
+        key: Of the entry, :func:`key_of`.
+        index: Of the entry in the list reviewed; lists are renumbered, so it only helps the reader.
+        prompt: The text that was judged.
+        decision: One of :data:`VERDICTS`, ``"skip"``, ``"set"`` or ``"undo"``.
+        reason: Why it was dropped: a name of :data:`REASONS`, free text, or ``"name: free text"``.
+        edited: The new text of an edited prompt.
+        seconds: From showing the entry to the decision; 0 where commands came from a script.
+        field: Of a correction: one of :data:`vmmetrics.prompts.review.decisions.FIELDS`.
+        value: What it shall hold, as text.
+    """
+
+    reviewer: str
+    when: str
+    key: str
+    index: str
+    prompt: str
+    decision: str
+    reason: str = ""
+    edited: str = ""
+    seconds: float = 0.0
+    field: str = ""
+    value: str = ""
+
+    def to_json(self) -> Line:
+        """The line, empty fields left out."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: value for name, value in values.items() if value not in ("", None) or name == "index"}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Self:
+        """Read a line.
+
+        Raises:
+            ValueError: It is no decision.
+        """
+        made = convert(cls, line)
+        if made.decision not in (*VERDICTS, SKIP, SET, UNDO):
+            raise ValueError(f"unknown decision {made.decision!r}")
+        if made.decision == SET:
+            check_correction(made.field, made.value)
+        return made
+
+    @property
+    def timed(self) -> bool:
+        """Whether somebody took time over it; a script does not."""
+        return self.seconds >= _LEAST_SECONDS
+
+    @property
+    def text(self) -> str | None:
+        """The prompt as this verdict leaves it; None where it is dropped."""
+        return {KEEP: self.prompt, EDIT: self.edited}.get(self.decision)
+
+
+def key_of(entry: PromptEntry) -> str:
+    """What an entry is known by, wherever it stands: a hash of its text, subject, action and place."""
+    told = json.dumps([entry.prompt, entry.subject, entry.action, entry.place], ensure_ascii=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:_KEY_DIGITS]
+
+
+def reason_text(key_or_name: str, more: str = "") -> str:
+    """A preset reason by its key or name, with free text after it; anything else is free text itself.
+
+    >>> reason_text("3"), reason_text("unseen", "too dark"), reason_text("too", "dark")
+    ('unseen', 'unseen: too dark', 'too dark')
+    """
+    names = {key: name for key, (name, _) in REASONS.items()} | {name: name for name, _ in REASONS.values()}
+    name = names.get(key_or_name.lower())
+    if name is None:
+        return " ".join(f"{key_or_name} {more}".split())
+    return f"{name}: {more.strip()}" if more.strip() else name
+
+
+def tidy(text: str) -> str:
+    r"""Text as a prompt may be: one line, no control characters.
+
+    >>> tidy(" a dog\t runs\x1b[31m ")
+    'a dog runs[31m'
+    """
+    return " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
+
+
+class DecisionFile(Locked):
+    """The file, shared by every process that opened it. Each decision is on the disk when :meth:`append` returns.
+
+    Beside it stays an empty ``.NAME.lock``, by which processes take turns. It may be deleted when no review runs; the
+    last one out does not, since another may just be opening it, and the two would then hold different locks.
+
+    Attributes:
+        decisions: Every line so far, of all reviewers, in the file's order.
+        warnings: What was found damaged, in words.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.decisions: list[Decision] = []
+        self.warnings: list[str] = []
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _refuse_other_files(path)
+            self._locks = ByteLocks(path.with_name(f".{path.name}.lock"))
+        except OSError as error:
+            raise cannot("write", f"decisions to {path}", error) from error
+        self._journal = Journal(path)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what other processes appended since."""
+        with self._locks.holding(JOURNAL):
+            self._take_in()
+
+    def append(self, decision: Decision) -> None:
+        """Keep a decision."""
+        with self._locks.holding(JOURNAL):
+            self._journal.append([decision.to_json()])
+            self._take_in()
+
+    def _take_in(self) -> None:
+        lines = self._journal.read_new()
+        self.decisions += _decisions(lines, self._journal.path)
+        self.warnings += self._journal.warnings()
+
+
+def read_decisions(paths: Iterable[Path]) -> list[Decision]:
+    """Every decision of some files, file by file; a line that was never finished is left out.
+
+    Raises:
+        SetupError: A file cannot be read, or holds something else.
+    """
+    found: list[Decision] = []
+    for path in paths:
+        try:
+            if not path.is_file():
+                raise SetupError(f"No file of decisions, as a review writes them: {path}")
+            _refuse_other_files(path)
+            found += _decisions(Journal(path).read_new(), path)
+        except OSError as error:
+            raise cannot("read", path, error) from error
+    return found
+
+
+class Standing:
+    """What stands of one reviewer's decisions.
+
+    Attributes:
+        by_key: The decision about each entry that has one, skips included, corrections not.
+        history: Keys in the order of the lines that stand, for taking back the last.
+    """
+
+    def __init__(self, decisions: Sequence[Decision], reviewer: str) -> None:
+        self.history: list[str] = []
+        self._stacks: dict[str, list[Decision]] = {}
+        for decision in decisions:
+            if decision.reviewer == reviewer:
+                self._add(decision)
+        judged = {key: [d for d in stack if d.decision != SET] for key, stack in self._stacks.items()}
+        self.by_key = {key: stack[-1] for key, stack in judged.items() if stack}
+
+    def _add(self, decision: Decision) -> None:
+        stack = self._stacks.setdefault(decision.key, [])
+        if decision.decision != UNDO:
+            stack.append(decision)
+            self.history.append(decision.key)
+        elif stack:
+            stack.pop()
+            del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
+
+    def last(self, key: str) -> Decision | None:
+        """The last line about an entry, which an undo takes back; None where nothing is left."""
+        stack = self._stacks.get(key)
+        return stack[-1] if stack else None
+
+    def corrections(self, key: str) -> dict[str, Decision]:
+        """The last correction of each field of an entry."""
+        return {made.field: made for made in self._stacks.get(key, ()) if made.decision == SET}
+
+    def verdicts(self) -> dict[str, Decision]:
+        """The entries that were decided upon."""
+        return {key: decision for key, decision in self.by_key.items() if decision.decision in VERDICTS}
+
+
+def reviewers_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Who decided, in order of first appearance."""
+    return tuple(dict.fromkeys(decision.reviewer for decision in decisions))
+
+
+def _decisions(lines: Iterable[Line], path: Path) -> list[Decision]:
+    try:
+        return [Decision.from_json(line) for line in lines]
+    except ValueError as error:
+        raise SetupError(f"{path} holds other lines than decisions ({error}); choose another file") from error
+
+
+def _refuse_other_files(path: Path) -> None:
+    """A list given in place of the decisions must not be appended to, nor its last line be taken for a torn one."""
+    if path.is_file():
+        with path.open("rb") as file:
+            head = file.read(len(_FIRST_BYTES))
+        if not _FIRST_BYTES.startswith(head):
+            raise SetupError(
+                f"{path} is no file of decisions, which a review writes (--decisions; --agreement reads them); "
+                "choose another one, or for a new review a new name"
+            )

@@ -1,0 +1,337 @@
+"""A person's way through a list of prompts: which entry is next, what was decided, how far it is."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.checks import faults
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.review.decisions import (
+    DROP,
+    EDIT,
+    KEEP,
+    SET,
+    SKIP,
+    UNDO,
+    VERDICTS,
+    Decision,
+    DecisionFile,
+    Standing,
+    corrected,
+    field_named,
+    key_of,
+    reviewers_of,
+)
+from vmmetrics.prompts.statistics.diversity import OPENING, openings
+from vmmetrics.utils.storage.provenance import now
+
+# What :mod:`~vmmetrics.prompts.checks` finds wrong with an entry as a reviewer would leave it.
+
+_NAMED = 3  # entries with the same opening that a warning names
+
+
+def warnings_of(entry: PromptEntry, others: Iterable[PromptEntry]) -> list[str]:
+    """Everything that is wrong with an entry, in words; empty where nothing is.
+
+    Args:
+        entry: The entry, with its new text and fields.
+        others: The rest of the list, as it stands: what shares the first words of its prompts is told.
+    """
+    found = faults(entry)
+    (opening,) = openings([entry.prompt])
+    rest = list(others)
+    same = [
+        other.index for other, begun in zip(rest, openings([o.prompt for o in rest]), strict=True) if begun == opening
+    ]
+    if same and len(opening) == OPENING:
+        more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
+        found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
+    return found
+
+
+_PACE_OVER = 20
+"""Decisions that the pace is the median of: recent ones, and a break does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a reviewer is.
+
+    Attributes:
+        total: Entries of the list.
+        kept: Of them kept as they are.
+        edited: Kept with another text.
+        dropped: Dropped.
+        skipped: Put off.
+        corrected: Entries with a correction of a field, whatever was decided upon them.
+        pace: Seconds a decision takes, the median of the last twenty that were timed; None before the first.
+    """
+
+    total: int
+    kept: int
+    edited: int
+    dropped: int
+    skipped: int
+    corrected: int
+    pace: float | None
+
+    @property
+    def done(self) -> int:
+        """Entries decided upon."""
+        return self.kept + self.edited + self.dropped
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time that the others take at that pace."""
+        return None if self.pace is None else self.pace * (self.total - self.done)
+
+
+class Review:
+    """One reviewer's session over a list. It is the file that remembers: a new session goes on where the last ended.
+
+    Entries come in an order shuffled by the seed that does not change when entries are added, the same for every
+    reviewer, so that two who both stop early share what they saw. Those put off come again at the end.
+
+    Args:
+        entries: The list; of entries that agree in text, subject, action and place the first counts.
+        file: Decisions so far, and where new ones go.
+        reviewer: Who decides.
+        seed: Of the order.
+        clock: Seconds, for the time an entry takes; one that stands still where nobody reads.
+
+    Attributes:
+        entries: In the order they are shown.
+        current: Position of the entry shown; None where everything is decided.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[PromptEntry],
+        file: DecisionFile,
+        reviewer: str,
+        seed: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        unique: dict[str, PromptEntry] = {}
+        for entry in entries:
+            unique.setdefault(key_of(entry), entry)
+        self.keys = sorted(unique, key=lambda key: hashlib.sha256(f"{seed}:{key}".encode()).digest())
+        self.entries = [unique[key] for key in self.keys]
+        self.reviewer = reviewer
+        self._position = {key: position for position, key in enumerate(self.keys)}
+        self._file = file
+        self._clock = clock
+        self._shown_at = clock()
+        self.current: int | None = None
+        self._advance(-1)
+
+    @property
+    def entry(self) -> PromptEntry | None:
+        """The entry shown."""
+        return None if self.current is None else self.entries[self.current]
+
+    def keep(self) -> None:
+        """Keep the entry shown as it is, and go on."""
+        self._decide(KEEP)
+
+    def edit(self, text: str) -> None:
+        """Keep the entry shown with another text, and go on; the text it has already means keep."""
+        entry = self._shown()
+        if text == entry.prompt:
+            self._decide(KEEP)
+        else:
+            self._decide(EDIT, edited=text)
+
+    def warnings_of(self, text: str) -> list[str]:
+        """What the checks find wrong with the entry shown if it had this text, in words."""
+        standing = self._standing()
+        others = [self._left(position, standing) for position in range(len(self.entries)) if position != self.current]
+        left = replace(self.with_corrections(), prompt=text)
+        return warnings_of(left, [entry for entry in others if entry is not None])
+
+    def correct(self, field: str, value: str) -> str:
+        """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
+
+        The value that it has already is a line too: so one says that another reviewer's correction is wrong.
+
+        Args:
+            field: One of :data:`~vmmetrics.prompts.review.decisions.FIELDS`; a tag may go without "tags.".
+            value: What it shall hold, as text.
+
+        Returns:
+            The full name of the field.
+
+        Raises:
+            ValueError: No such field, or it cannot hold the value.
+        """
+        self._shown()
+        name = field_named(field)
+        corrected(self.with_corrections(), {name: value})
+        self._write(self.current or 0, SET, field=name, value=value)
+        return name
+
+    def corrections(self) -> dict[str, str]:
+        """What this reviewer corrected of the entry shown: values by field."""
+        self._shown()
+        made = self._standing().corrections(self.keys[self.current or 0])
+        return {field: decision.value for field, decision in made.items()}
+
+    def with_corrections(self) -> PromptEntry:
+        """The entry shown with this reviewer's corrections; its text is that of the list."""
+        self._shown()
+        return self._corrected(self.current or 0, self._standing())
+
+    def drop(self, reason: str) -> None:
+        """Drop the entry shown, and go on."""
+        self._decide(DROP, reason=reason)
+
+    def skip(self) -> None:
+        """Put the entry shown off, and go on; what was decided about it before stands."""
+        self._shown()
+        if self.own() is None:
+            self._decide(SKIP)
+        else:
+            self.go_on()
+
+    def undo(self, position: int | None = None) -> Decision | None:
+        """Take back this reviewer's last line about this list, of an earlier session too, and show its entry.
+
+        Args:
+            position: Of the entry whose last line is meant; None for the last of all.
+
+        Returns:
+            What was taken back; None where there is nothing.
+        """
+        self._file.refresh()
+        standing = self._standing()
+        wanted = self._position if position is None else {self.keys[position]: position}
+        key = next((key for key in reversed(standing.history) if key in wanted), None)
+        taken = None if key is None else standing.last(key)
+        if key is None or taken is None:
+            return None
+        self._write(wanted[key], UNDO)
+        self.show(wanted[key])
+        return taken
+
+    def show(self, position: int) -> None:
+        """Show the entry at a position of the order."""
+        self.current = position
+        self._shown_at = self._clock()
+
+    def go_on(self) -> None:
+        """Leave the entry shown as it is, and show the next that is not decided."""
+        self._advance(-1 if self.current is None else self.current)
+
+    def find(self, text: str) -> list[int]:
+        """Positions of the entries that hold a text anywhere, case apart, from the next one on and around."""
+        wanted = text.casefold()
+        start = 0 if self.current is None else self.current + 1
+        around = [*range(start, len(self.entries)), *range(start)]
+        return [position for position in around if wanted in _everything(self.entries[position]).casefold()]
+
+    def at_index(self, index: str) -> int | None:
+        """Position of the entry with an index, leading zeros apart; None where there is none.
+
+        Raises:
+            ValueError: There are several.
+        """
+        wanted = index.strip()
+        found = [p for p, entry in enumerate(self.entries) if entry.index == wanted] or [
+            p for p, entry in enumerate(self.entries) if entry.index.lstrip("0") == wanted.lstrip("0")
+        ]
+        if len(found) > 1:
+            raise ValueError(f"{len(found)} entries have the index {wanted}")
+        return found[0] if found else None
+
+    def has_index(self, index: str) -> bool:
+        """Whether an entry has this very index."""
+        return any(entry.index == index for entry in self.entries)
+
+    def own(self) -> Decision | None:
+        """What this reviewer decided about the entry shown; None for nothing, or put off."""
+        return None if self.current is None else self._standing().verdicts().get(self.keys[self.current])
+
+    def others(self) -> list[Decision]:
+        """What the other reviewers decided about the entry shown."""
+        if self.current is None:
+            return []
+        names = [name for name in reviewers_of(self._file.decisions) if name != self.reviewer]
+        verdicts = [Standing(self._file.decisions, name).verdicts() for name in names]
+        return [found[key] for found in verdicts if (key := self.keys[self.current]) in found]
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        standing = self._standing()
+        mine = [decision for key, decision in standing.by_key.items() if key in self._position]
+        kinds = [decision.decision for decision in mine]
+        recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in VERDICTS]
+        timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
+        pace = median(timed) if timed else None
+        put_right = sum(bool(standing.corrections(key)) for key in self.keys)
+        kept, edited, dropped, skipped = (kinds.count(kind) for kind in (KEEP, EDIT, DROP, SKIP))
+        return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
+
+    def warnings(self) -> list[str]:
+        """What was found damaged in the file since the last call."""
+        found, self._file.warnings = self._file.warnings, []
+        return found
+
+    def _shown(self) -> PromptEntry:
+        entry = self.entry
+        if entry is None:
+            raise ValueError("no entry is shown")
+        return entry
+
+    def _standing(self) -> Standing:
+        return Standing(self._file.decisions, self.reviewer)
+
+    def _corrected(self, position: int, standing: Standing) -> PromptEntry:
+        entry, made = self.entries[position], standing.corrections(self.keys[position])
+        try:
+            return corrected(entry, {field: decision.value for field, decision in made.items()})
+        except ValueError as error:  # it had tags when it was corrected
+            raise SetupError(f"{entry.index}: {error}") from error
+
+    def _left(self, position: int, standing: Standing) -> PromptEntry | None:
+        """An entry as this reviewer leaves it so far; None where it goes."""
+        verdict = standing.by_key.get(self.keys[position])
+        if verdict is None or verdict.decision not in (EDIT, DROP):
+            return self.entries[position]
+        return None if verdict.text is None else replace(self.entries[position], prompt=verdict.text)
+
+    def _decide(self, decision: str, **more: str) -> None:
+        self._shown()
+        position = self.current or 0
+        self._write(position, decision, seconds=round(self._clock() - self._shown_at, 3), **more)
+        self._advance(position)
+
+    def _write(self, position: int, decision: str, **more: Any) -> None:
+        entry, key = self.entries[position], self.keys[position]
+        self._file.append(Decision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
+
+    def _advance(self, position: int) -> None:
+        """Show the next entry that nothing was said about, else the one put off longest, else none."""
+        self._file.refresh()
+        standing = self._standing()
+        around = [*range(position + 1, len(self.keys)), *range(position + 1)]
+        following = next((p for p in around if self.keys[p] not in standing.by_key), None)
+        if following is None:
+            by_last = list(dict.fromkeys(reversed(standing.history)))  # the one put off longest stands at the end
+            put_off = [key for key in by_last if self._is_put_off(key, standing)]
+            following = self._position[put_off[-1]] if put_off else None
+        self.current = following
+        self._shown_at = self._clock()
+
+    def _is_put_off(self, key: str, standing: Standing) -> bool:
+        return key in self._position and key in standing.by_key and standing.by_key[key].decision == SKIP
+
+
+def _everything(entry: PromptEntry) -> str:
+    parts = (entry.index, entry.prompt, entry.subject, entry.subject_noun, entry.action, entry.place, entry.pattern)
+    return " ".join(parts)

@@ -1,0 +1,1 @@
+"""Subsets of a prompt list that cover it and are balanced."""

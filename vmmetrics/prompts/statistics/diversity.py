@@ -1,0 +1,249 @@
+"""How unlike each other texts are: distinct-n, shared openings, skeletons of their own, nearest neighbours.
+
+Every function takes ``kept``, a choice of the texts, so that a list is taken to pieces once and measured many times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kept = NDArray[np.bool_] | None
+"""(N,) which texts count; None for all."""
+
+OPENING = 3
+"""Words of an opening (issue 6: at most 5 % may share their first three)."""
+NEAR_DUPLICATE = 0.9
+"""Cosine from which two prompts count as the same (issue 6)."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_BLOCK = 1024  # rows of similarities held at once: with 5,000 columns 20 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Texts as numbers of words.
+
+    Attributes:
+        ids: (T,) the words of all texts, one text after the other; equal words have equal numbers from 0.
+        starts: (N + 1,) where each text begins in them; the last is T.
+    """
+
+    ids: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(N,) words of each text."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Grams:
+    """How often each text has each n-gram.
+
+    Attributes:
+        owner: (P,) the text.
+        gram: (P,) the n-gram, a number; ascending.
+        count: (P,) times, at least 1; descending among those of one n-gram.
+        size: n.
+    """
+
+    owner: NDArray[np.int64]
+    gram: NDArray[np.int64]
+    count: NDArray[np.int64]
+    size: int
+
+    def of(self, kept: Kept) -> Grams:
+        """Those of the kept texts."""
+        if kept is None:
+            return self
+        chosen = kept[self.owner]
+        return Grams(self.owner[chosen], self.gram[chosen], self.count[chosen], self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """How near each text is to the one nearest to it.
+
+    Attributes:
+        nearest: (N,) cosine with it.
+        pairs: Pairs of texts whose cosine is over :data:`NEAR_DUPLICATE`.
+    """
+
+    nearest: NDArray[np.float64]
+    pairs: int
+
+    @property
+    def mean_distance(self) -> float:
+        """Mean of 1 − cosine; NaN where there are fewer than two texts."""
+        return float(np.mean(1 - self.nearest)) if self.nearest.size else float("nan")
+
+
+def words_of(text: str) -> list[str]:
+    """Words in lower case, without punctuation.
+
+    >>> words_of("A fire-eater's torch, lit.")
+    ['a', "fire-eater's", 'torch', 'lit']
+    """
+    return _WORD.findall(text.lower())
+
+
+def number_words(texts: Sequence[str]) -> Words:
+    """Take texts to pieces."""
+    split = [words_of(text) for text in texts]
+    known: dict[str, int] = {}
+    ids = [known.setdefault(word, len(known)) for word in chain.from_iterable(split)]
+    starts = np.concatenate([[0], np.cumsum([len(words) for words in split], dtype=np.int64)])
+    return Words(np.array(ids, np.int64), starts.astype(np.int64))
+
+
+def count_grams(words: Words, size: int) -> Grams:
+    """Count the n-grams of ``size`` words, none of them across two texts.
+
+    Raises:
+        ValueError: ``size`` is below 1.
+    """
+    if size < 1:
+        raise ValueError(f"Expected n of at least 1 but got {size}")
+    texts = np.repeat(np.arange(len(words.lengths)), words.lengths)
+    ends = words.starts[1:][texts]
+    gram, at = words.ids, np.arange(words.ids.size)
+    base = int(words.ids.max(initial=0)) + 1
+    for further in range(1, size):
+        whole = at + further < ends[at]  # begun in a text and still within it
+        gram, at = gram[whole], at[whole]
+        # numbered anew at each length: at most T numbers, so that number × vocabulary stays below 2^63
+        gram = np.unique(gram * base + words.ids[at + further], return_inverse=True)[1].astype(np.int64)
+    pairs, count = np.unique(gram * (texts.max(initial=0) + 1) + texts[at], return_counts=True)
+    gram, owner = np.divmod(pairs, texts.max(initial=0) + 1)
+    order = np.lexsort((-count, gram))
+    return Grams(owner[order], gram[order], count[order].astype(np.int64), size)
+
+
+def distinct_n(grams: Grams, kept: Kept = None) -> float:
+    """Different n-grams over all n-grams (Li et al., 2016, "A diversity-promoting objective"); NaN without any."""
+    chosen = grams.of(kept)
+    total = int(chosen.count.sum())
+    return (1 + int(np.count_nonzero(np.diff(chosen.gram)))) / total if total else float("nan")
+
+
+def openings(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """The first :data:`OPENING` words of each text."""
+    return [tuple(words_of(text)[:OPENING]) for text in texts]
+
+
+def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
+    """(N,) equal numbers for equal labels."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
+
+
+def share_alone(labels: NDArray[np.int64], kept: Kept = None) -> float:
+    """Share of items whose label no other item has; NaN without items.
+
+    >>> share_alone(number_labels(["a", "b", "a", "c"]))
+    0.5
+    """
+    chosen = labels if kept is None else labels[kept]
+    if chosen.size == 0:
+        return float("nan")
+    return float(np.mean(np.bincount(chosen)[chosen] == 1))
+
+
+def neighbours(vectors: NDArray[np.float32]) -> Neighbours:
+    """Hold every text against every other.
+
+    Args:
+        vectors: (N, D) unit vectors.
+
+    Returns:
+        The nearest of each, none where there are fewer than two texts.
+    """
+    number = len(vectors)
+    if number < 2:
+        return Neighbours(np.empty(0), 0)
+    nearest, pairs = np.empty(number), 0
+    for start in range(0, number, _BLOCK):
+        cosines = vectors[start : start + _BLOCK] @ vectors.T
+        rows = np.arange(len(cosines))
+        cosines[rows, rows + start] = -np.inf
+        nearest[start : start + _BLOCK] = cosines.max(axis=1)
+        pairs += int(np.count_nonzero(cosines > NEAR_DUPLICATE))
+    return Neighbours(nearest.clip(-1, 1), pairs // 2)
+
+
+# Self-BLEU: how much of each text the others have already.
+#
+# Zhu et al., "Texygen", 2018: the mean over texts of the BLEU (Papineni et al., 2002) of each, with all others as its
+# references. With the largest and second largest count of each n-gram at hand, the clipped counts of all texts take one
+# pass, so that nothing need be sampled. More references give more matches: values compare at equal numbers of texts
+# only.
+
+ORDER = 4
+"""Longest n-gram, as in BLEU-4; all lengths weigh the same."""
+SMOOTHING = 0.1
+"""Matches that count where an n-gram length has none (Chen and Cherry, 2014, method 1; the value is NLTK's)."""
+
+
+def bleu_grams(words: Words) -> tuple[Grams, ...]:
+    """The n-grams that :func:`self_bleu` takes, of 1 to :data:`ORDER` words."""
+    return tuple(count_grams(words, size) for size in range(1, ORDER + 1))
+
+
+def self_bleu(words: Words, grams: Sequence[Grams], kept: Kept = None) -> float:
+    """Mean BLEU of each text against all others.
+
+    Args:
+        words: The texts.
+        grams: Their n-grams, from :func:`bleu_grams`.
+        kept: (N,) which of them count.
+
+    Returns:
+        Within [0, 1], higher for texts more alike; NaN for fewer than two texts.
+    """
+    chosen = np.ones(len(words.lengths), bool) if kept is None else kept
+    lengths = words.lengths[chosen]
+    if lengths.size < 2:
+        return float("nan")
+    logs = np.zeros(lengths.size)
+    for some in grams:
+        matched = _matched(some.of(kept), len(words.lengths))[chosen]
+        possible = np.maximum(lengths - some.size + 1, 1)
+        logs += np.log(np.where(matched > 0, matched, SMOOTHING) / possible) / len(grams)
+        if some.size == 1:
+            nothing_shared = matched == 0
+    scores = np.where(nothing_shared, 0.0, np.exp(logs + _brevity(lengths)))
+    return float(scores.mean())
+
+
+def _matched(grams: Grams, texts: int) -> NDArray[np.float64]:
+    """(texts,) n-grams of each that others have, each counted as often as the text among them that has it most."""
+    if grams.gram.size == 0:
+        return np.zeros(texts, np.float64)
+    first = np.concatenate([[True], np.diff(grams.gram) > 0])
+    after = np.flatnonzero(first) + 1  # place of the second largest count, where the n-gram has one
+    has_second = np.append(~first, False)[after]
+    seconds = np.where(has_second, np.append(grams.count, 0)[after], 0)
+    clipped = grams.count.copy()
+    clipped[first] = np.minimum(clipped[first], seconds)
+    return np.bincount(grams.owner, weights=clipped, minlength=texts).astype(np.float64)
+
+
+def _brevity(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(N,) logarithm of the penalty for being shorter than the reference nearest in length, the shorter of two."""
+    values, counts = np.unique(lengths, return_counts=True)
+    penalties = np.zeros(values.size)
+    for place in np.flatnonzero(counts == 1):
+        length = values[place]
+        others = np.delete(values, place)
+        if others.size and length:
+            nearest = others[np.argmin(np.abs(others - length))]  # ascending: of two as near, the shorter
+            penalties[place] = min(0.0, 1 - nearest / length)
+    found: NDArray[np.float64] = penalties[np.searchsorted(values, lengths)]
+    return found

@@ -1,0 +1,245 @@
+"""What a prompt list consists of: counts, lengths, and how varied it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.prompts.entry import (
+    AMPLITUDES,
+    CAMERAS,
+    INTERACTIONS,
+    PATTERNS,
+    SKELETONS,
+    SPEEDS,
+    SUBJECTS,
+    PromptEntry,
+)
+from vmmetrics.prompts.statistics import skeletons
+from vmmetrics.prompts.statistics.diversity import (
+    Grams,
+    Kept,
+    Words,
+    bleu_grams,
+    distinct_n,
+    neighbours,
+    number_labels,
+    number_words,
+    openings,
+    self_bleu,
+    share_alone,
+)
+
+SHORTEST, LONGEST = 12, 35
+"""Words of a good prompt (issue 6)."""
+SAMPLE = 2_000
+"""Prompts that are parsed and embedded; of longer lists a seeded sample. 1,488 took three minutes of a shared core."""
+
+TAG_VALUES: Mapping[str, tuple[str, ...]] = {
+    "skeleton": SKELETONS,
+    "amplitude": AMPLITUDES,
+    "speed": SPEEDS,
+    "subjects": SUBJECTS,
+    "interaction": INTERACTIONS,
+    "camera": CAMERAS,
+}
+"""Values of each tag in their order, which the pictures keep."""
+
+LemmaSource = Literal["given", "parsed", "words"]
+"""Where actions come from: the list's own base forms, the parser's, or the action's words as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of diversity.
+
+    Attributes:
+        key: Of the results.
+        title: For people.
+        more: Whether a higher value means more variety.
+        count: Whether it is a number of things; else a share or a mean within [0, 1].
+    """
+
+    key: str
+    title: str
+    more: bool
+    count: bool = False
+
+
+FIGURES = (
+    Figure("actions", "distinct actions (verbs)", more=True, count=True),
+    Figure("subjects", "distinct subject nouns", more=True, count=True),
+    Figure("places", "distinct places", more=True, count=True),
+    Figure("deeds", "distinct (action, subject noun)", more=True, count=True),
+    Figure("classes", "distinct subject classes", more=True, count=True),
+    Figure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
+    Figure("openings", "share their first three words", more=False),
+    Figure("skeletons", "part-of-speech skeleton of their own", more=True),
+    Figure("distinct_1", "distinct-1", more=True),
+    Figure("distinct_2", "distinct-2", more=True),
+    Figure("distinct_3", "distinct-3", more=True),
+    Figure("self_bleu", "self-BLEU", more=False),
+    Figure("distance", "mean distance to the nearest neighbour", more=True),
+    Figure("pairs", "pairs over 0.9 cosine", more=False, count=True),
+)
+"""In the order of the tables."""
+OF_SAMPLE = frozenset({"skeletons", "distance", "pairs"})
+"""Figures that long lists are sampled for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A list taken to pieces once, to be measured as a whole or in part.
+
+    Attributes:
+        words: Of the prompts.
+        grams: Their n-grams, of 1 to 4 words.
+        labels: Figure to an (N,) number of each entry's value; -1 where it is not known. Without a figure that no
+            entry knows, or that the parser was needed for and not there.
+        vectors: (N, D) unit embeddings, or None.
+        lemmas: Base form of each entry's action, as far as known.
+        source: Where those come from.
+    """
+
+    words: Words
+    grams: tuple[Grams, ...]
+    labels: Mapping[str, NDArray[np.int64]]
+    lemmas: tuple[str, ...]
+    source: LemmaSource
+    vectors: NDArray[np.float32] | None = field(default=None, repr=False)
+
+
+def take_apart(
+    entries: Sequence[PromptEntry], *, parse: bool = False, vectors: NDArray[np.float32] | None = None
+) -> Taken:
+    """Take a list to pieces.
+
+    Args:
+        entries: The list.
+        parse: Whether to ask the parser for skeletons, and for base forms where the list has none.
+        vectors: (N, D) unit embeddings of the prompts, or None.
+
+    Raises:
+        SetupError: ``parse`` without the parser.
+    """
+    texts = [entry.prompt for entry in entries]
+    words = number_words(texts)
+    parsed = skeletons.parse(entries) if parse else None
+    source: LemmaSource = "given"
+    if not all(entry.action_lemma or not entry.action for entry in entries):
+        source = "words" if parsed is None else "parsed"
+    lemmas = tuple(p.lemma for p in parsed) if parsed is not None else tuple(entry.action_lemma for entry in entries)
+    values = _values(entries, lemmas if source != "words" else [entry.action.lower() for entry in entries])
+    values["openings"] = openings(texts)
+    if parsed is not None:
+        values["skeletons"] = [p.skeleton for p in parsed]
+    return Taken(words, bleu_grams(words), _known(values), lemmas, source, vectors)
+
+
+def by_words(taken: Taken, entries: Sequence[PromptEntry]) -> Taken:
+    """The same list with actions told apart by their words, to be held against one whose base forms are not known."""
+    values = _values(entries, [entry.action.lower() for entry in entries])
+    return replace(taken, labels={**taken.labels, **_known(values)}, source="words")
+
+
+def _values(entries: Sequence[PromptEntry], actions: Sequence[str]) -> dict[str, Sequence[Hashable]]:
+    pairs = zip(entries, actions, strict=True)
+    return {
+        "actions": actions,
+        "subjects": [entry.subject_noun.lower() for entry in entries],
+        "places": [entry.place.lower() for entry in entries],
+        "deeds": [
+            (action, entry.subject_noun.lower()) if action and entry.subject_noun else "" for entry, action in pairs
+        ],
+        "classes": [entry.subject_class for entry in entries],
+        "categories": [entry.category if all(entry.category) else "" for entry in entries],
+    }
+
+
+def _known(values: Mapping[str, Sequence[Hashable]]) -> dict[str, NDArray[np.int64]]:
+    labels = {key: np.where([bool(v) for v in column], number_labels(column), -1) for key, column in values.items()}
+    return {key: column for key, column in labels.items() if (column >= 0).any()}
+
+
+def measure(taken: Taken, kept: Kept = None) -> dict[str, float]:
+    """The figures of :data:`FIGURES` that are known, for all entries or some.
+
+    Args:
+        taken: The list.
+        kept: (N,) which entries count.
+    """
+    found: dict[str, float] = {}
+    for key, labels in taken.labels.items():
+        chosen = labels if kept is None else labels[kept]
+        if key == "openings":
+            found[key] = 1 - share_alone(chosen)
+        elif key == "skeletons":
+            found[key] = share_alone(chosen)
+        else:
+            found[key] = float(np.unique(chosen[chosen >= 0]).size)
+    for grams in taken.grams[:3]:
+        found[f"distinct_{grams.size}"] = distinct_n(grams, kept)
+    found["self_bleu"] = self_bleu(taken.words, taken.grams, kept)
+    if taken.vectors is not None:
+        near = neighbours(taken.vectors if kept is None else taken.vectors[kept])
+        found["distance"], found["pairs"] = near.mean_distance, float(near.pairs)
+    return {figure.key: found[figure.key] for figure in FIGURES if figure.key in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Words of the prompts, between white space.
+
+    Attributes:
+        mean: Their mean.
+        quantiles: Shortest, quarter, middle, three quarters, longest.
+        within: Share of prompts with :data:`SHORTEST` to :data:`LONGEST` words.
+        counts: Words to the number of prompts that have so many.
+    """
+
+    mean: float
+    quantiles: tuple[float, ...]
+    within: float
+    counts: Mapping[int, int]
+
+
+def lengths_of(entries: Sequence[PromptEntry]) -> Lengths:
+    """Measure the prompts of a list that has any."""
+    words = np.array([len(entry.prompt.split()) for entry in entries])
+    within = (words >= SHORTEST) & (words <= LONGEST)
+    quantiles = tuple(float(value) for value in np.percentile(words, (0, 25, 50, 75, 100)))
+    return Lengths(float(words.mean()), quantiles, float(within.mean()), dict(sorted(Counter(words.tolist()).items())))
+
+
+def pattern_counts(entries: Sequence[PromptEntry]) -> dict[str, int]:
+    """Prompts of each pattern in its usual order, those without under ""; only that where the list has no patterns."""
+    counts = Counter(entry.pattern for entry in entries)
+    if counts.keys() == {""}:
+        return {"": counts[""]}
+    return {pattern: counts[pattern] for pattern in (*PATTERNS, "") if counts[pattern] or pattern}
+
+
+def tag_counts(entries: Sequence[PromptEntry]) -> dict[str, dict[str, int]]:
+    """Tag to value, in the usual order, to the number of prompts; empty where no entry has tags."""
+    tags = [entry.tags for entry in entries if entry.tags is not None]
+    found: dict[str, dict[str, int]] = {}
+    for name, values in TAG_VALUES.items():
+        counts = Counter(getattr(tag, name) for tag in tags)
+        found[name] = {value: counts[value] for value in values if counts[value]}
+    found["seconds"] = {f"{value:g}": number for value, number in sorted(Counter(t.seconds for t in tags).items())}
+    return found if tags else {}
+
+
+def coverage(entries: Sequence[PromptEntry], lemmas: Sequence[str]) -> dict[tuple[str, str], Counter[str]]:
+    """(Class or, where there is none, noun; pattern) to its actions and how often each is used."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for entry, lemma in zip(entries, lemmas, strict=True):
+        kind, action = entry.subject_class or entry.subject_noun, lemma or entry.action.lower()
+        if kind and action:
+            found.setdefault((kind, entry.pattern), Counter())[action] += 1
+    return found

@@ -1,0 +1,110 @@
+"""Scoring from Python: one function for a folder, a list of files, or arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.scoring.local import prepare, run
+from vmmetrics.scoring.session import Listener
+from vmmetrics.scoring.settings import Settings, reading_options
+from vmmetrics.scoring.table import Table
+from vmmetrics.scoring.tasks import shard as shard_of
+from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
+from vmmetrics.scoring.work import Task
+from vmmetrics.types import METRICS, Protocol
+
+
+def score(
+    clips: Any,
+    *,
+    preset: str = "embedded",
+    protocol: Protocol = "vmmetrics",
+    metrics: Sequence[str] = METRICS,
+    cas_model: str | os.PathLike[str] | None = None,
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 0,
+    timeout: float | None = None,
+    shard: tuple[int, int] = (1, 1),
+    fps: float | None = None,
+    layout: str | None = None,
+    assume_fps: float | None = None,
+    max_memory: int | None = None,
+    follow_links: bool = True,
+    listener: Listener | None = None,
+) -> Table:
+    """Score clips.
+
+    A clip that cannot be read or scored gets a record with the reason, and the others are scored.
+
+    Args:
+        clips: A file, a folder, an array or tensor (a batch axis is fine), a :class:`~vmmetrics.clip.Clip`, or a
+            list of one kind: paths, or arrays and clips.
+        preset: Which models.
+        protocol: Which definition, ``"vmmetrics"`` or ``"vmbench"``.
+        metrics: Keys of the metrics wanted.
+        cas_model: Checkpoint of a classifier for CAS, such as ``vmmetrics cas train`` writes; None takes the preset's.
+        prompts: Prompt list for clips on disk; None looks beside them.
+        subject: What every clip is about.
+        out: Run directory to keep everything in and to resume from; None keeps nothing.
+        jobs: Worker processes; 0 scores in this process. Scores do not depend on it. Workers are spawned, so a
+            script that asks for them needs ``if __name__ == "__main__":``.
+        timeout: Seconds that a worker may spend on a clip once its models are loaded; the clip then fails, and the
+            others are scored. Needs ``jobs`` of 1 or more, where None is 3,600; a timeout needs
+            a worker process to end.
+        shard: (i, n) takes the i-th of n parts, i from 1.
+        fps: Frames per second of arrays.
+        layout: Axes of arrays, such as ``"TCHW"``.
+        assume_fps: Frames per second where a source states none; None takes the reader's default.
+        max_memory: Bytes that one clip may take while it is scored; None takes the reader's default.
+        follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
+        listener: Is told of every clip that is done.
+
+    Returns:
+        A record per clip, with means and exports.
+
+    Raises:
+        ValueError: Unknown protocol, preset or metric, a shard that does not exist, or a timeout without workers, not
+            above 0 or not finite.
+        SetupError: A path does not exist, something the preset needs is missing, or ``out`` holds another run.
+        ClipError: An array is no clip.
+    """
+    checked_timeout(timeout, jobs)
+    reading = reading_options(assume_fps, max_memory)
+    cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
+    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas)
+    tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
+    directory = None if out is None else Path(out)
+    return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout)
+
+
+def tasks_of(
+    clips: Any,
+    settings: Settings,
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+    *,
+    fps: float | None = None,
+    layout: str | None = None,
+    follow_links: bool = True,
+) -> list[Task]:
+    """The tasks of what :func:`score` takes: paths, or arrays and clips.
+
+    Raises:
+        SetupError: A path does not exist.
+        ClipError: An array is no clip.
+    """
+    items = [clips] if _is_one(clips) else list(clips)
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links).tasks
+    return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))
+
+
+def _is_one(clips: Any) -> bool:
+    """Whether ``clips`` is one clip, or one array of them, rather than a list."""
+    return not isinstance(clips, list | tuple)

@@ -1,0 +1,132 @@
+"""What an installation has, what it lacks, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.perception.presets import preset_names
+from vmmetrics.scoring.settings import Settings
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.weights import Published, inspect, select
+from vmmetrics.utils.weights.shipped import load_manifest, weight_path
+
+_NEEDED = {  # distribution: module
+    "numpy": "numpy", "scipy": "scipy", "av": "av", "pillow": "PIL", "opencv-python-headless": "cv2",
+    "ai-edge-litert": "ai_edge_litert.interpreter", "typer": "typer", "rich": "rich",
+}  # fmt: skip
+_EXTRAS = {  # module: (what it adds, command)
+    "pyarrow": ("scores.parquet", 'pip install "vmmetrics[parquet]"'),
+    "pandas": ("Table.to_pandas", 'pip install "vmmetrics[parquet]"'),
+    "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
+    "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
+    "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
+    "onnxruntime": ("the published pose models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
+    "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
+    "huggingface_hub": ("'vmmetrics weights fetch' from the Hugging Face hub", 'pip install "vmmetrics[vmbench]"'),
+    "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),
+}
+_REINSTALL = "pip install --force-reinstall vmmetrics"
+
+
+class Finding(NamedTuple):
+    """One thing looked at.
+
+    Attributes:
+        name: What.
+        good: Whether it is as it should be; None where it is absent and may be.
+        text: What was found.
+        cure: Command that mends it, or None.
+    """
+
+    name: str
+    good: bool | None
+    text: str
+    cure: str | None = None
+
+
+def check_up() -> dict[str, list[Finding]]:
+    """Look at packages, extras, weights, presets and the machine; findings by heading."""
+    return {
+        "Machine": [_machine()],
+        "Packages": [_package(name, module) for name, module in _NEEDED.items()],
+        "Extras": [_extra(module) for module in _EXTRAS],
+        "Weights": [_weight(name) for name in load_manifest()],
+        "Published weights (preset vmbench)": [_published(entry) for entry in select(["vmbench"])],
+        "Presets": [_preset(name) for name in preset_names()],
+        "Current folder": [_folder()],
+    }
+
+
+def _machine() -> Finding:
+    machine = provenance.machine()
+    python = provenance.recorded_versions()["python"]
+    memory = f", {machine['memory_gb']} GB" if machine["memory_gb"] else ""
+    text = f"{machine['processor']}, {machine['cpus']} processors{memory}; {machine['system']}; Python {python}"
+    return Finding("machine", True, text)
+
+
+def _package(name: str, module: str) -> Finding:
+    version = provenance.version_of(name)
+    if name == "opencv-python-headless" and version is None:
+        version = provenance.version_of("opencv-python")
+    try:
+        import_module(module)
+    except Exception as error:  # a library that cannot be loaded raises whatever it likes
+        return Finding(name, False, f"cannot be loaded: {error}", f"pip install --force-reinstall {name}")
+    return Finding(name, True, version or "version unknown")
+
+
+def _extra(module: str) -> Finding:
+    purpose, cure = _EXTRAS[module]
+    if find_spec(module) is None:
+        return Finding(module, None, f"not installed; adds {purpose}", cure)
+    return Finding(module, True, f"{provenance.version_of(module) or 'version unknown'}; {purpose}")
+
+
+def _weight(name: str) -> Finding:
+    entry = load_manifest()[name]
+    try:
+        path = weight_path(name)
+    except SetupError as error:
+        return Finding(name, False, str(error), _REINSTALL)
+    return Finding(name, True, f"{path}, {entry.bytes / 1e6:.1f} MB, {entry.licence}, SHA-256 as shipped")
+
+
+def _published(entry: Published) -> Finding:
+    """What is here of a published checkpoint; that nothing is, is no fault."""
+    found = inspect(entry, effort="sizes")
+    if found.whole:
+        return Finding(entry.name, True, f"{found.path}, {entry.licence}")
+    if not found.files and not found.faults:
+        return Finding(entry.name, None, f"not in {found.folder}; needed by {entry.used_by}", found.command)
+    return Finding(entry.name, False, found.problem, found.command)
+
+
+def _preset(name: str) -> Finding:
+    """Whether a preset scores a clip of a moving square, from perception to scores."""
+    y, x = np.mgrid[:64, :64]
+    frames = np.stack([np.where(abs(x - 16 - 4 * t) + abs(y - 32) < 12, 230, 40 + x // 2) for t in range(6)])
+    try:
+        suite = Settings(preset=name).build()
+        scores = suite.score_clip(np.repeat(frames[..., None], 3, axis=-1).astype(np.uint8), fps=8, layout="THWC")
+    except SetupError as error:  # what the embedded one needs is shipped; others may be absent
+        return Finding(name, False if name == "embedded" else None, str(error))
+    except Exception as error:  # the doctor has to survive whatever is broken
+        return Finding(name, False, f"cannot run: {type(error).__name__}: {error}", _REINSTALL)
+    if scores.errors:
+        return Finding(name, False, "; ".join(f"{m.upper()}: {e}" for m, e in scores.errors.items()), _REINSTALL)
+    return Finding(name, True, f"runs: scored a test clip in {scores.seconds:.1f} s")
+
+
+def _folder() -> Finding:
+    here = Path.cwd()
+    if os.access(here, os.W_OK):
+        return Finding(str(here), True, "runs can be written here")
+    return Finding(str(here), False, "cannot be written to; name another place with --out")

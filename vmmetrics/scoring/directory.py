@@ -1,0 +1,286 @@
+"""The run directory: ``run.json``, ``scores.jsonl``, ``events.jsonl`` and the tables made from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.scoring.record import Record, in_order
+from vmmetrics.utils.schema import check, convert, read_json
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.storage.job_folder import prepare
+from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
+from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
+
+FORMAT = 1
+"""Version of the layout, in ``run.json``."""
+
+# The system's locks do not tell two users within one process apart, so each process opens a directory once.
+_open_here: set[Path] = set()
+
+
+class RunDirectory(Locked):
+    """One run on disk, shared by every process that opened it.
+
+    Attributes:
+        path: The directory.
+        records: Newest record of every clip, by its key.
+        warnings: What was found damaged, in words.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self.records: dict[str, Record] = {}
+        self.warnings: list[str] = []
+        if self.path in _open_here:
+            raise SetupError(f"This process has {self.path} open already")
+        self._scores = Journal(self.path / "scores.jsonl")
+        self._events = Journal(self.path / "events.jsonl")
+        self._locks = ByteLocks(self.path / "run.lock")
+        _open_here.add(self.path)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        configuration: Mapping[str, Any],
+        session: Mapping[str, Any],
+        parts: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Self:
+        """Start a run in ``path``, or go on with the one that is there.
+
+        Args:
+            path: The directory; made if absent.
+            configuration: What every score of the run depends on.
+            session: What to record about this start: ``metrics`` and anything else worth knowing.
+            parts: What single scores depend on, by name; may be added to later, but not changed.
+
+        Raises:
+            SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
+        """
+        prepare(path, "run.json", _OURS, "scores")
+        try:
+            run = cls(path)
+        except OSError as error:
+            raise cannot("write", f"a run to {path}", error) from error
+        try:
+            with run._locks.holding(CONFIGURATION):
+                run._join(configuration, session, parts or {})
+            with run._locks.holding(JOURNAL):
+                for journal in (run._scores, run._events):
+                    cut = journal.cut_torn_tail()
+                    if cut:
+                        run.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
+            run.refresh()
+        except BaseException as error:
+            run.close()
+            if isinstance(error, OSError):
+                raise cannot("write", f"a run to {path}", error) from error
+            raise
+        return run
+
+    def _join(
+        self, configuration: Mapping[str, Any], session: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        path = self.path / "run.json"
+        run: dict[str, Any] = {"format": FORMAT, "configuration": configuration, "metrics": [], "sessions": []}
+        if path.exists():
+            run = read_run_json(self.path)
+            different = provenance.differences(json.loads(json.dumps(configuration)), run["configuration"])
+            for name, part in run.get("parts", {}).items():
+                if name in parts:
+                    different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
+            if different:
+                raise SetupError(
+                    f"{self.path} was scored with another configuration:",
+                    *(f"  {line}" for line in different),
+                    "choose another folder for --out, or score with what the run used",
+                )
+        run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
+        run |= described({**run.get("parts", {}), **parts})
+        run["sessions"].append({"started": provenance.now(), **session})
+        write_json(path, run)
+
+    def refresh(self) -> None:
+        """Take in what other processes appended since."""
+        with self._locks.holding(JOURNAL):
+            self._take_in()
+
+    def _take_in(self) -> None:
+        self.records |= {record.key: record for record in self._scores.read_as(Record)}
+        self.warnings += self._scores.warnings("; its clip is scored again")
+
+    def claim(self, key: str) -> bool:
+        """Take a clip in hand, unless another process has; a claim dies with its process."""
+        return self._locks.try_acquire(claim_byte(key))
+
+    def release(self, key: str) -> None:
+        """Give a claimed clip back."""
+        self._locks.release(claim_byte(key))
+
+    def append(self, record: Record, events: Mapping[str, Any]) -> Record:
+        """Keep the outcome of one clip; when this returns it is on the disk.
+
+        Args:
+            record: What was found now.
+            events: Metric to events and series, as :func:`vmmetrics.scoring.record.result_to_json` gives them.
+
+        Returns:
+            The record as written: with what was known about the clip's other metrics. Where it holds what no file can
+            (NaN, an object that is no JSON), the clip's record is an error instead.
+        """
+        with self._locks.holding(JOURNAL):
+            self._take_in()
+            whole = record.over(self.records.get(record.key))
+            try:
+                convert(Record, whole.to_json())  # nothing is written that would not be read
+                if events:
+                    self._events.append([_events_line(record, events)])
+                self._scores.append([whole.to_json()])  # last: where this line stands, the events stand too
+            except (ValueError, TypeError) as error:
+                whole = _without_content(record, f"The record cannot be written: {error}")
+                self._scores.append([whole.to_json()])
+            self._take_in()
+        return whole
+
+    def close(self) -> None:
+        """Drop the locks."""
+        super().close()
+        _open_here.discard(self.path)
+
+
+_OURS = {
+    "run.json", "run.lock", "scores.jsonl", "events.jsonl", "scores.csv", "scores.parquet", "breakdown.csv",
+    "workers.log",
+}  # fmt: skip
+
+
+def _events_line(record: Record, events: Mapping[str, Any]) -> Line:
+    return {
+        "clip": record.clip,
+        "path": record.path,
+        "sha256": record.sha256,
+        "frames": record.frames,
+        "fps": record.fps,
+        "metrics": dict(events),
+    }
+
+
+def _without_content(record: Record, error: str) -> Record:
+    """Return the record of a clip that failed, with nothing but texts in it."""
+    return Record(
+        clip=record.clip,
+        model=record.model,
+        path=record.path,
+        sha256=record.sha256,
+        preset=record.preset,
+        protocol=record.protocol,
+        error=error,
+        prompt=record.prompt,
+        prompt_source=record.prompt_source,
+        subject=record.subject,
+    )
+
+
+def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What ``run.json`` says of single scores: ``parts``, and of which of them less is better; nothing for none."""
+    if not parts:
+        return {}
+    lower = [name for name in in_order(parts) if parts[name].get("lower_is_better")]
+    return {"parts": {name: parts[name] for name in in_order(parts)}, "lower_is_better": lower}
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """What every run's configuration has; the rest differs from suite to suite."""
+
+    preset: str = ""
+    protocol: str = ""
+    label: str = ""
+    comparable: bool = False
+    models: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Fields of ``run.json``."""
+
+    configuration: _Configuration
+    metrics: tuple[str, ...]
+    sessions: tuple[Mapping[str, Any], ...]
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lower_is_better: tuple[str, ...] = ()
+
+
+def read_run_json(path: Path) -> dict[str, Any]:
+    """Read ``run.json`` of a run directory.
+
+    Raises:
+        SetupError: There is none, it is damaged, or a later version wrote it.
+    """
+    file = path / "run.json"
+    if not file.is_file():
+        raise SetupError(f"{path} is no run directory: it has no run.json")
+    run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
+    if run.get("format") != FORMAT:
+        raise SetupError(f"{path} was written by another version of vmmetrics (format {FORMAT} expected)")
+    check(_Header, run, file)
+    return run
+
+
+def read_records(path: Path, warnings: list[str] | None = None) -> list[Record]:
+    """Newest record of every clip of a run directory, in order of name; a torn last line is left out.
+
+    Args:
+        path: Run directory.
+        warnings: Takes what was passed over because it is damaged, in words; None where that was said before.
+
+    Raises:
+        SetupError: It is no run directory, or cannot be read.
+    """
+    read_run_json(path)
+    journal = Journal(path / "scores.jsonl")
+    try:
+        newest = {record.key: record for record in journal.read_as(Record)}
+    except OSError as error:
+        raise cannot("read", journal.path, error) from error
+    if warnings is not None:
+        warnings += journal.warnings()
+    return sorted(newest.values(), key=lambda record: record.clip)
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Fields of a line of ``events.jsonl`` that every reader needs."""
+
+    clip: str
+    sha256: str | None
+    metrics: Mapping[str, Any]
+    path: str | None = None
+
+
+def events_lines(path: Path, containing: bytes = b"", warnings: list[str] | None = None) -> Iterator[Line]:
+    """Lines of ``events.jsonl`` that contain some bytes and name their clip; others are passed over, with a warning."""
+    return iterate_lines(path / "events.jsonl", containing, _Events, warnings)
+
+
+def read_events(path: Path, record: Record, warnings: list[str] | None = None) -> dict[str, Any]:
+    """Events and series of a clip by metric, for the metrics its record has: the newest of each.
+
+    Args:
+        path: Run directory.
+        record: The clip.
+        warnings: Takes what was passed over because it is damaged, in words.
+    """
+    newest: dict[str, Any] = {}
+    for line in events_lines(path, str(record.sha256).encode(), warnings):
+        if (line.get("path") or line["clip"]) == record.key and line["sha256"] == record.sha256:
+            newest.update(line["metrics"])
+    return {metric: newest[metric] for metric in in_order(newest) if metric in record.settled()}

@@ -1,0 +1,367 @@
+"""Models side by side: means with intervals over prompts, ranks, and how sure the order is.
+
+Models are put into one table only if the same networks and the same definition scored them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import numpy as np
+
+from vmmetrics.errors import SetupError
+from vmmetrics.scoring.directory import read_records, read_run_json
+from vmmetrics.scoring.record import Record
+from vmmetrics.types import METRICS, FloatArray
+from vmmetrics.utils.statistics.paired import contributions, holm, interval, rank_shares, resampled_means, sign_flip_p
+from vmmetrics.utils.storage import provenance
+
+# What a leaderboard holds; all scores are times 100, as VMBench prints its own.
+
+AVERAGE = "average"
+"""The mean of the five metrics' means."""
+By = Literal["average", "cas", "mss", "ois", "pas", "tcs"]
+COLUMNS: tuple[str, ...] = (AVERAGE, *METRICS)
+SCALE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of the table.
+
+    Attributes:
+        mean: Times 100; None where there is none.
+        low: Lower end of its 95 % interval, None for fewer than two prompts.
+        high: Upper end, likewise.
+        prompts: Prompts with a score; for the average those with any.
+        without: Clips without a score, by reason.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    prompts: int
+    without: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model.
+
+    Attributes:
+        model: Its name.
+        cells: By column: the average and the five metrics.
+        prompts: Its prompts.
+        clips: Its clips.
+        rank: Place, 1 best; None where what is ranked by has no mean.
+        shares: Share of samples of prompts in which it has each place; empty without a rank.
+    """
+
+    model: str
+    cells: Mapping[str, Cell]
+    prompts: int
+    clips: int
+    rank: int | None
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A model and the next one below it, on the prompts that both have.
+
+    Attributes:
+        above: The better one.
+        below: The other.
+        difference: Its mean, times 100; None where no prompt is common in some metric.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p: Of a sign-flip test, None without a difference.
+        p_holm: The same, raised for all steps of the table (Holm).
+        prompts: Common prompts; of the metric that has fewest.
+    """
+
+    above: str
+    below: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    prompts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One table.
+
+    Attributes:
+        label: Preset, protocol, and what the numbers may be compared with.
+        preset: Which models scored.
+        protocol: By which definition.
+        comparable: Whether with the published numbers.
+        by: Column that it is ranked by.
+        rows: Best first, those without a rank last.
+        steps: Between each model and the next.
+        prompts: All prompts.
+        notes: What a reader has to know.
+    """
+
+    label: str
+    preset: str
+    protocol: str
+    comparable: bool
+    by: str
+    rows: tuple[Row, ...]
+    steps: tuple[Step, ...]
+    prompts: int
+    notes: tuple[str, ...]
+
+
+_DECISIVE = ("preset", "protocol", "models", "weights")  # of a configuration: what makes two scores two quantities
+_SHOWN_DIFFERENCES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    name: str
+    run: Path
+    configuration: Mapping[str, Any]
+    records: tuple[Record, ...]
+    warnings: tuple[str, ...]
+
+
+def make_boards(runs: Sequence[str], by: By = "average") -> list[Board]:
+    """Make a table of every preset and protocol among runs.
+
+    Args:
+        runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
+        by: Column to rank by.
+
+    Raises:
+        SetupError: One is no run, holds no clips, or two hold a model of one name.
+    """
+    groups: dict[str, list[_Model]] = {}
+    for run in runs:
+        for model in _models(run):
+            key = json.dumps({name: model.configuration.get(name) for name in _DECISIVE}, sort_keys=True)
+            groups.setdefault(key, []).append(model)
+    return [_board(models, by) for models in groups.values()]
+
+
+def _models(run: str) -> Iterator[_Model]:
+    """The models of a run: one per folder, or one in all."""
+    name, path = _split(run)
+    configuration = read_run_json(path)["configuration"]
+    if not {"preset", "protocol"} <= configuration.keys():
+        raise SetupError(f"{path / 'run.json'} does not say preset and protocol; score the clips again")
+    by_model: dict[str | None, list[Record]] = {}
+    warnings: list[str] = []
+    for record in read_records(path, warnings):
+        by_model.setdefault(record.model, []).append(record)
+    if not by_model:
+        raise SetupError(f"{path} holds no clips yet")
+    for model, records in by_model.items():
+        shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
+        yield _Model(shown, path, configuration, tuple(records), tuple(warnings))
+
+
+def _split(run: str) -> tuple[str | None, Path]:
+    name, equals, path = run.partition("=")
+    if not equals or Path(run).exists():
+        return None, Path(run)
+    return name, Path(path)
+
+
+def _board(models: list[_Model], by: By) -> Board:
+    places: dict[str, Path] = {}
+    for model in models:
+        other = places.setdefault(model.name, model.run)
+        if other is not model.run:
+            raise SetupError(
+                f"Both {other} and {model.run} have a model {model.name!r}; tell them apart as NAME=DIRECTORY, or "
+                "join the parts of one run with 'vmmetrics merge'"
+            )
+    models = sorted(models, key=lambda model: model.name)
+    keyed, note = _by_prompt(models)
+    prompts = sorted({prompt for found in keyed for prompt in found})
+    scores = np.stack([_matrix(found, prompts) for found in keyed])
+    means = resampled_means(scores)
+    order, rows = _rows(models, keyed, scores, means, by)
+    steps = _steps([models[index].name for index in order], scores[order], by)
+    first = models[0].configuration
+    comparable = bool(first.get("comparable"))
+    return Board(
+        label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),
+        preset=str(first["preset"]),
+        protocol=str(first["protocol"]),
+        comparable=comparable,
+        by=by,
+        rows=rows,
+        steps=steps,
+        prompts=len(prompts),
+        notes=(
+            *_configuration_notes(models),
+            *_damage_notes(models),
+            note,
+            *_missing_notes(rows),
+            *_rank_notes(rows, by),
+        ),
+    )
+
+
+def _by_prompt(models: list[_Model]) -> tuple[list[dict[str, list[Record]]], str]:
+    """Each model's records by prompt, and how clips of one prompt were told."""
+    everywhere = all(record.prompt for model in models for record in model.records if record.scores)
+    keyed: list[dict[str, list[Record]]] = []
+    for model in models:
+        found: dict[str, list[Record]] = {}
+        for record in model.records:
+            key = " ".join(record.prompt.split()) if everywhere and record.prompt else _name(record)
+            found.setdefault(key, []).append(record)
+        keyed.append(found)
+    how = "their prompts" if everywhere else "their file names, since not every scored clip has a known prompt"
+    return keyed, f"Clips of different models are paired by {how}; the clips of one prompt are averaged first."
+
+
+def _name(record: Record) -> str:
+    """A clip's name without its model's folder and without its suffix."""
+    path = PurePosixPath(record.clip)
+    inner = path.relative_to(record.model) if record.model and path.is_relative_to(record.model) else path
+    return str(inner.with_suffix("") if inner.name else inner)
+
+
+def _matrix(found: Mapping[str, list[Record]], prompts: list[str]) -> FloatArray:
+    """(P, 5) scores times 100, NaN where there is none; the mean where a prompt has several clips."""
+    matrix = np.full((len(prompts), len(METRICS)), np.nan)
+    for row, prompt in enumerate(prompts):
+        for column, metric in enumerate(METRICS):
+            values = [r.scores[metric] for r in found.get(prompt, ()) if r.error is None and metric in r.scores]
+            if values:
+                matrix[row, column] = SCALE * math.fsum(values) / len(values)
+    return matrix
+
+
+def _rows(
+    models: list[_Model], keyed: list[dict[str, list[Record]]], scores: FloatArray, means: FloatArray, by: By
+) -> tuple[list[int], tuple[Row, ...]]:
+    """The ranked models' indices, best first, and every model's row in order."""
+    cells = [_cells(model.records, scores[m], means[:, m]) for m, model in enumerate(models)]
+    values = [cells[m][by].mean for m in range(len(models))]
+    ranked = sorted((m for m, value in enumerate(values) if value is not None), key=lambda m: -(values[m] or 0.0))
+    shares = rank_shares(_column(means[:, ranked], by)) if ranked else np.zeros((0, 0))
+    place = {m: number for number, m in enumerate(ranked)}
+    rows = []
+    for m in [*ranked, *(m for m in range(len(models)) if m not in place)]:
+        rank = None if m not in place else 1 + sum((values[o] or 0.0) > (values[m] or 0.0) for o in ranked)
+        share = tuple(shares[place[m]].tolist()) if m in place else ()
+        rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
+    return ranked, tuple(rows)
+
+
+def _column(means: FloatArray, by: By) -> FloatArray:
+    """(R, M) of (R, M, 5): one metric, or the mean of all."""
+    column: FloatArray = means.mean(axis=2) if by == AVERAGE else means[:, :, METRICS.index(by)]
+    return column
+
+
+def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray) -> dict[str, Cell]:
+    """The average and the five metrics of one model, from (P, 5) scores and (R, 5) means of samples."""
+    cells: dict[str, Cell] = {}
+    for column, metric in enumerate(METRICS):
+        known = scores[~np.isnan(scores[:, column]), column]
+        low, high = interval(means[:, column]) if known.size > 1 else (None, None)
+        mean = float(known.mean()) if known.size else None
+        cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
+    found = [cells[metric].mean for metric in METRICS]
+    absent = [metric.upper() for metric in METRICS if cells[metric].mean is None]
+    mean = None if absent else float(np.mean([value for value in found if value is not None]))
+    several = all(cells[metric].prompts > 1 for metric in METRICS)
+    low, high = interval(means.mean(axis=1)) if mean is not None and several else (None, None)
+    any_score = int((~np.isnan(scores)).any(axis=1).sum())
+    without = {f"no score for {', '.join(absent)}": len(records)} if absent else {}
+    return {AVERAGE: Cell(mean, low, high, any_score, without), **cells}
+
+
+def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
+    """Why clips have no score, most frequent first."""
+    reasons = Counter(_reason(record, metric) for record in records if record.error or metric not in record.scores)
+    return dict(reasons.most_common())
+
+
+def _reason(record: Record, metric: str) -> str:
+    if record.error is not None or metric in record.errors:
+        return "failed"
+    why = record.missing.get(metric, "not scored")
+    return f"does not apply ({why})" if metric in record.not_applicable else why
+
+
+def _steps(names: list[str], scores: FloatArray, by: By) -> tuple[Step, ...]:
+    """Each ranked model against the next, from (M, P, 5) scores in order; Holm over all of them."""
+    if len(names) < 2:
+        return ()
+    columns = list(range(len(METRICS))) if by == AVERAGE else [METRICS.index(by)]
+    differences = (scores[:-1] - scores[1:])[:, :, columns]
+    samples = resampled_means(differences).mean(axis=2)
+    steps = [
+        _step(above, below, differences[number], samples[:, number])
+        for number, (above, below) in enumerate(itertools.pairwise(names))
+    ]
+    raised = iter(holm([step.p for step in steps if step.p is not None]))
+    return tuple(step if step.p is None else replace(step, p_holm=next(raised)) for step in steps)
+
+
+def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) -> Step:
+    """One step from (P, K) differences and (R,) means of their samples."""
+    common = int((~np.isnan(differences)).sum(axis=0).min())
+    if common == 0:
+        return Step(above, below, None, None, None, None, None, 0)
+    parts = contributions(differences)
+    low, high = interval(samples) if common > 1 else (None, None)
+    return Step(above, below, float(parts.sum()), low, high, sign_flip_p(parts), None, common)
+
+
+def _configuration_notes(models: list[_Model]) -> list[str]:
+    """Where runs of one preset and protocol were not made alike."""
+    notes = []
+    first = models[0]
+    for run, model in {model.run: model for model in models}.items():
+        names = (str(run), str(first.run))
+        different = provenance.differences(model.configuration, first.configuration, names=names)
+        told = [line for line in different if not line.startswith("metrics:")]
+        if told:
+            more = f" and {len(told) - _SHOWN_DIFFERENCES} more" if len(told) > _SHOWN_DIFFERENCES else ""
+            notes.append(f"Runs were not made alike: {'; '.join(told[:_SHOWN_DIFFERENCES])}{more}")
+    return notes
+
+
+def _damage_notes(models: list[_Model]) -> list[str]:
+    warnings = {model.run: model.warnings for model in models}
+    return [f"{run}: {text}" for run, texts in warnings.items() for text in texts]
+
+
+def _missing_notes(rows: Sequence[Row]) -> list[str]:
+    notes = []
+    for row in rows:
+        for metric in METRICS:
+            without = row.cells[metric].without
+            if without:
+                told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
+                notes.append(
+                    f"{row.model}: no {metric.upper()} for {sum(without.values())} of {row.clips} clips: {told}"
+                )
+    return notes
+
+
+def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
+    unranked = [row.model for row in rows if row.rank is None]
+    if not unranked:
+        return []
+    why = "no score at all in some metric; --by ranks by one of them" if by == AVERAGE else f"no {by.upper()}"
+    return [f"Not ranked ({why}): {', '.join(unranked)}"]

@@ -1,0 +1,142 @@
+"""A run on this machine, from settings and tasks to a table."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.errors import VMMetricsError
+from vmmetrics.scoring.directory import RunDirectory
+from vmmetrics.scoring.engine import Engine, InProcess, Workers
+from vmmetrics.scoring.session import Listener, MemoryStore, Session
+from vmmetrics.scoring.settings import Settings
+from vmmetrics.scoring.table import Table, export
+from vmmetrics.scoring.work import Scorer, Task
+from vmmetrics.utils.storage import provenance
+
+MAX_NAME = 150
+"""Bytes of the clips' folder in the name of a run; systems allow 255 for a whole name."""
+RUNS_FOLDER = "vmmetrics-runs"
+"""Where runs go that were given no directory, below the current folder."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Settings whose models are there and load.
+
+    Attributes:
+        settings: The settings.
+        scorer: Scores in this process.
+        configuration: What every score depends on.
+        parts: What single scores depend on besides, by name.
+        label: Preset, protocol, and what the scores may be compared with.
+    """
+
+    settings: Settings
+    scorer: Scorer
+    configuration: Mapping[str, Any]
+    label: str
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def prepare(settings: Settings) -> Setup:
+    """Check that everything the settings ask for is here, before the first clip.
+
+    Raises:
+        ValueError: Unknown preset, protocol or metric.
+        SetupError: Something the preset needs is missing.
+    """
+    scorer = Scorer(settings)
+    suite = scorer.suite(settings.metrics)
+    configuration = settings.configuration(suite)
+    return Setup(settings, scorer, configuration, str(configuration["label"]), settings.parts(suite))
+
+
+def run(
+    setup: Setup,
+    tasks: Sequence[Task],
+    jobs: int = 0,
+    out: Path | None = None,
+    listener: Listener | None = None,
+    timeout: float | None = None,
+) -> Table:
+    """Score tasks.
+
+    Args:
+        setup: With what.
+        tasks: The clips.
+        jobs: Worker processes; 0 scores in this process.
+        out: Run directory; None keeps nothing.
+        listener: Is told how it goes.
+        timeout: Seconds that a worker may spend on a clip; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
+
+    Returns:
+        The records of the tasks, in their order.
+
+    Raises:
+        ValueError: A timeout without workers, not above 0 or not finite.
+        SetupError: ``out`` holds another run or cannot be written, or a worker cannot load its models.
+    """
+    bound = checked_timeout(timeout, jobs)
+    if out is None:
+        with _engine(setup, jobs, None, bound) as engine:
+            return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
+    with RunDirectory.open(out, setup.configuration, _session(setup.settings, jobs, bound), setup.parts) as directory:
+        try:
+            if listener:
+                listener.warn(directory.warnings)
+            with _engine(setup, jobs, out / "workers.log", bound) as engine:
+                records = Session(tasks, engine, directory, listener).run()
+        except BaseException:  # Ctrl-C as well: the tables show what there is, but what ended the run is said
+            with contextlib.suppress(OSError, VMMetricsError):
+                export(out)
+            raise
+        export(out)
+    return Table(records, setup.label, out)
+
+
+def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
+    """Where a run goes that was given no directory: the same command finds the same place, and so resumes."""
+    given = json.dumps([setup.configuration, [str(path.absolute()) for path in paths]], sort_keys=True)
+    digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    name = paths[0].resolve().name.encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore") or "clips"
+    return Path(RUNS_FOLDER) / f"{name}-{setup.settings.preset}-{setup.settings.protocol}-{digest}"
+
+
+@contextlib.contextmanager
+def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
+    ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
+    settings = _shared(setup.settings, jobs)
+    engine: Engine = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _shared(settings: Settings, jobs: int) -> Settings:
+    """Settings for one of several workers: they divide the processors among themselves."""
+    if jobs <= 1 or settings.threads is not None:
+        return settings
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return replace(settings, threads=max(1, here // jobs))
+
+
+def _session(settings: Settings, jobs: int, timeout: float | None) -> dict[str, Any]:
+    return {
+        "metrics": list(settings.metrics),
+        "jobs": jobs,
+        "timeout": timeout,
+        "command": sys.argv,
+        "folder": str(Path.cwd()),
+        "versions": provenance.recorded_versions(),
+        "machine": provenance.machine(),
+    }

@@ -1,0 +1,154 @@
+"""Several runs of one configuration made one: the shards of a large set, scored on several machines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.scoring.directory import FORMAT, described, events_lines, read_records, read_run_json
+from vmmetrics.scoring.record import Record, in_order
+from vmmetrics.scoring.table import Table, export
+from vmmetrics.utils.storage import provenance
+from vmmetrics.utils.storage.atomic import temporary_of, write_json
+from vmmetrics.utils.storage.journal import Journal, Line
+
+
+class Merged(NamedTuple):
+    """What a merge gave.
+
+    Attributes:
+        table: All records.
+        duplicates: Clips that were in more than one run.
+        conflicts: Of these, the ones whose scores differed; the first run's stand.
+        warnings: What was passed over in the runs because it is damaged, in words.
+    """
+
+    table: Table
+    duplicates: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def merge(runs: Sequence[Path], out: Path) -> Merged:
+    """Join runs of one configuration into a new run directory, which is there whole or not at all.
+
+    A clip that several runs know by the same name and content is kept once: what one run scored fills what another
+    left open or failed at; where both scored, the run named first counts. Two contents under one name and path are
+    kept as the newest line of the last run named, like a clip that changed.
+
+    Args:
+        runs: Run directories.
+        out: New directory; must not exist or be empty.
+
+    Raises:
+        SetupError: The configurations differ, a directory is no run, or ``out`` is taken.
+    """
+    out = Path(os.path.abspath(out))  # noqa: PTH100  ("." has no name, and links are kept)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SetupError(f"{out} is taken; choose a new folder for --out")
+    headers = [read_run_json(run) for run in runs]
+    for run, header in zip(runs[1:], headers[1:], strict=True):
+        different = [
+            line
+            for ours, theirs in _comparable(header, headers[0])
+            for line in provenance.differences(ours, theirs, names=(str(run), str(runs[0])))
+        ]
+        if different:
+            lines = (f"  {line}" for line in different)
+            raise SetupError("The runs have different configurations and cannot be merged:", *lines)
+    warnings: list[str] = []
+    kept, duplicates, conflicts = _join(runs, warnings)
+    table = _write(out, headers, runs, kept, warnings)
+    return Merged(table, duplicates, conflicts, tuple(warnings))
+
+
+def _comparable(header: dict[str, Any], first: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What two runs must agree in: the configuration, and what the scores that both have depend on."""
+    yield header["configuration"], first["configuration"]
+    ours, theirs = header.get("parts", {}), first.get("parts", {})
+    shared = ours.keys() & theirs.keys()
+    yield {name: ours[name] for name in shared}, {name: theirs[name] for name in shared}
+
+
+_Key = tuple[str, str | None]
+
+
+def _join(runs: Sequence[Path], warnings: list[str]) -> tuple[dict[_Key, Record], tuple[str, ...], tuple[str, ...]]:
+    kept: dict[_Key, Record] = {}
+    duplicates, conflicts = [], []
+    for run in runs:
+        damaged: list[str] = []
+        records = read_records(run, damaged)
+        warnings += [f"{run}: {text}" for text in damaged]
+        for record in records:
+            key = (record.clip, record.sha256)
+            first = kept.setdefault(key, record)
+            if first is record:
+                continue
+            duplicates.append(record.clip)
+            if any(first.scores[m] != record.scores[m] for m in first.scores.keys() & record.scores.keys()):
+                conflicts.append(record.clip)
+            kept[key] = _combine(first, record)
+    read = {clip for clip, sha256 in kept if sha256 is not None}
+    kept = {(clip, sha256): record for (clip, sha256), record in kept.items() if sha256 is not None or clip not in read}
+    return kept, tuple(dict.fromkeys(duplicates)), tuple(dict.fromkeys(conflicts))
+
+
+def _combine(first: Record, second: Record) -> Record:
+    """Both together; ``first`` counts where both have something."""
+    if first.error is not None:
+        return second
+    open_errors = {metric: text for metric, text in first.errors.items() if metric not in second.settled()}
+    return replace(first, errors=open_errors).over(second)
+
+
+def _write(
+    out: Path,
+    headers: Sequence[dict[str, Any]],
+    runs: Sequence[Path],
+    kept: dict[_Key, Record],
+    warnings: list[str],
+) -> Table:
+    building = temporary_of(out)
+    try:
+        building.mkdir(parents=True)
+        events = Journal(building / "events.jsonl")
+        for run in reversed(runs):  # the first run's last: of several lines on a metric the last counts
+            events.append(_events(run, kept, warnings))
+        Journal(building / "scores.jsonl").append(
+            record.to_json() for record in sorted(kept.values(), key=lambda record: record.clip)
+        )
+        header = {
+            "format": FORMAT,
+            "configuration": headers[0]["configuration"],
+            "metrics": list(in_order(m for h in headers for m in h["metrics"])),
+            **described({name: part for h in headers for name, part in h.get("parts", {}).items()}),
+            "merged_from": [str(run) for run in runs],
+            "sessions": [session for h in headers for session in h["sessions"]],
+        }
+        write_json(building / "run.json", header)
+        table = export(building)
+        if out.exists():
+            out.rmdir()
+        building.replace(out)
+    except BaseException as error:
+        shutil.rmtree(building, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise cannot("write", f"a run to {out}", error) from error
+        raise
+    table.path = out
+    return table
+
+
+def _events(run: Path, kept: dict[_Key, Record], warnings: list[str]) -> Iterator[Line]:
+    damaged: list[str] = []
+    for line in events_lines(run, warnings=damaged):
+        record = kept.get((line["clip"], line["sha256"]))
+        if record is not None:
+            yield {**line, "path": record.path}
+    warnings += [f"{run}: {text}" for text in damaged]

@@ -1,0 +1,155 @@
+"""A scored clip brought back from its run: record, results, pixels and models."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError, SetupError, os_reason
+from vmmetrics.perception.presets import preset_names
+from vmmetrics.perception.scene import Scene
+from vmmetrics.scoring.directory import read_events, read_records, read_run_json
+from vmmetrics.scoring.record import Record, result_from_json
+from vmmetrics.scoring.settings import Settings
+from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.utils.schema import check
+from vmmetrics.utils.storage import provenance
+from vmmetrics.video import ASSUME_FPS, read_clip
+from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
+from vmmetrics.video.fingerprint import fingerprint
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A clip and everything the run knows about it.
+
+    Attributes:
+        record: Its record.
+        results: Result by metric, events and series as stored.
+        clip: Its frames, read as they were for the scores.
+        scene: The models' view of it, computed when asked for.
+        label: Preset, protocol, and what the scores may be compared with.
+        warnings: What differs between then and now, in words.
+    """
+
+    record: Record
+    results: dict[str, MetricResult]
+    clip: Clip
+    scene: Scene
+    label: str
+    warnings: tuple[str, ...]
+
+
+def recall(run: Path, name: str) -> Recalled:
+    """Bring a clip of a run back.
+
+    Args:
+        run: Run directory.
+        name: The clip's name in the run, or its path.
+
+    Raises:
+        SetupError: It is no run directory, the clip is not in it, or the run's models are not here.
+        ClipError: The clip could not be scored, or its file has moved or changed since.
+    """
+    header = read_run_json(run)
+    warnings: list[str] = []
+    record = find(read_records(run, warnings), name)
+    if record.error is not None:
+        raise ClipError(f"{record.clip} could not be scored, so there is nothing to draw: {record.error}")
+    path = _unchanged(record)
+    configuration = header["configuration"]
+    if configuration.get("preset") not in preset_names():
+        raise SetupError(f"{run} holds scores of {configuration.get('preset')}, which leave nothing to draw")
+    known = check(_Configuration, configuration, f"{run / 'run.json'}, configuration")
+    reading = asdict(known.reading)
+    settings = Settings(known.preset, known.protocol, reading=tuple(reading.items()))
+    suite = settings.build()
+    subject = None
+    if record.subject is not None:
+        subject = check(Subject, record.subject, f"{run / 'scores.jsonl'}, subject of {record.clip}")
+    clip = read_clip(path, name=record.clip, prompt=record.prompt, subject=subject, tags=record.tags, **reading)
+    different = provenance.differences(settings.configuration(suite), configuration)
+    warnings += [f"{line}; masks and tracks may differ from those that were scored" for line in different]
+    results = {}
+    for metric, line in read_events(run, record, warnings).items():
+        try:
+            results[metric] = _result(metric, line, record, len(clip))
+        except ValueError as error:
+            warnings.append(f"events.jsonl, {metric} of {record.clip}, {error}; left out, score the clip again")
+    return Recalled(record, results, clip, suite.scene(clip), known.label, tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The options of the reader that ``run.json`` may name, and no others."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - no field
+
+    assume_fps: float = ASSUME_FPS
+    max_memory: int = DEFAULT_MAX_MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """What is taken from the configuration of a run."""
+
+    preset: str
+    protocol: Protocol
+    label: str
+    reading: _Reading
+
+
+def _result(metric: str, line: Any, record: Record, num_frames: int) -> MetricResult:
+    """Return a stored result whose frames are in the clip.
+
+    Raises:
+        ValueError: It is no result of this clip.
+    """
+    result = result_from_json(metric, line, record.scores.get(metric), record.missing.get(metric))
+    beyond = [frame for event in result.events for frame in event.frames if not 0 <= frame < num_frames]
+    if beyond:
+        raise ValueError(f"events: expected frames of a clip of {num_frames} but got {beyond[0]}")
+    empty = [name for name, values in result.series.items() if not values.size]
+    if empty:
+        raise ValueError(f"series.{empty[0]}: expected values but got none")
+    return result
+
+
+def find(records: Sequence[Record], name: str) -> Record:
+    """The record of the clip called ``name``: its name in the run, its path, or a file name that only one has.
+
+    Raises:
+        SetupError: There is none, or several.
+    """
+    for matches in (
+        [r for r in records if r.clip == name],
+        [r for r in records if r.path is not None and Path(r.path) == Path(name).absolute()],
+        [r for r in records if r.clip.rpartition("/")[2] == name],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise SetupError(
+                f"Several clips are called {name}: {', '.join(r.clip for r in matches[:4])}; name one whole"
+            )
+    near = difflib.get_close_matches(name, [r.clip for r in records], n=3, cutoff=0.4)
+    raise SetupError(f"The run has no clip {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
+def _unchanged(record: Record) -> Path:
+    if record.path is None:
+        raise ClipError(f"{record.clip} was handed in as an array, and the run keeps no frames: nothing to draw on")
+    path = Path(record.path)
+    try:
+        now = fingerprint(path) if path.is_absolute() and (path.is_file() or path.is_dir()) else None
+    except OSError as error:
+        raise ClipError(f"{path} cannot be read: {os_reason(error)}; score it where it is now") from error
+    if now is None:
+        raise ClipError(f"{record.clip} is no longer at {path}; put it back, or score it where it is now")
+    if now != record.sha256:
+        raise ClipError(f"{path} has changed since it was scored; score it again, then draw it")
+    return path

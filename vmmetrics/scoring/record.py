@@ -1,0 +1,209 @@
+"""What a run keeps of one clip: the line in ``scores.jsonl``, and what cost points in ``events.jsonl``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
+from vmmetrics.utils.schema import convert
+
+_OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
+
+_SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything known about one clip after scoring it, or why it could not be scored.
+
+    Attributes:
+        clip: Path relative to the root given, or the name of an array.
+        model: Folder of the clip where clips lie in one folder per model, or None.
+        path: Absolute path, or None for an array.
+        sha256: Of the file, of a frame folder (see :mod:`vmmetrics.video.fingerprint`) or of an array; None where
+            no clip could be read.
+        preset: Which models scored it.
+        protocol: Which definition they were scored by.
+        scores: Score by metric; only finite numbers.
+        missing: Why there is no score, by metric. Missing is not failed.
+        not_applicable: The metrics among the missing that do not apply to what the prompt asks for.
+        errors: Why a metric failed, by metric.
+        error: Why the clip as a whole failed, or None.
+        amplitude: Mean subject displacement found by PAS, or None.
+        frames: Number of frames scored, or None where the clip could not be read.
+        fps: Frames per second, or None.
+        size: (width, height) in pixels as stored, or None.
+        prompt: Text the clip was generated from, or None.
+        prompt_source: Where the prompt was found, or None.
+        subject: ``noun``, ``phrase`` and ``source`` of the subject, or None.
+        tags: What the prompt list says of the motion asked for, its pattern first.
+        notes: What had to be assumed or changed.
+        seconds: Time spent on the clip.
+
+    Raises:
+        ValueError: Under protocol ``vmmetrics`` one of the five metrics lies outside 0..1.
+    """
+
+    clip: str
+    model: str | None
+    path: str | None
+    sha256: str | None
+    preset: str
+    protocol: str
+    scores: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    not_applicable: tuple[str, ...] = ()
+    errors: Mapping[str, str] = field(default_factory=dict)
+    error: str | None = None
+    amplitude: float | None = None
+    frames: int | None = None
+    fps: float | None = None
+    size: tuple[int, int] | None = None
+    prompt: str | None = None
+    prompt_source: str | None = None
+    subject: Mapping[str, str] | None = None
+    tags: Tags = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.protocol == "vmmetrics":  # the released scores leave 0..1
+            for metric in METRICS:
+                score = self.scores.get(metric)
+                if score is not None and not 0 <= score <= 1:
+                    raise ValueError(f"Expected {metric} in 0..1 but got {score}")
+
+    @property
+    def failed(self) -> bool:
+        """Whether the clip or one of its metrics failed."""
+        return self.error is not None or bool(self.errors)
+
+    @property
+    def key(self) -> str:
+        """What the clip is known by within a run."""
+        return self.path if self.path is not None else self.clip
+
+    @property
+    def motion_index(self) -> float | None:
+        """Overall index (:func:`vmmetrics.functional.motion_index`); None without CAS or MSS, or under ``vmbench``."""
+        from vmmetrics.functional import motion_index
+
+        if self.protocol != "vmmetrics":
+            return None  # the released scores leave 0..1
+        return motion_index({metric: score for metric, score in self.scores.items() if metric in METRICS}).score
+
+    def settled(self) -> set[str]:
+        """The metrics that need no more work: scored or missing."""
+        return set() if self.error is not None else {*self.scores, *self.missing}
+
+    def same_input(self, other: Record) -> bool:
+        """Whether both were scored from the same pixels, prompt, subject and tags."""
+        ours, theirs = (self.sha256, self.prompt, self.subject), (other.sha256, other.prompt, other.subject)
+        return ours == theirs and self.tags == other.tags
+
+    def over(self, older: Record | None) -> Record:
+        """This record with what ``older`` knows about metrics that this one says nothing about.
+
+        An older record of another input (changed file, prompt, subject or tags) adds nothing.
+        """
+        if older is None or self.error is not None or older.error is not None or not self.same_input(older):
+            return self
+        ours = {*self.scores, *self.missing, *self.errors}
+        return replace(
+            self,
+            scores={**_without(older.scores, ours), **self.scores},
+            missing={**_without(older.missing, ours), **self.missing},
+            not_applicable=(*(m for m in older.not_applicable if m not in ours), *self.not_applicable),
+            errors={**_without(older.errors, ours), **self.errors},
+            amplitude=self.amplitude if "pas" in ours else older.amplitude,
+            notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
+            seconds=round(self.seconds + older.seconds, 3),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
+        return asdict(self)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of scores as they are listed: the five metrics first, then anything else by name.
+
+    >>> in_order({"ssim", "tcs", "niqe", "cas"})
+    ('cas', 'tcs', 'niqe', 'ssim')
+    """
+    given = set(names)
+    return (*(m for m in METRICS if m in given), *sorted(given.difference(METRICS)))
+
+
+def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def result_to_json(result: MetricResult) -> dict[str, Any]:
+    """Events and series of one metric, with what is None left out and NaN as null."""
+    events = [{k: v for k, v in asdict(event).items() if v is not None and k != "metric"} for event in result.events]
+    stored: dict[str, Any] = {
+        "events": [_plain(event) for event in events],
+        "series": {name: [_short(v) for v in np.asarray(s, float).tolist()] for name, s in result.series.items()},
+    }
+    if isinstance(result, PlausibilityResult):
+        stored |= {name: _plain(getattr(result, name)) for name in _OF_PLAUSIBILITY}
+        stored["looks"] = [_plain(asdict(look)) for look in result.looks]
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What :func:`result_to_json` keeps of a result."""
+
+    events: tuple[Mapping[str, Any], ...]
+    series: Mapping[str, tuple[float | None, ...]]
+    probabilities: tuple[float, ...] | None = None
+    view_scores: tuple[float, ...] = ()
+    view_frames: tuple[tuple[int, int], ...] = ()
+    looks: tuple[Look, ...] = ()
+
+
+def result_from_json(metric: str, line: Any, score: float | None, missing: str | None) -> MetricResult:
+    """The :class:`~vmmetrics.types.MetricResult` that was stored, to the digits that were kept.
+
+    Raises:
+        ValueError: It is no stored result; the text names the field.
+    """
+    stored = convert(_Stored, line)
+    events = convert(tuple[Event, ...], [{**event, "metric": metric} for event in stored.events])
+    series: dict[str, FloatArray] = {
+        name: np.array([math.nan if v is None else v for v in values], float) for name, values in stored.series.items()
+    }
+    if stored.probabilities is None:
+        return MetricResult(score, missing, events, series)
+    return PlausibilityResult(
+        score,
+        missing,
+        events,
+        series,
+        probabilities=stored.probabilities,
+        view_scores=stored.view_scores,
+        view_frames=stored.view_frames,
+        looks=stored.looks,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can hold it: numpy scalars as numbers, what is not finite as None."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(v) for v in value]
+    if isinstance(value, float | np.floating):
+        return _short(float(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.{_SERIES_DIGITS}g}") if math.isfinite(value) else None

@@ -1,0 +1,107 @@
+"""The configuration of a run: one small frozen object, written into the run directory as it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Protocol as Interface
+
+from vmmetrics.types import METRICS, Protocol
+from vmmetrics.utils.storage.provenance import decisive_versions
+from vmmetrics.video import ASSUME_FPS
+from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
+
+if TYPE_CHECKING:
+    from vmmetrics.clip import Clip
+    from vmmetrics.perception.scene import Scene
+    from vmmetrics.scoring.suite import ClipScores
+
+SUITE = "vmmetrics.scoring.suite:Suite"
+"""Where worker processes find the class that scores, as ``module:name``."""
+
+
+class Scoring(Interface):
+    """What a run needs of whoever scores its clips: :class:`vmmetrics.scoring.suite.Suite`, or the baselines."""
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it pays to read the next clip while one is scored."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What every score depends on."""
+        ...
+
+    def scene(self, clip: Clip) -> Scene:
+        """The shared perception of a clip."""
+        ...
+
+    def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
+        """Score one clip, read or still an array."""
+        ...
+
+
+def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> dict[str, Any]:
+    """Options of the reader, with its defaults where nothing is given: they belong into the run's configuration."""
+    return {
+        "assume_fps": ASSUME_FPS if assume_fps is None else assume_fps,
+        "max_memory": DEFAULT_MAX_MEMORY if max_memory is None else max_memory,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How clips are read and scored.
+
+    Attributes:
+        preset: Which models.
+        protocol: Which definition.
+        metrics: Which metrics; more may be added to a run later.
+        reading: Options of :func:`vmmetrics.video.read_clip` that were given (``assume_fps``, ``max_memory``).
+        cas_model: Checkpoint of a commonsense classifier to use instead of the preset's, or None.
+        threads: Threads per process for the neural models; never changes a score.
+        suite: Class that scores, as ``module:name``.
+        known: The metrics there are.
+
+    Raises:
+        ValueError: No metric, or an unknown one.
+    """
+
+    preset: str = "embedded"
+    protocol: Protocol = "vmmetrics"
+    metrics: tuple[str, ...] = METRICS
+    reading: tuple[tuple[str, Any], ...] = tuple(reading_options().items())
+    cas_model: str | None = None
+    threads: int | None = None
+    suite: str = field(default_factory=lambda: SUITE)
+    known: ClassVar[tuple[str, ...]] = METRICS
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.metrics) - set(self.known))
+        if unknown or not self.metrics:
+            found = repr(unknown[0]) if unknown else "none"
+            raise ValueError(f"Expected metrics among {', '.join(self.known)} but got {found}")
+        object.__setattr__(self, "metrics", tuple(metric for metric in self.known if metric in self.metrics))
+
+    def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
+        """Load the models.
+
+        Raises:
+            ValueError: Unknown preset, protocol or metric.
+            SetupError: Something the preset needs is missing here.
+        """
+        module, _, name = self.suite.partition(":")
+        make: Callable[..., Scoring] = getattr(import_module(module), name)
+        chosen = self.metrics if metrics is None else metrics
+        return make(self.preset, self.protocol, chosen, cas_model=self.cas_model, threads=self.threads)
+
+    def configuration(self, suite: Scoring) -> dict[str, Any]:
+        """Everything a score depends on besides the clip: what two sessions of one run must share."""
+        described = {name: value for name, value in suite.describe().items() if name != "metrics"}
+        return {**described, "reading": dict(self.reading), "versions": decisive_versions()}
+
+    def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
+        """What single scores depend on besides, by name; nothing, where all share one configuration."""
+        return {}

@@ -1,0 +1,84 @@
+"""The clip as it plays: overlays on every frame and a cursor over the curves."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from vmmetrics.clip import Clip
+from vmmetrics.scoring.show.findings import Findings, Perceived
+from vmmetrics.scoring.show.plot import draw_plot, frame_x, strips_of
+from vmmetrics.scoring.show.sheet import draw_frame
+from vmmetrics.utils.display.style import FAINT, FAULT, INK, PAPER, write
+
+LEAST_WIDTH = 960
+"""Smaller clips are enlarged, for letters that can be read."""
+MOST_WIDTH = 1280
+MOST_HEIGHT = 600
+"""Of the picture, without the curves."""
+_TITLE = 62
+_TICKS = 90_000  # per second, the clock of MPEG
+
+
+def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived) -> None:
+    """Write an MP4 (H.264, yuv420p: plays everywhere) with the clip's own frame times.
+
+    Args:
+        path: File to write.
+        clip: The clip.
+        findings: Its results.
+        perceived: What the models saw of it.
+    """
+    width, size = _layout(clip)
+    plot = draw_plot(strips_of(findings, len(clip)), len(clip), clip.fps, width)
+    height = _even(_TITLE + size[1] + plot.height + 8)
+    with av.open(str(path), "w", format="mp4") as output:
+        stream = output.add_stream("libx264", rate=Fraction(clip.fps).limit_denominator(1001))
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.codec_context.options = {"crf": "18", "preset": "veryfast"}
+        stream.codec_context.time_base = Fraction(1, _TICKS)
+        for frame in range(len(clip)):
+            picture = draw_frame(clip, frame, findings, perceived, size)
+            page = _page(clip, frame, findings, picture, plot, (width, height))
+            encoded = av.VideoFrame.from_ndarray(page, format="rgb24")
+            encoded.pts = round(float(clip.timestamps[frame]) * _TICKS)
+            encoded.time_base = Fraction(1, _TICKS)
+            output.mux(stream.encode(encoded))
+        output.mux(stream.encode())
+
+
+def _layout(clip: Clip) -> tuple[int, tuple[int, int]]:
+    """Width of the page, and the size of the picture in it."""
+    width = float(min(MOST_WIDTH, max(LEAST_WIDTH, clip.width)))
+    scale = min(width / clip.width, MOST_HEIGHT / clip.height)
+    return _even(width), (max(2, round(clip.width * scale)), max(2, round(clip.height * scale)))
+
+
+def _page(
+    clip: Clip, frame: int, findings: Findings, picture: NDArray[np.uint8], plot: Image.Image, size: tuple[int, int]
+) -> NDArray[np.uint8]:
+    page = Image.new("RGB", size, PAPER)
+    draw = ImageDraw.Draw(page)
+    scores = "   ".join(f"{m.upper()} {r.score:.3f}" for m, r in findings.results.items() if r.score is not None)
+    moment = f"frame {frame}, {clip.timestamps[frame]:.2f} s"
+    at_fault = any(frame in event.frames for event in findings.faults)
+    write(draw, (16, 8), findings.title, 18, INK, width=size[0] - 220)
+    write(draw, (size[0] - 16, 8), moment, 16, FAULT if at_fault else FAINT, anchor="ra")
+    write(draw, (16, 34), f"{scores}   {findings.label}", 14, FAINT, width=size[0] - 32)
+    page.paste(Image.fromarray(picture), ((size[0] - picture.shape[1]) // 2, _TITLE))
+    top = _TITLE + picture.shape[0]
+    page.paste(plot, (0, top))
+    if plot.height:
+        x = frame_x(frame, len(clip), size[0])
+        draw.line((x, top + 8, x, top + plot.height - 22), fill=INK, width=2)
+    return np.asarray(page)
+
+
+def _even(value: float) -> int:
+    """Up to the next even number: H.264 halves its colour."""
+    return 2 * round((value + 1) // 2)

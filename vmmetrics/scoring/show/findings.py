@@ -1,0 +1,91 @@
+"""What a picture shows: the results of a clip, and what the models saw of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vmmetrics.errors import VMMetricsError
+from vmmetrics.perception.answers import Objects, PointTracks, Poses
+from vmmetrics.perception.points import object_tracks
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import Event, MetricResult
+
+LEAST_CHARGE = 0.01
+"""Of the score: what unsteadiness takes off is told from here on."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of one clip.
+
+    Attributes:
+        title: Name of the clip.
+        label: Preset, protocol, and what the scores may be compared with.
+        results: Result by metric.
+        errors: Why a metric failed.
+        prompt: Text the clip was generated from, or None.
+    """
+
+    title: str
+    label: str
+    results: Mapping[str, MetricResult]
+    errors: Mapping[str, str] = field(default_factory=dict)
+    prompt: str | None = None
+
+    @property
+    def events(self) -> list[Event]:
+        """All events in order of time, those that cost points before those that were excused."""
+        events = [event for result in self.results.values() for event in result.events]
+        events += _unsteadiness(self.results)
+        return sorted(events, key=lambda e: (e.excuse is not None, e.frames[:1], e.metric))
+
+    @property
+    def faults(self) -> list[Event]:
+        """The events that cost points and belong to frames."""
+        return [event for event in self.events if event.excuse is None and event.frames]
+
+
+def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
+    """What MSS lost to unsteadiness in all: spread over the whole clip, it has no event of its own."""
+    smoothness = results.get("mss")
+    if smoothness is None or smoothness.score is None or "unsteadiness" not in smoothness.series:
+        return []
+    dropped = len(smoothness.events) / len(smoothness.series["unsteadiness"])
+    charged = 1 - smoothness.score - dropped
+    if charged < LEAST_CHARGE:
+        return []
+    return [Event("mss", (), "things become others from frame to frame", magnitude=charged)]
+
+
+@dataclass(frozen=True)
+class Perceived:
+    """What the models saw, as far as the metrics looked.
+
+    Attributes:
+        objects: Objects with masks, or None.
+        tracks: Tracks by object id.
+        poses: People, or None.
+    """
+
+    objects: Objects | None = None
+    tracks: Mapping[int, PointTracks] = field(default_factory=dict)
+    poses: Poses | None = None
+
+
+def perceive(scene: Scene, findings: Findings) -> Perceived:
+    """Ask the models for what the metrics with a score have seen; what fails is left out of the picture."""
+    scored = {metric for metric, result in findings.results.items() if result.score is not None}
+    objects, poses = None, None
+    tracks: Mapping[int, PointTracks] = {}
+    if scored & {"pas", "tcs"}:
+        try:
+            objects, tracks = scene.objects, object_tracks(scene)
+        except VMMetricsError:
+            objects = None
+    if "ois" in scored:
+        try:
+            poses = scene.poses
+        except VMMetricsError:
+            poses = None
+    return Perceived(objects, tracks, poses)

@@ -1,0 +1,139 @@
+"""From what a user hands in (paths, arrays) to the tasks of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError
+from vmmetrics.scoring.work import Task
+from vmmetrics.video import Source, discover, read_batch
+from vmmetrics.video.prompts import Prompts
+from vmmetrics.video.subject import subject_of_phrase
+
+
+class FoundTasks(NamedTuple):
+    """The tasks under some paths.
+
+    Attributes:
+        tasks: One per clip.
+        unmatched: Clips that the prompt list names and that are not there.
+    """
+
+    tasks: list[Task]
+    unmatched: list[str]
+
+
+def tasks_of_paths(
+    paths: Iterable[str | os.PathLike[str]],
+    metrics: tuple[str, ...],
+    prompts: str | os.PathLike[str] | None = None,
+    subject: str | None = None,
+    follow_links: bool = True,
+) -> FoundTasks:
+    """The clips under some files and folders, each with its prompt and subject.
+
+    Args:
+        paths: Files and folders.
+        metrics: What to score.
+        prompts: Prompt list, or None to look beside the clips.
+        subject: What every clip is about, or None.
+        follow_links: Whether symlinks may lead out of the folder they lie in; those that do are errors otherwise.
+
+    Raises:
+        SetupError: A path does not exist, or the prompt list cannot be read.
+    """
+    sources = discover(paths)
+    root = next((source.root for source in sources if source.root is not None), None)
+    known = Prompts.load(prompts, root, subject=subject)
+    tasks = [_task(source, metrics, known, follow_links) for source in sources]
+    return FoundTasks(tasks, known.unmatched(sources))
+
+
+def _task(source: Source, metrics: tuple[str, ...], prompts: Prompts, follow_links: bool) -> Task:
+    path = Path(os.path.abspath(source.path))  # noqa: PTH100  (symlinks are kept: the name is the user's)
+    task = Task(source.name, source.model, path, metrics, root=None if follow_links else source.root)
+    try:
+        prompt, subject, prompt_source, tags = prompts.lookup(source)
+    except ClipError as error:
+        return replace(task, broken=str(error))
+    return replace(task, prompt=prompt, subject=subject, prompt_source=prompt_source, tags=dict(tags))
+
+
+def tasks_of_arrays(
+    arrays: Iterable[Any], metrics: tuple[str, ...], subject: str | None = None, **reading: Any
+) -> list[Task]:
+    """Arrays, tensors and :class:`~vmmetrics.clip.Clip` objects as tasks, a batch axis giving one each.
+
+    Args:
+        arrays: The clips; an array is called ``clip-0001`` and so on, with ``[0]`` where it holds a batch.
+        metrics: What to score.
+        subject: What every clip is about, or None.
+        reading: Options of :func:`vmmetrics.video.read_batch`.
+
+    Raises:
+        ClipError: An array is no clip.
+    """
+    clips: list[Clip] = []
+    for number, array in enumerate(arrays, 1):
+        clips += [array] if isinstance(array, Clip) else _read(array, f"clip-{number:04d}", reading)
+    return [
+        Task(
+            clip.name,
+            None,
+            None,
+            metrics,
+            prompt=clip.prompt,
+            subject=_subject(subject, clip),
+            tags=dict(clip.tags),
+            frames=clip,
+        )
+        for clip in _distinct(clips)
+    ]
+
+
+def _read(array: Any, name: str, reading: Mapping[str, Any]) -> list[Clip]:
+    clips = read_batch(array, name=name, **reading)
+    return [replace(clips[0], name=name)] if len(clips) == 1 else clips
+
+
+def shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
+    """The tasks of shard ``index`` of ``count``, by a hash of the clip's name.
+
+    A clip's shard depends on nothing but its name, so that clips may be added while other shards run.
+
+    Args:
+        tasks: All tasks.
+        index: 1 to ``count``.
+        count: How many shards there are.
+
+    Raises:
+        ValueError: There is no such shard.
+    """
+    if not 1 <= index <= count:
+        raise ValueError(f"Expected shard (i, n) with 1 <= i <= n but got {(index, count)}")
+    return [task for task in tasks if _hash(task.clip) % count == index - 1]
+
+
+def _hash(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+
+
+def _subject(option: str | None, clip: Clip) -> Subject | None:
+    return clip.subject if option is None else subject_of_phrase(option, "option") or Subject(option, option, "option")
+
+
+def _distinct(clips: Sequence[Clip]) -> list[Clip]:
+    """The clips, with a number behind a name that came before."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for clip in clips:
+        seen[clip.name] = seen.get(clip.name, 0) + 1
+        again = seen[clip.name]
+        distinct.append(clip if again == 1 else replace(clip, name=f"{clip.name} ({again})"))
+    return distinct

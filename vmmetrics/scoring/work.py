@@ -1,0 +1,224 @@
+"""One clip from file to outcome: what a worker does, in this process or in another."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vmmetrics.clip import Clip, Subject
+from vmmetrics.errors import ClipError, explain
+from vmmetrics.scoring.record import Record, result_to_json
+from vmmetrics.scoring.settings import Scoring, Settings
+from vmmetrics.types import AmplitudeResult, Tags
+from vmmetrics.video import read_clip
+from vmmetrics.video.fingerprint import array_fingerprint, fingerprint, state
+
+if TYPE_CHECKING:
+    from vmmetrics.scoring.suite import ClipScores
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One clip to score.
+
+    Attributes:
+        clip: Its name.
+        model: Folder of its model, or None.
+        path: Where it lies, absolute, or None where ``frames`` holds it.
+        metrics: The metrics still wanted.
+        prompt: Text it was generated from, or None.
+        prompt_source: Where the prompt was found, or None.
+        subject: Who or what it is about, or None.
+        tags: What the prompt list says of the motion asked for.
+        frames: The clip itself where it was handed in as an array.
+        root: Folder that symlinks must not lead out of, or None.
+        broken: Why it cannot be scored, where that is known before it is read.
+    """
+
+    clip: str
+    model: str | None
+    path: Path | None
+    metrics: tuple[str, ...]
+    prompt: str | None = None
+    prompt_source: str | None = None
+    subject: Subject | None = None
+    tags: Tags = field(default_factory=dict)
+    frames: Clip | None = None
+    root: Path | None = None
+    broken: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What the clip is known by within a run."""
+        return str(self.path) if self.path is not None else self.clip
+
+    def only(self, metrics: tuple[str, ...]) -> Task:
+        """This task with fewer metrics."""
+        return replace(self, metrics=metrics)
+
+    def record(self, settings: Settings, **found: Any) -> Record:
+        """A record of this clip with what was found."""
+        return Record(
+            clip=self.clip,
+            model=self.model,
+            path=None if self.path is None else self.key,
+            preset=settings.preset,
+            protocol=settings.protocol,
+            prompt=self.prompt,
+            prompt_source=self.prompt_source,
+            subject=None if self.subject is None else asdict(self.subject),
+            tags=dict(self.tags),
+            **{"sha256": None, **found},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a task.
+
+    Attributes:
+        task: The task.
+        record: Its record.
+        events: Metric to events and series.
+    """
+
+    task: Task
+    record: Record
+    events: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A clip that is being read before its turn."""
+
+    task: Task
+    before: object
+    clip: Future[Clip]
+
+
+class Scorer:
+    """Scores tasks with one configuration; models are loaded once per set of metrics."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._suite = lru_cache(maxsize=None)(settings.build)
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read ahead")
+        self._ahead: _Ahead | None = None
+
+    def suite(self, metrics: tuple[str, ...]) -> Scoring:
+        """The suite for these metrics.
+
+        Raises:
+            SetupError: Something it needs is missing here.
+        """
+        return self._suite(metrics)
+
+    def score(
+        self, task: Task, following: Task | None = None, identified: Callable[[str], None] | None = None
+    ) -> Outcome:
+        """Score one clip. Whatever is wrong with the clip ends in its record, not in an exception.
+
+        Args:
+            task: The clip.
+            following: One to read meanwhile, most likely the next; None reads nothing ahead.
+            identified: Is called with the SHA-256 of the clip as soon as that is known.
+        """
+        start = time.perf_counter()
+        sha256: str | None = None
+        try:
+            if task.broken is not None:
+                raise ClipError(task.broken)
+            unreadable: OSError | None = None
+            before = None
+            try:
+                before = None if task.path is None else state(task.path)
+            except OSError as error:  # the reader knows better words for most of these
+                unreadable = error
+            clip = self._taken(task, before) or self._read(task)
+            if unreadable is not None:
+                raise unreadable
+            sha256 = identify(task)  # of a clip alone: the record of a symlink to another file must not tell its hash
+            if identified is not None:
+                identified(sha256)
+            if following is not None:
+                self._read_ahead(following)
+            scores = self.suite(task.metrics).score_clip(clip)
+            if task.path is not None and state(task.path) != before:
+                raise ClipError("The file was written to while it was scored; run again once it is complete")
+            record = task.record(
+                self._settings,
+                sha256=sha256,
+                frames=len(clip),
+                fps=float(clip.fps),
+                size=(int(clip.size[0]), int(clip.size[1])),
+                notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
+                seconds=round(time.perf_counter() - start, 3),
+                **_found(scores),
+            )
+            return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
+        except Exception as error:  # the run goes on whatever a clip does to a decoder
+            seconds = round(time.perf_counter() - start, 3)
+            return Outcome(task, task.record(self._settings, sha256=sha256, error=explain(error), seconds=seconds))
+
+    def _read_ahead(self, task: Task) -> None:
+        """Begin to read a clip; what is wrong with it shows when its turn comes and it is read again."""
+        if task.path is None or task.broken is not None:
+            return
+        with contextlib.suppress(OSError):
+            self._ahead = _Ahead(task, state(task.path), self._reader.submit(self._read, task))
+
+    def _taken(self, task: Task, before: object) -> Clip | None:
+        """The clip of ``task`` if it was read ahead and its file is what it was then; at most one is ever kept."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or ahead.task.only(task.metrics) != task or ahead.before != before:
+            return None
+        try:
+            return ahead.clip.result()
+        except Exception:  # reading it again tells why
+            return None
+
+    def _read(self, task: Task) -> Clip:
+        if task.frames is not None:
+            return task.frames
+        options = dict(self._settings.reading)
+        return read_clip(
+            task.path,
+            name=task.clip,
+            prompt=task.prompt,
+            subject=task.subject,
+            tags=task.tags,
+            root=task.root,
+            **options,
+        )
+
+
+def _found(scores: ClipScores) -> dict[str, Any]:
+    results = scores.results
+    amplitude = results.get("pas")
+    return {
+        "scores": {m: float(r.score) for m, r in results.items() if r.score is not None},
+        "missing": {m: r.missing for m, r in results.items() if r.missing is not None},
+        "not_applicable": tuple(m for m, r in results.items() if not r.applicable),
+        "errors": dict(scores.errors),
+        "amplitude": float(amplitude.amplitude)
+        if isinstance(amplitude, AmplitudeResult) and amplitude.amplitude is not None
+        else None,
+    }
+
+
+def identify(task: Task) -> str:
+    """SHA-256 of the clip of a task, for a file that is known to be one.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if task.path is not None:
+        return fingerprint(task.path)
+    assert task.frames is not None  # noqa: S101  (a task has a path or frames)
+    return array_fingerprint(task.frames)

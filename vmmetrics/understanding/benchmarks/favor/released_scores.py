@@ -1,0 +1,327 @@
+"""FAVOR-Bench's second step as released: a description's structure against the annotation's, score for score.
+
+Kept with everything that makes it score an unrelated description .40 (docs/understanding.md lists it); :mod:`.scores`
+is ours. A description and an annotation are mappings with ``camera_motion``, ``motion_list`` and
+``chronological_motion_list``, strings all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from vmmetrics.understanding.benchmarks.favor import released_tables as tables
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity
+
+# FAVOR-Bench's annotation strings into lists, exactly as the released second step reads them, with what it misreads.
+#
+# ``Subject 1: Man [a, b] Subject 2: ...``, ``a (Subject 1), b (Subject 2)`` and ``pan left, stationary``. A text that
+# does not fit (one in 75 of the released annotations) gives nothing, a repeated subject keeps its last bracket, and
+# every item of a chronological list but the first keeps the comma before it; :mod:`.structure` reads them as they are
+# meant.
+
+Subjects = dict[int, tuple[str, list[str]]]
+"""Number of a subject to its description and its actions."""
+
+_DESCRIBED: Final = re.compile(r"Subject (\d+):?\s+(.*?)\s*\[(.*?)\]")
+_BARE: Final = re.compile(r"Subject (\d+)\s*\[(.*?)\]")
+_IN_LINE: Final = re.compile(r"subject\s+(\d+)")
+_LINE_DESCRIPTION: Final = re.compile(r"subject\s+\d+:\s*(.*?)\s*\[")
+_BRACKET: Final = re.compile(r"\[(.*?)\]")
+_DONE_BY: Final = re.compile(r"(.*?)\s*\(Subject (\d+)\)")
+_LAST_MARK: Final = re.compile(r"[,.;!?]$")
+_LISTED: Final = re.compile(r"[,;]|\s+and\s+")
+_CAMERA: Final = re.compile(r"(camera\s+)")
+_CAMERA_LISTED: Final = re.compile(r"[;]|\s+then\s+|\s+and\s+")
+
+
+def parse_subjects(text: object) -> Subjects:
+    """Subjects of a motion list; what is no text has none."""
+    if not isinstance(text, str):
+        return {}
+    found: Subjects = {}
+    described = _DESCRIBED.findall(text)
+    for number, description, actions in described:
+        found[int(number)] = (description.strip(), _actions(actions.strip()))
+    if not described:
+        bare = _BARE.findall(text)
+        for number, actions in bare:
+            found[int(number)] = (f"Subject {int(number)}", _actions(actions.strip()))
+        if not bare:
+            found = _by_line(text)
+    bracket = _BRACKET.search(text)
+    if not found and bracket:
+        found[1] = ("Subject 1", _actions(bracket[1].strip()))
+    return found
+
+
+def _by_line(text: str) -> Subjects:
+    found: Subjects = {}
+    for line in text.split("\n"):
+        number, actions = _IN_LINE.search(line.lower()), _BRACKET.search(line)
+        if number and actions:
+            description = _LINE_DESCRIPTION.search(line.lower())
+            named = description[1].strip() if description else f"Subject {int(number[1])}"
+            found[int(number[1])] = (named, _actions(actions[1].strip()))
+    return found
+
+
+def _actions(text: str) -> list[str]:
+    parts = text.split(",") if "," in text else _LISTED.split(text)
+    cleaned = (_LAST_MARK.sub("", part.strip()).strip() for part in parts if part.strip())
+    return [action for action in cleaned if action]
+
+
+def parse_chronology(text: object) -> list[tuple[str, int]]:
+    """Actions of a chronological list with the numbers of their subjects; what is no text has none."""
+    if not isinstance(text, str):
+        return []
+    matches = _DONE_BY.findall(text)
+    found = [(action.strip(), int(number)) for action, number in matches if action.strip()]
+    if not matches:
+        found = [item for part in re.split(r",\s*", text) if (item := _item(part.strip())) is not None]
+    return [(_LAST_MARK.sub("", action).strip(), number) for action, number in found]
+
+
+def _item(part: str) -> tuple[str, int] | None:
+    if "(" not in part or ")" not in part:
+        return None
+    opened = part.rfind("(")
+    action, subject = part[:opened].strip(), part[opened + 1 : part.rfind(")")].strip()
+    words = subject.split()
+    if not action or not subject.lower().startswith("subject") or len(words) < 2:
+        return None
+    try:
+        return action, int(words[1])
+    except ValueError:
+        return None
+
+
+def parse_camera(text: object) -> list[str]:
+    """Camera motions of a list, each with the word camera in it; an empty text is one motion, ``"Camera "``."""
+    if not isinstance(text, str):
+        return []
+    text = re.sub(r"\s+", " ", text.strip())
+    if "," in text:
+        segments = [part.strip() for part in text.split(",")]
+    elif "." in text:
+        segments = [part.strip() for part in text.split(".") if part.strip()]
+    elif "camera" in text.lower():
+        segments = _at_camera(text.lower())
+    else:
+        segments = [part.strip() for part in _CAMERA_LISTED.split(text) if part.strip()]
+    return [part if "camera" in part.lower() else f"Camera {part}" for part in segments or [text]]
+
+
+def _at_camera(text: str) -> list[str]:
+    segments, current = [], ""
+    for part in _CAMERA.split(text):
+        if _CAMERA.match(part):
+            if current:
+                segments.append(current.strip())
+            current = part
+        else:
+            current += part
+    return [*segments, current.strip()] if current else segments
+
+
+NAMES: Final = tuple(
+    f"{part} {name}" for part in ("camera", "subject", "chronology") for name in ("f1", "precision", "recall", "order")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matched:
+    """Two lists matched.
+
+    Attributes:
+        precision: Share of the first that is matched, times how well, times a factor for the lengths.
+        recall: The same of the second.
+        pairs: Places that go together, from the first list to the second, in order of matching.
+    """
+
+    precision: float = 0.0
+    recall: float = 0.0
+    pairs: Mapping[int, int] | None = None
+
+    @property
+    def f1(self) -> float:
+        return _f1(self.precision, self.recall)
+
+
+def released_scores(
+    similarity: ReleasedSimilarity, annotation: Mapping[str, Any], found: Mapping[str, Any]
+) -> dict[str, float]:
+    """Scores of one description, each 0..1: :data:`NAMES` and ``"composite"``.
+
+    All are 0 where the released code fails (an annotation whose subjects do nothing, a field that is
+    None, a number of thousands of digits).
+    """
+    try:
+        camera = _camera(similarity, annotation.get("camera_motion", ""), found.get("camera_motion", ""))
+        subject = _subjects(
+            similarity, parse_subjects(annotation.get("motion_list", "")), parse_subjects(found.get("motion_list", ""))
+        )
+        name = "chronological_motion_list"
+        chronology = _chronology(
+            similarity, parse_chronology(annotation.get(name, "")), parse_chronology(found.get(name, ""))
+        )
+    except (ZeroDivisionError, AttributeError, ValueError):
+        return dict.fromkeys((*NAMES, "composite"), 0.0)
+    scores = dict(zip(NAMES, itertools.chain(camera, subject, chronology), strict=True))
+    scores["composite"] = sum(
+        weight * scores["camera f1" if name == "camera" else name] for name, weight in tables.WEIGHTS.items()
+    )
+    return scores
+
+
+def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[float, float, float, float]:
+    if not wanted or not wanted.strip():
+        return 1.0, 1.0, 1.0, 1.0
+    actions, others = parse_camera(said), parse_camera(wanted)
+    if not actions or not others:
+        return 0.0, 0.0, 0.0, 0.0
+    matched = _match(similarity, actions, others, tables.CAMERA_THRESHOLD)
+    return matched.f1, matched.precision, matched.recall, _order(matched.pairs or {}, len(actions), len(others))
+
+
+def _subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> tuple[float, float, float, float]:
+    rows, weights = [], []
+    for number, other in _match_subjects(similarity, wanted, said).items():
+        actions, others = said[number][1], wanted[other][1]
+        matched = _match(similarity, actions, others, tables.THRESHOLD)
+        order = _order(matched.pairs or {}, len(actions), len(others))
+        rows.append((matched.f1, matched.precision, matched.recall, order))
+        weights.append(len(others))
+    if not rows:
+        return 0.0, 0.0, 0.0, 0.0
+    f1, precision, recall, order = (
+        sum(value * weight for value, weight in zip(column, weights, strict=True)) / sum(weights)
+        for column in zip(*rows, strict=True)
+    )
+    return f1, precision, recall, order
+
+
+def _chronology(
+    similarity: ReleasedSimilarity, wanted: Sequence[tuple[str, int]], said: Sequence[tuple[str, int]]
+) -> tuple[float, float, float, float]:
+    if not wanted or not said:
+        return 0.0, 0.0, 0.0, 0.0
+    matched = _match(similarity, [action for action, _ in said], [action for action, _ in wanted], tables.THRESHOLD)
+    pairs = matched.pairs or {}
+    same = float(np.mean([said[i][1] == wanted[j][1] for i, j in pairs.items()])) if pairs else 0.0
+    precision, recall = (value * (0.9 + 0.1 * same) for value in (matched.precision, matched.recall))
+    return _f1(precision, recall), precision, recall, _order(pairs, len(said), len(wanted))
+
+
+def _match_subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> dict[int, int]:
+    """Subjects of the description to those of the annotation, the surest first."""
+    if not wanted or not said:
+        return {}
+    numbers, others = list(said), list(wanted)
+    values = np.array([[_subject_likeness(similarity, said[n], wanted[o]) for o in others] for n in numbers])
+    pairs = [(numbers[i], others[j], values[i, j]) for i, j in zip(*linear_sum_assignment(-values), strict=True)]
+    pairs.sort(key=lambda pair: pair[2], reverse=True)
+    sure = [pair for pair in pairs if pair[2] >= tables.SURE_SUBJECT]
+    likely = [pair for pair in pairs if tables.LEAST_SUBJECT < pair[2] < tables.SURE_SUBJECT]
+    return {number: other for number, other, _ in (sure + likely) or pairs[:1]}
+
+
+def _subject_likeness(
+    similarity: ReleasedSimilarity, subject: tuple[str, list[str]], other: tuple[str, list[str]]
+) -> float:
+    description, wanted = subject[0].lower(), other[0].lower()
+    likeness = min(1.0, similarity.texts(description, wanted) + _person_boost(description, wanted))
+    actions, others = subject[1], other[1]
+    if not actions or not others:
+        return likeness
+    whole = similarity.texts(" ".join(actions), " ".join(others))
+    values = similarity.matrix(actions, others)
+    if values.max() > 0:
+        whole = 0.2 * whole + 0.8 * (values.max(axis=1).mean() + values.max(axis=0).mean()) / 2
+    return float(tables.DESCRIPTION_WEIGHT * likeness + tables.ACTION_WEIGHT * whole)
+
+
+def _person_boost(text: str, other: str) -> float:
+    words, others = set(text.split()), set(other.split())
+    boosts = [
+        boost * (tables.SAME_PERSON if words & others & pair else 1.0)
+        for boost, pair in tables.PERSONS
+        if words & pair and others & pair
+    ]
+    return max(boosts, default=0.0)
+
+
+def _match(similarity: ReleasedSimilarity, actions: Sequence[str], others: Sequence[str], threshold: float) -> _Matched:
+    """Each action to the one it is most like, then runs of two and three actions taken together."""
+    if not actions or not others:
+        return _Matched()
+    values = similarity.matrix(actions, others)
+    spread = values.mean() - 0.5 * values.std()
+    threshold = min(threshold, max(tables.LEAST_THRESHOLD, min(tables.MOST_THRESHOLD, spread)))
+    pairs: dict[int, tuple[int, float]] = {}
+    for i, row in enumerate(values):
+        j = int(row.argmax())
+        if row[j] >= threshold and abs(i - j) <= tables.FARTHEST:
+            pairs[i] = (j, float(row[j]))
+    sizes = range(2, min(tables.WINDOW, len(actions)) + 1)
+    windows = [range(i, i + size) for size in sizes for i in range(len(actions) - size + 1)]
+    joined = {window: " ".join(actions[window.start : window.stop]) for window in windows}
+    similarity.prepare([joined[window] for window in windows if not all(k in pairs for k in window)])
+    for window in windows:
+        if not all(k in pairs for k in window):
+            _join(similarity, pairs, window, joined[window], others, values, threshold + 0.1)
+    if not pairs:
+        return _Matched()
+    n, m = len(actions), len(others)
+    quality = float(np.mean([score for _, score in pairs.values()]))
+    quality *= 1 - (1 - min(n, m) / max(n, m)) * tables.LENGTH_PENALTY
+    places = {i: j for i, (j, _) in pairs.items()}
+    return _Matched(len(pairs) / n * quality, len(set(places.values())) / m * quality, places)
+
+
+def _join(
+    similarity: ReleasedSimilarity,
+    pairs: dict[int, tuple[int, float]],
+    window: range,
+    joined: str,
+    others: Sequence[str],
+    values: Any,
+    threshold: float,
+) -> None:
+    """Match a run of actions, taken together, to every other action in turn that suits it better than its members."""
+    for j, other in enumerate(others):
+        likeness = similarity.actions(joined, other)
+        if likeness > threshold and abs(window[0] - j) <= tables.FARTHEST:
+            members = [k for k in window if k in pairs]
+            held = sum(values[k, pairs[k][0]] for k in members) / max(1, len(members))
+            if likeness > held:
+                for k in members:
+                    del pairs[k]
+                pairs[window[0]] = (j, likeness)
+
+
+def _order(pairs: Mapping[int, int], n: int, m: int) -> float:
+    """Kendall's τ of what is matched, squeezed into 0.5..1; with under three matches a number by the lengths."""
+    if len(pairs) < tables.FEW:
+        if n >= tables.FEW:
+            return 1 - tables.FEW_PENALTY * 1.5
+        return 1 - tables.FEW_PENALTY if m >= tables.FEW else 1.0
+    first: dict[int, int] = {}
+    for i in sorted(pairs):
+        first.setdefault(pairs[i], i)
+    places = sorted((i, j) for j, i in first.items())
+    couples = list(itertools.combinations(places, 2))
+    rising = sum(a[1] < b[1] for a, b in couples)
+    concordance = rising / len(couples) if couples else 1.0
+    return 1 - (1 - concordance) * tables.ORDER_PENALTY
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

@@ -1,0 +1,365 @@
+"""How alike two actions are to FAVOR-Bench's released second step, whose answers depend on what was asked before.
+
+One cache serves two measures under one key, as there: a pair that was first compared as texts keeps that value when
+compared as actions, and the other way round, for as long as the instance lives.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.errors import SetupError
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.benchmarks.favor import released_tables as tables
+from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma
+
+# Verbs of WordNet from its database files, as a package installs them (``apt install wordnet-base``); no NLTK.
+#
+# Base forms by WordNet's own rules and exceptions (morphy), senses as the offsets of synonym sets. Miller, "WordNet: a
+# lexical database for English", Communications of the ACM 1995.
+
+PLACES: Final = ("/usr/share/wordnet", "/usr/local/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
+_ENDINGS: Final = (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
+"""Endings of verbs and what stands for them in base forms: morphy's rules of detachment."""
+
+
+class WordNetVerbs:
+    """Base forms and senses of verbs.
+
+    Args:
+        folder: With ``index.verb`` and ``verb.exc``.
+
+    Raises:
+        SetupError: A file cannot be read, or is not WordNet's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            index = (folder / "index.verb").read_text("utf-8").splitlines()
+            exceptions = (folder / "verb.exc").read_text("utf-8").splitlines()
+            self._senses = dict(_entry(line) for line in index if line and not line.startswith(" "))
+        except (OSError, ValueError, IndexError) as error:
+            raise SetupError(f"{folder}: no verbs of WordNet that can be read: {error}") from error
+        self._exceptions: dict[str, list[str]] = {}
+        for form, *bases in (line.split() for line in exceptions if line.strip()):
+            self._exceptions.setdefault(form, bases)
+        self.folder = folder
+
+    def lemma(self, verb: str) -> str:
+        """The shortest base form; what is no verb stays as it is."""
+        return min(self._bases(verb), key=len, default=verb)
+
+    def senses(self, verb: str) -> frozenset[int]:
+        """Synonym sets of all its base forms."""
+        return frozenset(sense for base in self._bases(verb.lower()) for sense in self._senses[base])
+
+    def _bases(self, verb: str) -> list[str]:
+        """Known base forms: the exceptions' if it is one, else by detaching endings, again until one is known."""
+        if verb in self._exceptions:
+            return self._known([verb, *self._exceptions[verb]])
+        forms = _detached([verb])
+        found = self._known([verb, *forms])
+        while not found and forms:
+            forms = _detached(forms)
+            found = self._known(forms)
+        return found
+
+    def _known(self, forms: list[str]) -> list[str]:
+        return [form for form in dict.fromkeys(forms) if form in self._senses]
+
+
+@cache
+def installed_wordnet() -> WordNetVerbs | None:
+    """WordNet where its variables (``WNSEARCHDIR``, ``WNHOME``) say, or where packages put it; None without one."""
+    named = [Path(os.environ["WNSEARCHDIR"])] if os.environ.get("WNSEARCHDIR") else []
+    named += [Path(os.environ["WNHOME"]) / "dict"] if os.environ.get("WNHOME") else []
+    folders = (place for place in (*named, *map(Path, PLACES)) if (place / "index.verb").is_file())
+    folder = next(folders, None)
+    return None if folder is None else WordNetVerbs(folder)
+
+
+def _entry(line: str) -> tuple[str, tuple[int, ...]]:
+    """Lemma and offsets: ``lemma pos senses pointers [pointer...] senses tagged offset...``."""
+    fields = line.split()
+    return fields[0], tuple(int(offset) for offset in fields[6 + int(fields[3]) :])
+
+
+def _detached(forms: list[str]) -> list[str]:
+    return [form.removesuffix(ending) + base for form in forms for ending, base in _ENDINGS if form.endswith(ending)]
+
+
+# What FAVOR-Bench's released code asks of NLTK: tokens, parts of speech, lemmas, senses of verbs.
+#
+# :class:`NltkWords` is NLTK itself, where it and its data are installed: scores are then the released code's.
+# :class:`PlainWords` stands in for it without any of that, by rules and a list of verbs, :class:`WordNetWords` with
+# WordNet's files alone.
+
+_TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+
+
+class Words(Protocol):
+    """English, as far as the released second step needs it."""
+
+    name: str
+    """For records."""
+    stop_words: Collection[str]
+    """Words that do not count in token overlap."""
+
+    def tokens(self, text: str) -> list[str]:
+        """Words and marks of a text."""
+        ...
+
+    def tags(self, tokens: Sequence[str]) -> list[str]:
+        """Penn Treebank part of speech of each token."""
+        ...
+
+    def lemma(self, verb: str) -> str:
+        """Base form of a verb."""
+        ...
+
+    def share_sense(self, verb: str, other: str) -> bool:
+        """Whether two verbs have a synonym set of WordNet in common."""
+        ...
+
+
+class PlainWords:
+    """Without NLTK: a token is a verb if the lexicon has it, and no two verbs are known to share a sense."""
+
+    name = "our lexicon; neither NLTK nor WordNet (apt install wordnet-base) is installed"
+    stop_words: Collection[str] = FUNCTION_WORDS
+
+    def tokens(self, text: str) -> list[str]:
+        """Words and marks; see :class:`Words`."""
+        return _TOKEN.findall(text)
+
+    def tags(self, tokens: Sequence[str]) -> list[str]:
+        """``VB`` for forms of known verbs, ``NN`` for other words; see :class:`Words`."""
+        return ["VB" if verb_lemma(token) in VERBS else "NN" if token[:1].isalpha() else "." for token in tokens]
+
+    def lemma(self, verb: str) -> str:
+        """Base form by the lexicon; see :class:`Words`."""
+        return verb_lemma(verb) or verb
+
+    def share_sense(self, verb: str, other: str) -> bool:
+        """Whether they are one verb; see :class:`Words`."""
+        return verb == other
+
+
+class WordNetWords(PlainWords):
+    """Our lexicon for what is a verb; base forms and senses of WordNet, as NLTK has them.
+
+    Args:
+        verbs: Of WordNet.
+    """
+
+    def __init__(self, verbs: WordNetVerbs) -> None:
+        self._wordnet = verbs
+        self.name = f"our lexicon (no NLTK) with the verbs of WordNet in {verbs.folder}"
+
+    def lemma(self, verb: str) -> str:
+        """See :class:`Words`."""
+        return self._wordnet.lemma(verb)
+
+    def share_sense(self, verb: str, other: str) -> bool:
+        """See :class:`Words`."""
+        return not self._wordnet.senses(verb).isdisjoint(self._wordnet.senses(other))
+
+
+class NltkWords:
+    """NLTK with its data (``punkt_tab``, ``averaged_perceptron_tagger_eng``, ``stopwords``, ``wordnet``).
+
+    Raises:
+        SetupError: NLTK or any of its data is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._nltk: Any = import_module("nltk")
+            corpus: Any = import_module("nltk.corpus")
+            self._wordnet, self._lemmatizer = corpus.wordnet, self._nltk.stem.WordNetLemmatizer()
+            self.stop_words: Collection[str] = frozenset(corpus.stopwords.words("english"))
+            self.tags(self.tokens("it moves"))
+            self.lemma("moves")
+        except (ImportError, LookupError) as error:
+            raise SetupError(
+                "NLTK or its data is missing: pip install nltk, then python -m nltk.downloader punkt_tab "
+                "averaged_perceptron_tagger_eng stopwords wordnet"
+            ) from error
+        self.name = f"NLTK {self._nltk.__version__}"
+
+    def tokens(self, text: str) -> list[str]:
+        """See :class:`Words`."""
+        tokens: list[str] = self._nltk.word_tokenize(text)
+        return tokens
+
+    def tags(self, tokens: Sequence[str]) -> list[str]:
+        """See :class:`Words`."""
+        return [tag for _, tag in self._nltk.pos_tag(list(tokens))]
+
+    def lemma(self, verb: str) -> str:
+        """See :class:`Words`."""
+        return str(self._lemmatizer.lemmatize(verb, "v"))
+
+    def share_sense(self, verb: str, other: str) -> bool:
+        """See :class:`Words`."""
+        return not set(self._senses(verb)).isdisjoint(self._senses(other))
+
+    @lru_cache(maxsize=100_000)  # noqa: B019 - one instance lives as long as the process
+    def _senses(self, verb: str) -> tuple[str, ...]:
+        return tuple(sense.name() for sense in self._wordnet.synsets(verb, pos=self._wordnet.VERB))
+
+
+def installed_words() -> Words:
+    """NLTK where it is installed with its data, else our stand-in, with WordNet where that is installed."""
+    try:
+        return NltkWords()
+    except SetupError:
+        wordnet = installed_wordnet()
+        return PlainWords() if wordnet is None else WordNetWords(wordnet)
+
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts to (N, D) vectors."""
+
+_MARKS: Final = str.maketrans("", "", string.punctuation)
+
+
+class ReleasedSimilarity:
+    """Similarity of texts and of actions, 0 to 1 (an embedding's can be below 0).
+
+    Args:
+        words: English.
+        verbs: Base forms that the released code counts as actions: ``COMMON_VERBS`` and ``PHRASAL_VERBS``.
+        embed: Sentence embedding; None compares sets of tokens instead, as the released code does without one.
+    """
+
+    def __init__(self, words: Words, verbs: Collection[str], embed: Embed | None) -> None:
+        self._words = words
+        self._verbs = frozenset(verbs)
+        self._embed = embed
+        self._known: dict[tuple[str, str], float] = {}
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._core: dict[str, str] = {}
+        self._tokens: dict[str, frozenset[str]] = {}
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Embed texts that will be compared, all at once; each is embedded when it is needed otherwise."""
+        wanted = {text.strip().lower(): text for text in reversed(texts) if text}
+        missing = {key: text for key, text in wanted.items() if key not in self._vectors}
+        if self._embed is not None and missing:
+            self._vectors.update(zip(missing, self._embed(list(missing.values())), strict=True))
+
+    def texts(self, text: str, other: str) -> float:
+        """Of two texts."""
+        if not text or not other:
+            return 0.0
+        key = _key(text, other)
+        if key not in self._known:
+            self._known[key] = self._compared(text, other)
+        return self._known[key]
+
+    def actions(self, action: str, other: str) -> float:
+        """Of two actions: of their texts, with boosts for their verbs."""
+        if not action or not other:
+            return 0.0
+        key = _key(action, other)
+        if key[0] == key[1]:
+            return 1.0
+        if key not in self._known:
+            value = self.texts(action, other)
+            verb, other_verb = self._core_verb(action), self._core_verb(other)
+            if verb and other_verb:
+                value = min(1.0, value + tables.VERB_BOOST * self._verbs_agree(verb, other_verb))
+            if _linked(action.lower(), other.lower(), tables.LAPTOP_PAIRS):
+                value = min(1.0, value + tables.LAPTOP_BOOST)
+            self._known[key] = value
+        return self._known[key]
+
+    def matrix(self, actions: Sequence[str], others: Sequence[str]) -> FloatArray:
+        """(N, M) of all pairs; where both are lists of two or more, mixed with how near their places are."""
+        self.prepare([*actions, *others])
+        values = np.array([[self.actions(action, other) for other in others] for action in actions], np.float64)
+        n, m = len(actions), len(others)
+        if n < 2 or m < 2:
+            return values.reshape(n, m)
+        apart = (np.arange(n) / (n - 1))[:, None] - (np.arange(m) / (m - 1))[None, :]
+        return (1 - tables.POSITION_WEIGHT) * values + tables.POSITION_WEIGHT * np.exp(-4 * apart**2)
+
+    def _compared(self, text: str, other: str) -> float:
+        plain, other_plain = text.lower().strip(), other.lower().strip()
+        if plain == other_plain:
+            return 1.0
+        value = self._overlap(text, other) if self._embed is None else self._cosine(text, other)
+        if _terms_linked(plain, other_plain):
+            value = min(1.0, value + tables.TERM_BOOST)
+        return value
+
+    def _cosine(self, text: str, other: str) -> float:
+        self.prepare([text, other])
+        first, second = self._vectors[text.strip().lower()], self._vectors[other.strip().lower()]
+        size = np.linalg.norm(first) * np.linalg.norm(second)
+        return float(np.dot(first, second) / size) if size else 0.0
+
+    def _overlap(self, text: str, other: str) -> float:
+        first, second = self._bag(text), self._bag(other)
+        return len(first & second) / len(first | second) if first and second else 0.0
+
+    def _bag(self, text: str) -> frozenset[str]:
+        if text not in self._tokens:
+            plain = re.sub(r"\s+", " ", text.lower().translate(_MARKS)).strip()
+            self._tokens[text] = frozenset(self._words.tokens(plain)) - frozenset(self._words.stop_words)
+        return self._tokens[text]
+
+    def _core_verb(self, action: str) -> str:
+        """The first listed verb, else the first verb, else a noun that is a listed verb, else the first token."""
+        if action not in self._core:
+            tokens = self._words.tokens(action.lower())
+            tags = self._words.tags(tokens)
+            verbs = [self._words.lemma(t) for t, tag in zip(tokens, tags, strict=True) if tag.startswith("VB")]
+            nouns = [self._words.lemma(t) for t, tag in zip(tokens, tags, strict=True) if tag.startswith("NN")]
+            listed = [verb for verb in verbs if verb in self._verbs]
+            as_nouns = [noun for noun in nouns if noun in self._verbs]
+            self._core[action] = next(iter([*listed, *verbs, *as_nouns, *tokens]), "")
+        return self._core[action]
+
+    def _verbs_agree(self, verb: str, other: str) -> float:
+        """1 for the same verb, 0.8 for two that mean the same, else 0."""
+        if verb == other:
+            return 1.0
+        first, second = self._words.lemma(verb.lower()), self._words.lemma(other.lower())
+        alike = (
+            first == second
+            or any(first in row and second in row for row in tables.CAMERA_ROWS)
+            or frozenset((first, second)) in tables.VERB_PAIRS
+            or first in tables.SYNONYMS.get(second, ())
+            or second in tables.SYNONYMS.get(first, ())
+            or self._words.share_sense(first, second)
+        )
+        return 0.8 if alike else 0.0
+
+
+def _key(text: str, other: str) -> tuple[str, str]:
+    first, second = text.lower().strip(), other.lower().strip()
+    return (first, second) if first <= second else (second, first)
+
+
+def _linked(text: str, other: str, pairs: Sequence[tuple[str, str]]) -> bool:
+    return any((a in text and b in other) or (a in other and b in text) for a, b in pairs)
+
+
+def _terms_linked(text: str, other: str) -> bool:
+    pairs = [(term, near) for term, nears in tables.TERMS.items() for near in nears]
+    words, other_words = set(text.split()), set(other.split())
+    return _linked(text, other, pairs) or any(
+        (a in words and b in other_words) or (a in other_words and b in words) for a, b in tables.TERM_PAIRS
+    )

@@ -1,0 +1,129 @@
+"""How alike two actions are, 0 to 1: the cosine of a sentence embedding, stretched so that unrelated ones get 0.
+
+Values depend on the two texts alone: neither on what else is compared nor on the order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, verb_lemma
+from vmmetrics.utils.text.embedding import INSTALL, MODEL, embed, embedding_identity, embedding_installed
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+LEAST_COSINE: Final = 0.45
+"""Counts as nothing in common: of pairs of actions of two of FAVOR-Bench's videos, 92 % lie below (MiniLM;
+``benchmarks/favor_quality.py --calibrate``)."""
+FULL_COSINE: Final = 0.75
+"""Counts as the same. Of hand-made paraphrases (``benchmarks/favor_paraphrases.toml``), the median is 0.77."""
+LEAST_OVERLAP: Final = 0.2
+FULL_OVERLAP: Final = 0.8
+"""The same for the share of words in common: one word in ten is chance, and other words for a fifth is a paraphrase."""
+OPPOSITE: Final = 0.25
+"""Factor where the texts say opposite things: something did move, but not so. Cosines hardly tell them apart: 0.9
+between turning left and turning right."""
+
+_OPPOSITES: Final = (
+    ("left", "right"), ("up", "down"), ("upward", "downward"), ("upwards", "downwards"), ("forward", "backward"),
+    ("forwards", "backwards"), ("open", "close"), ("open", "shut"), ("in", "out"), ("into", "out"), ("on", "off"),
+    ("raise", "lower"), ("lift", "lower"), ("push", "pull"), ("enter", "exit"), ("enter", "leave"), ("stand", "sit"),
+    ("rise", "fall"), ("ascend", "descend"), ("tie", "untie"), ("lock", "unlock"), ("fold", "unfold"),
+    ("load", "unload"), ("appear", "disappear"), ("toward", "away"), ("towards", "away"),
+    ("clockwise", "counterclockwise"),
+    ("accelerate", "decelerate"), ("start", "stop"), ("inhale", "exhale"), ("zip", "unzip"), ("wrap", "unwrap"),
+)  # fmt: skip
+_WORD: Final = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*")
+
+
+class Similarity:
+    """Similarity of texts; each distinct text is embedded once.
+
+    Args:
+        embed: Texts to (N, D) unit vectors; None compares words instead.
+        name: For records.
+
+    Attributes:
+        embed: As it was given.
+        name: As it was given.
+    """
+
+    def __init__(self, embed: Embed | None, name: str) -> None:
+        self.name = name
+        self.embed = embed
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._words: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Embed texts that will be compared, together: much faster than one by one."""
+        missing = [text for text in dict.fromkeys(map(_plain, texts)) if text and text not in self._vectors]
+        if self.embed is not None and missing:
+            self._vectors.update(zip(missing, self.embed(missing), strict=True))
+
+    def matrix(self, texts: Sequence[str], others: Sequence[str]) -> FloatArray:
+        """(N, M) similarity of each text with each of the others."""
+        rows, columns = [_plain(text) for text in texts], [_plain(text) for text in others]
+        if not rows or not columns:
+            return np.zeros((len(rows), len(columns)))
+        values = self._overlaps(rows, columns) if self.embed is None else self._cosines(rows, columns)
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                if row == column:
+                    values[i, j] = 1.0 if row else 0.0
+                elif values[i, j] > 0 and self._opposed(row, column):
+                    values[i, j] *= OPPOSITE
+        return values
+
+    def _cosines(self, rows: Sequence[str], columns: Sequence[str]) -> FloatArray:
+        self.prepare([*rows, *columns])
+        width = next(iter(self._vectors.values())).shape if self._vectors else (1,)
+        nothing = np.zeros(width, np.float32)
+        first, second = (np.stack([self._vectors.get(text, nothing) for text in side]) for side in (rows, columns))
+        cosines = (first @ second.T).astype(np.float64)
+        return np.clip((cosines - LEAST_COSINE) / (FULL_COSINE - LEAST_COSINE), 0.0, 1.0)
+
+    def _overlaps(self, rows: Sequence[str], columns: Sequence[str]) -> FloatArray:
+        """Dice's coefficient of the words that carry meaning, verbs in their base form, stretched."""
+        bags, others = ([self._bags(text)[0] for text in side] for side in (rows, columns))
+        shared = np.array([[2 * len(a & b) / max(1, len(a) + len(b)) for b in others] for a in bags])
+        return np.clip((shared - LEAST_OVERLAP) / (FULL_OVERLAP - LEAST_OVERLAP), 0.0, 1.0)
+
+    def _opposed(self, text: str, other: str) -> bool:
+        words, others = self._bags(text)[1], self._bags(other)[1]
+        alone, other_alone = words - others, others - words
+        return any((a in alone and b in other_alone) or (b in alone and a in other_alone) for a, b in _OPPOSITES)
+
+    def _bags(self, text: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Words that carry meaning, and all words; verbs in their base form."""
+        if text not in self._words:
+            words = frozenset(
+                word if word in ("left", "open") else verb_lemma(word) or word for word in _WORD.findall(text)
+            )
+            self._words[text] = (words - FUNCTION_WORDS or words, words)
+        return self._words[text]
+
+
+def installed_similarity(wanted: str | None = None) -> Similarity:
+    """The sentence embedding where it is installed, else the overlap of words; the name says which.
+
+    Args:
+        wanted: ``"embedding"`` or ``"words"``; None takes what is there.
+
+    Raises:
+        SetupError: The embedding is wanted and not installed.
+    """
+    if wanted == "words" or (wanted is None and not embedding_installed()):
+        why = "" if wanted else f"; {MODEL} is not installed ({INSTALL})"
+        return Similarity(None, f"overlap of words{why}")
+    identity = embedding_identity()
+    return Similarity(embed, f"{identity.model} ({identity.source} {identity.version}, sha256 {identity.sha256[:12]})")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())

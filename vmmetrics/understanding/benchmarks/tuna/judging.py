@@ -1,0 +1,344 @@
+"""What a judge says of captions: split into events, matched with the annotated ones, classified element by element.
+
+A judge is a model behind an endpoint, or a file in the released intermediate form with what one said before. Either
+way what comes out is a record in that form: ``candidate_caption, candidate_events, match_ids, relationship``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from json import dumps
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Found, Question
+from vmmetrics.understanding.benchmarks.tuna.reading import DATA, text_of
+from vmmetrics.understanding.benchmarks.tuna.scoring import (
+    LABELS,
+    LACK,
+    Event,
+    Pair,
+    events_of,
+    in_order,
+    is_caption,
+    order_problem,
+    pairs_problem,
+    sentences,
+    texts_of_references,
+)
+from vmmetrics.utils.endpoint import Answer, Client, Estimate, Turn, in_words
+from vmmetrics.utils.endpoint import Question as Ask
+from vmmetrics.utils.rows import read_rows
+
+_WORDS: Final[Mapping[str, str]] = DATA["cap"]["judge"]
+_ANSWER_TOKENS: Final = 200  # of a usual answer: a TUNA caption has 231, its video 17.5 elements (paper, table 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A caption to be judged, and the events that people saw in its video."""
+
+    question: Question
+    text: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of a caption.
+
+    Attributes:
+        record: In the released intermediate form; None where there is no judgement.
+        why: Why there is none.
+        mended: What we had to mend in it, in words, to how often.
+        place: Of the record in the file it is from; the released scorer adds up in that order.
+    """
+
+    record: Mapping[str, Any] | None
+    why: str = ""
+    mended: Mapping[str, int] = field(default_factory=dict)
+    place: int = 0
+
+
+class Judge(Protocol):
+    """Says of captions what is in them."""
+
+    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
+        """Each caption and what became of it, in any order."""
+        ...
+
+
+def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> Judge:
+    """The judge that is meant by an endpoint's client, by the path of a recorded one, or by a judge itself.
+
+    Args:
+        judge: One of these.
+        questions: All that are there, whose names a recorded judge must know.
+        as_it_is: Whether a recorded judge is taken as :class:`RecordedJudge` has it.
+
+    Raises:
+        SetupError: It is none of them, or the file cannot be read.
+    """
+    if isinstance(judge, Client):
+        return EndpointJudge(judge)
+    if isinstance(judge, str | Path):
+        return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
+    if not hasattr(judge, "judged"):
+        raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
+    found: Judge = judge
+    return found
+
+
+def read_records(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Records of a file in the released intermediate form, by their index.
+
+    Raises:
+        SetupError: It cannot be read, or has none.
+    """
+    rows = [row for row in read_rows(path) if isinstance(row, Mapping)]
+    found = {text_of(row["index"]): row for row in rows if "index" in row and "relationship" in row}
+    if not found:
+        raise SetupError(f"{path}: no judgements there; expected a list of objects with index and relationship")
+    return found
+
+
+class RecordedJudge:
+    """Judgements from a file.
+
+    Args:
+        records: By index, as :func:`read_records` has them.
+        questions: All that are there.
+        as_it_is: Whether it is believed as the released scorer believes it: found by its index alone, whatever caption
+            it was made of.
+
+    Raises:
+        SetupError: None of the records is of one of the questions.
+    """
+
+    def __init__(
+        self, records: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], as_it_is: bool = False
+    ) -> None:
+        numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
+        self._found = Found(numbered, questions, exact=as_it_is)
+        self._as_it_is = as_it_is
+        if questions and not as_it_is and all(self._found.of(question) is None for question in questions):
+            theirs, ours = next(iter(records)), questions[0].id
+            raise SetupError(
+                f"None of the {len(records)} judgements is of one of these captions: their index is like {theirs!r}, "
+                f"the captions' like {ours!r}"
+            )
+
+    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
+        """Each caption with its record; it must be a judgement of this very caption."""
+        for caption in captions:
+            place, record = self._found.of(caption.question) or (0, None)
+            if record is None:
+                yield caption, Judged(None, "the recorded judge has nothing about it")
+            elif self._as_it_is or _plain(record.get("candidate_caption")) in ("", _plain(caption.text)):
+                yield caption, Judged(record, place=place)
+            else:
+                yield caption, Judged(None, "the recorded judge judged another caption")
+
+
+class EndpointJudge:
+    """A model behind an endpoint, asked three questions for each caption, each answer checked.
+
+    Args:
+        client: The endpoint's.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
+        """Each caption, in the order in which they are done.
+
+        Raises:
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.work_through`.
+        """
+        return self._client.work_through(self._judge, captions)
+
+    def estimate(self, captions: Iterable[Caption]) -> Estimate:
+        """What judging would take, about: as if events were sentences and told in the annotated order.
+
+        A caption whose first question was answered before takes nothing.
+        """
+        todo = [caption for caption in captions if any(self._client.unanswered([_to_split(caption)]))]
+        asks: list[Ask[Any]] = []
+        for caption in todo:
+            events = sentences(caption.text)
+            pairs = [
+                (number, number if number <= len(caption.events) else None) for number in range(1, len(events) + 1)
+            ]
+            said = texts_of_references(pairs, events, len(caption.events))
+            told = [place for place, text in enumerate(said) if text and caption.events[place].elements]
+            asks += [_to_split(caption), _to_match(events, caption.events)]
+            asks += [_to_classify(told, caption.events, said)] if told else []
+        return self._client.estimate(asks, _ANSWER_TOKENS)
+
+    def _judge(self, caption: Caption) -> Judged:
+        mended: dict[str, int] = {}
+        try:
+            events = self._split(caption, mended)
+            pairs = self._match(events, caption.events, mended)
+            said = texts_of_references(pairs, events, len(caption.events))
+            relationship = self._classify(caption.events, said)
+        except _NoJudgementError as error:
+            return Judged(None, f"{error.stage}: {error.answer.why}")
+        record = {
+            "index": caption.question.id,
+            "candidate_caption": caption.text,
+            "candidate_events": events,
+            "match_ids": [list(pair) for pair in pairs],
+            "relationship": relationship,
+        }
+        return Judged(record, mended=mended)
+
+    def _split(self, caption: Caption, mended: dict[str, int]) -> list[str]:
+        """Events of the caption; its sentences where the judge, however often asked, changes the words."""
+
+        def check(value: dict[str, Any]) -> str | None:
+            whole = is_caption(caption.text, value["events"])
+            return None if whole else "the events, joined with spaces, are not the description word by word"
+
+        answer = self._client.ask(replace(_to_split(caption), check=check))
+        if answer.value is not None:
+            return [event for event in answer.value["events"] if sentences(event)]  # those with words
+        own = sentences(caption.text)
+        if answer.kind != "unusable" or not own:
+            raise _NoJudgementError("split", answer)
+        mended["captions cut into sentences by us"] = 1
+        return own
+
+    def _match(self, candidates: Sequence[str], events: Sequence[Event], mended: dict[str, int]) -> tuple[Pair, ...]:
+        """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
+        complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
+
+        def check(value: dict[str, Any]) -> str | None:
+            pairs = _pairs(value)
+            problem = pairs_problem(pairs, len(candidates), len(events))
+            if problem is None:
+                complete.append(pairs)
+            return problem or order_problem(pairs)
+
+        answer = self._client.ask(replace(_to_match(candidates, events), check=check))
+        if answer.kind not in ("answered", "unusable") or not complete:
+            raise _NoJudgementError("match", answer)
+        kept = in_order(complete[-1])
+        back = sum(pair != given for pair, given in zip(kept, complete[-1], strict=True))
+        if back:
+            mended["matches against the order of time, taken back"] = back
+        return kept
+
+    def _classify(self, events: Sequence[Event], said: Sequence[str]) -> list[dict[str, Any]]:
+        """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
+        told = [place for place, text in enumerate(said) if text and events[place].elements]
+        labels = {place: [LACK] * len(event.elements) for place, event in enumerate(events)}
+        if told:
+            labels |= self._labels(told, events, said)
+        return [
+            {
+                "candidate_event": said[place],
+                "visual_elements": [
+                    {"content": element.content, "relationship": label}
+                    for element, label in zip(event.elements, labels[place], strict=True)
+                ],
+            }
+            for place, event in enumerate(events)
+        ]
+
+    def _labels(self, told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> dict[int, list[str]]:
+        def check(value: dict[str, Any]) -> str | None:
+            return _labels_problem(value["events"], [len(events[place].elements) for place in told])
+
+        answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
+        if answer.value is None:
+            raise _NoJudgementError("classify", answer)
+        return {
+            place: [one["relationship"] for one in judged["elements"]]
+            for place, judged in zip(told, answer.value["events"], strict=True)
+        }
+
+
+class _NoJudgementError(Exception):
+    def __init__(self, stage: str, answer: Answer) -> None:
+        self.stage, self.answer = stage, answer
+
+
+def caption_events(question: Question) -> tuple[Event, ...]:
+    """The annotated events of a question."""
+    return events_of(question.reference.get("events"))
+
+
+def _plain(text: Any) -> str:
+    return " ".join(text_of(text).split())
+
+
+def _pairs(value: Mapping[str, Any]) -> list[Pair]:
+    return [
+        (int(pair["candidate"]), None if pair["reference"] is None else int(pair["reference"]))
+        for pair in value["pairs"]
+    ]
+
+
+def _labels_problem(events: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> str | None:
+    for number, (judged, count) in enumerate(zip(events, counts, strict=True), 1):
+        if judged["event"] != number:
+            return f"expected events 1 to {len(counts)} in order"
+        if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
+            return f"event {number}: expected elements 1 to {count} in order"
+    return None
+
+
+def _to_split(caption: Caption) -> Ask[Any]:
+    shape = _object(events=_list({"type": "string", "minLength": 1}, 1))
+    return Ask("split", _turns("split", shape, {"description": caption.text}), shape)
+
+
+def _to_match(candidates: Sequence[str], events: Sequence[Event]) -> Ask[Any]:
+    numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
+    shape = _object(pairs=_list(_object(**numbers), len(candidates), len(candidates)))
+    asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
+    return Ask("match", _turns("match", shape, asked), shape)
+
+
+def _to_classify(told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> Ask[Any]:
+    label = {"type": "string", "enum": list(LABELS)}
+    element = _object(element={"type": "integer"}, relationship=label)
+    shape = _object(events=_list(_object(event={"type": "integer"}, elements=_list(element)), len(told), len(told)))
+    asked = [
+        {
+            "event": number,
+            "candidate": said[place],
+            "elements": _numbered((one.content for one in events[place].elements), "element"),
+        }
+        for number, place in enumerate(told, 1)
+    ]
+    return Ask("classify", _turns("classify", shape, {"events": asked}), shape)
+
+
+def _turns(stage: str, shape: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Turn, ...]:
+    told = f"{_WORDS['system']} {in_words(shape)}"
+    return Turn("system", told), Turn(
+        "user", f"{_WORDS[stage].strip()}\n\n{dumps(asked, ensure_ascii=False, indent=1)}"
+    )
+
+
+def _numbered(texts: Iterable[str], name: str = "event") -> list[dict[str, Any]]:
+    return [{name: number, "text": text} for number, text in enumerate(texts, 1)]
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Mapping[str, Any], least: int = 0, most: int | None = None) -> dict[str, Any]:
+    bounds = {"minItems": least} | ({} if most is None else {"maxItems": most})
+    return {"type": "array", "items": dict(items), **bounds}

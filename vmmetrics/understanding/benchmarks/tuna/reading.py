@@ -1,0 +1,217 @@
+"""TUNA's files as they are in the wild: Parquet, the table made from it, a JSON twin; options in several spellings."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Answered
+from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.utils.rows import read_rows
+
+DATA: Final = tomllib.loads(
+    resources.files("vmmetrics.understanding.benchmarks").joinpath("tuna.toml").read_text(encoding="utf-8")
+)
+"""The data file of both benchmarks."""
+SEPARATOR: Final = " / "
+"""Between a visual characteristic and what is looked at within it, in names of figures."""
+
+_ANSWERS: Final = ("prediction", "candidate_caption", "caption")
+"""Fields that answers are found in."""
+_VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
+
+
+def text_of(value: Any) -> str:
+    """A field as text; empty where it is missing, however a table writes that."""
+    return "" if value is None or value != value else str(value).strip()
+
+
+def options_of(value: Any) -> tuple[str, ...]:
+    r"""Texts of the options: a list, or one written as JSON, as Python, or as NumPy prints it. Text is never run.
+
+    >>> options_of("['it stops', 'it turns']") == options_of("['it stops'\n 'it turns']") == ("it stops", "it turns")
+    True
+    """
+    if isinstance(value, str):
+        value = _list_in(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return tuple(str(option).strip() for option in value) if isinstance(value, list | tuple) else ()
+
+
+def _list_in(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    # NumPy puts no commas between texts, and Python glues texts that stand side by side.
+    texts = _texts_in(text) if isinstance(value, list) and len(value) == 1 else []
+    return texts if len(texts) > 1 else value
+
+
+def _texts_in(literal: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(literal.strip()).readline)
+    return [str(ast.literal_eval(token.string)) for token in tokens if token.type == tokenize.STRING]
+
+
+def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:
+    """Visual characteristics, written with commas between them; case, spaces and hyphens do not matter.
+
+    Args:
+        value: ``"High-Dynamic,Multi-Scene"``, or a list of them.
+        problems: What was wrong is counted here.
+    """
+    named = value if isinstance(value, list | tuple) else text_of(value).split(",")
+    known = {_plain(name): name for name in DATA["characteristics"]}
+    wanted = [_plain(name) for name in named if _plain(name)]
+    if any(name not in known for name in wanted):
+        problems["rows with an unknown visual characteristic"] += 1
+    found = tuple(dict.fromkeys(known[name] for name in wanted if name in known))
+    if ("Low-Dynamic" in found) == ("High-Dynamic" in found):
+        problems["rows that are not of one dynamic, low or high"] += 1
+    return found
+
+
+def known_name(value: Any, names: Sequence[str]) -> str | None:
+    """The name that a field means, however it is written; None where it is none of them."""
+    return {_plain(name): name for name in names}.get(_plain(value))
+
+
+def _plain(value: Any) -> str:
+    return "".join(letter for letter in text_of(value).casefold() if letter.isalnum())
+
+
+def find_files(data: Path, patterns: Sequence[str]) -> list[Path]:
+    """The file that was named; or, in a folder, all that fit, the likelier before the others."""
+    if data.is_file():
+        return [data]
+    found = (path for pattern in patterns for path in sorted(data.glob(pattern)) if path.is_file())
+    return list(dict.fromkeys(found))
+
+
+def video_of(row: Mapping[str, Any]) -> str:
+    """Key of a row's video: its name without folder or extension."""
+    name = text_of(row.get("video")) or text_of(row.get("video_path")) or text_of(row.get("video_index"))
+    name = name.replace("\\", "/").rsplit("/", 1)[-1]
+    ending = next((ending for ending in _VIDEO_ENDINGS if name.lower().endswith(ending.lower())), "")
+    return name[: len(name) - len(ending)]
+
+
+def number_of(row: Mapping[str, Any], place: int) -> str:
+    """Number of a row in the table that the released runner makes, from 0: its index there, else its place."""
+    index = text_of(row.get("index"))
+    return index if index.isdecimal() else str(place)
+
+
+def videos_in(folder: Path) -> dict[str, Path]:
+    """Files of the videos below a folder, by their keys; where the release has them before others."""
+    return videos_below([folder / place for place in DATA["video_folders"]])
+
+
+def read_answers(path: Path) -> dict[str, Answered]:
+    """What a model said, from a file in one of the released forms.
+
+    A submission (``{index: caption}``), the intermediate file of the captions' scorer (a list of objects with ``index``
+    and ``candidate_caption``), or the table that the released runner makes, with ``index`` and ``prediction``, saved as
+    TSV, CSV or Parquet. What a table marks as missing is an empty answer.
+
+    Raises:
+        SetupError: It cannot be read, or is none of them.
+    """
+    found: dict[str, Answered] = {}
+    for row in read_rows(path):
+        for key, said in _answers_in(row).items():
+            if key and (isinstance(said, str) or said is None or said != said):
+                found[key] = Answered(key, text_of(said))
+    if not found:
+        raise SetupError(f"{path}: no answers there; expected an object of them by index, or rows with {_ANSWERS}")
+    return found
+
+
+def _answers_in(row: Any) -> dict[str, Any]:
+    fields = row if isinstance(row, Mapping) else {}
+    told = [name for name in _ANSWERS if name in fields]
+    if told:
+        return {text_of(fields.get("index", fields.get("video"))): fields[told[0]]}
+    return {} if "index" in fields else {text_of(key): said for key, said in fields.items()}
+
+
+# TUNA-CAP's two files brought together: the table of videos, and the annotations that captions are scored with.
+#
+# The released table numbers its rows from 0, the annotations are called ``TUNA_0001`` and so on, and captions made with
+# the table match nothing when they are scored. Here a row finds its annotation by the video, by the index, or by the
+# number in it; the last two only where the visual characteristics, which both files have, say so too.
+
+Row = Mapping[str, Any]
+
+_AGREEING: Final = 0.9
+"""Share of pairs with the same characteristics for an index to be trusted. One row off, about a quarter agree: the sum
+of squares of the shares of the eight sets of characteristics, by the paper's counts."""
+_NUMBER: Final = re.compile(r"(\d{1,9})$")
+
+
+def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Counter[str]) -> list[Row | None]:
+    """The annotation of each row, in their order; None where it has none.
+
+    Args:
+        rows: Of the table.
+        annotations: Of the annotations' file.
+        problems: What was wrong is counted here.
+    """
+    found: list[Row | None] = [None] * len(rows)
+    ways: tuple[tuple[Callable[[Row], str], Callable[[Row], str], bool], ...] = (
+        (video_of, _own_video, False),
+        (_index, _index, True),
+        (_row_number, _index_number, True),
+    )
+    for of_row, of_annotation, doubtful in ways:
+        known = {of_annotation(one): one for one in reversed(annotations) if of_annotation(one)}
+        pairs = [known.get(of_row(row)) for row in rows]
+        if any(pairs) and not (doubtful and not _agree(rows, pairs)):
+            found = pairs
+            break
+    if annotations:
+        taken = {id(one) for one in found}
+        problems["annotations without a row of the table, left out"] += sum(id(one) not in taken for one in annotations)
+    return found
+
+
+def _agree(rows: Sequence[Row], pairs: Sequence[Row | None]) -> bool:
+    alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
+    return sum(alike) >= _AGREEING * len(alike)
+
+
+def _characteristics(row: Row) -> frozenset[str]:
+    return frozenset(characteristics_of(row.get("visual_characteristic"), Counter()))
+
+
+def _own_video(annotation: Row) -> str:
+    return video_of(annotation) if annotation.get("video") or annotation.get("video_path") else ""
+
+
+def _index(row: Row) -> str:
+    return text_of(row.get("index"))
+
+
+def _row_number(row: Row) -> str:
+    number = _NUMBER.match(_index(row))
+    return str(int(number[1]) + 1) if number else ""
+
+
+def _index_number(annotation: Row) -> str:
+    number = _NUMBER.search(_index(annotation))
+    return str(int(number[1])) if number else ""

@@ -1,0 +1,282 @@
+"""TUNA-CAP's arithmetic: from what a judge said of each visual element to weighted precision, recall and F1.
+
+With E the weight of what is entailed, C of what is contradicted and W of everything: P = E / (E + C), R = E / W, F1
+their harmonic mean; over all elements and over each type that a video has. Kong et al., "TUNA", section 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from vmmetrics.understanding.benchmarks.tuna.reading import DATA, text_of
+
+# What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
+
+Pair = tuple[int, int | None]
+"""Numbers, from 1, of a candidate event and of its reference event; None where it has none."""
+
+_STATEMENT: Final = re.compile(r"[^.!?;:,\n]+[.!?;:,\n]*")
+_SENTENCE: Final = re.compile(r"\S.*?(?:[.!?]+[\"'\u2019\u201d)]*(?=\s|$)|$)", re.DOTALL)
+_WORD: Final = re.compile(r"\w+")
+
+
+def is_caption(caption: str, events: Sequence[str]) -> bool:
+    """Whether events, joined, are the caption; statements that repeat earlier ones word by word may be missing.
+
+    Case and punctuation do not matter.
+
+    >>> is_caption("It falls. It rolls. It falls.", ["It falls.", "It rolls."]), is_caption("It falls.", ["It fell."])
+    (True, False)
+    """
+    said = _words(" ".join(events))
+    places: dict[str, int] = {}  # of each word in `said`, a bit each
+    for place, word in enumerate(said):
+        places[word] = places.get(word, 0) | 1 << place
+    reached = 1  # bit n: the caption so far can be the first n words of `said`
+    seen: set[tuple[str, ...]] = set()
+    for statement in map(_words, _STATEMENT.findall(caption)):
+        further = reached
+        for word in statement:
+            further = (further & places.get(word, 0)) << 1
+        reached = further | reached if tuple(statement) in seen else further
+        seen.add(tuple(statement))
+    return bool(said) and reached >> len(said) & 1 == 1
+
+
+def sentences(caption: str) -> list[str]:
+    """Sentences of a caption, each that repeats an earlier one left out: events, where a judge makes none."""
+    distinct = {tuple(_words(sentence)): sentence.strip() for sentence in reversed(_SENTENCE.findall(caption))}
+    order = dict.fromkeys(tuple(_words(sentence)) for sentence in _SENTENCE.findall(caption))
+    return [distinct[words] for words in order if words]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def pairs_problem(pairs: Sequence[Pair], candidates: int, references: int) -> str | None:
+    """What is wrong with matches but for their order, in words for who made them; None where nothing is."""
+    if [candidate for candidate, _ in pairs] != list(range(1, candidates + 1)):
+        return f"expected one pair for each candidate event, 1 to {candidates}, in order"
+    far = [reference for _, reference in pairs if reference is not None and not 1 <= reference <= references]
+    return f"expected reference events from 1 to {references} or null but got {far[0]}" if far else None
+
+
+def order_problem(pairs: Sequence[Pair]) -> str | None:
+    """Where matches run backwards in time, in words; None where they do not."""
+    matched = [(candidate, reference) for candidate, reference in pairs if reference is not None]
+    for (_, before), (candidate, reference) in pairwise(matched):
+        if reference < before:
+            return (
+                f"candidate event {candidate} has reference event {reference}, "
+                f"but an earlier one has {before}: time runs backwards"
+            )
+    return None
+
+
+def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The most matches that keep the order of time; the candidates of the others have no match.
+
+    Of several largest choices it is the one whose references come earliest, decided from the end.
+
+    >>> in_order([(1, 3), (2, 1), (3, 1), (4, None), (5, 2)])
+    ((1, None), (2, 1), (3, 1), (4, None), (5, 2))
+    """
+    chains: dict[int, tuple[int, int]] = {}  # the longest that ends in each reference: its length, and its last place
+    before: dict[int, int | None] = {}
+    for place, (_, reference) in enumerate(pairs):
+        if reference is not None:
+            length, before[place] = _longest(chains, reference)
+            chains[reference] = (length + 1, place)
+    kept = set()
+    last = _longest(chains, max(chains, default=0))[1]
+    while last is not None:
+        kept.add(last)
+        last = before[last]
+    return tuple((candidate, reference if i in kept else None) for i, (candidate, reference) in enumerate(pairs))
+
+
+def _longest(chains: Mapping[int, tuple[int, int]], most: int) -> tuple[int, int | None]:
+    """Length and last place of the longest chain that ends in a reference up to ``most``; of several, the earliest."""
+    ends = ((length, -reference, place) for reference, (length, place) in chains.items() if reference <= most)
+    length, _, place = max(ends, default=(0, 0, None))
+    return length, place
+
+
+def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], references: int) -> list[str]:
+    """What the candidate says of each reference event: its matched events, joined with spaces; empty for none."""
+    said: list[list[str]] = [[] for _ in range(references)]
+    for candidate, reference in pairs:
+        if reference is not None:
+            said[reference - 1].append(candidates[candidate - 1])
+    return [" ".join(texts) for texts in said]
+
+
+def labels_of(relationship: Sequence[object], events: Sequence[Event]) -> tuple[list[list[str]], int]:
+    """A label for each element, from the released form, and how many there were not or were none of the three.
+
+    Those count as lacking: they are in the whole weight.
+    """
+    found, unread = [], 0
+    for place, event in enumerate(events):
+        judged = relationship[place] if place < len(relationship) else None
+        elements = judged.get("visual_elements") if isinstance(judged, Mapping) else None
+        read = [label_of(label) for label in _given(event, elements if isinstance(elements, list) else [])]
+        unread += read.count(None)
+        found.append([label or LACK for label in read])
+    return found, unread
+
+
+def _given(event: Event, judged: Sequence[object]) -> list[object]:
+    """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
+    rows = [row if isinstance(row, Mapping) else {} for row in judged]
+    wanted = [tuple(_words(element.content)) for element in event.elements]
+    named = {tuple(_words(text_of(row.get("content")))): row for row in rows}
+    if len(named) == len(rows) and set(named) <= set(wanted) and len(set(wanted)) == len(wanted):
+        rows = [named.get(words, {}) for words in wanted]
+    rows = rows[: len(wanted)] + [{}] * (len(wanted) - len(rows))
+    return [row.get("relationship") for row in rows]
+
+
+TYPES: Final[tuple[str, ...]] = tuple(DATA["cap"]["element_types"])
+MEASURES: Final = ("precision", "recall", "f1")
+ENTAILMENT: Final = "entailment"
+CONTRADICTION: Final = "contradiction"
+LACK: Final = "lack"
+LABELS: Final = (ENTAILMENT, LACK, CONTRADICTION)
+
+_WEIGHTS: Final[Sequence[int]] = DATA["cap"]["weights"]
+_STEMS: Final = {"entail": ENTAILMENT, "contradict": CONTRADICTION, "lack": LACK, "missing": LACK, "neutral": LACK}
+"""How labels begin that mean one of the three."""
+
+Parts = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Something that is to be seen in a video.
+
+    Attributes:
+        content: What, in words.
+        type: One of :data:`TYPES`; None where the file has another, it then counts in all elements only.
+        weight: How much it counts; 0 where the file says nothing that can be used.
+    """
+
+    content: str
+    type: str | None
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a video, as people annotated it."""
+
+    text: str
+    elements: tuple[Element, ...]
+
+
+def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Event, ...]:
+    """Annotated events, from the released form.
+
+    Args:
+        value: ``[{"event": "...", "visual_elements": [{"content": "...", "type": "action", "weight": 3}]}]``.
+        problems: What was wrong is counted here.
+    """
+    counted: Counter[str] = Counter() if problems is None else problems
+    found = []
+    for event in value if isinstance(value, list) else []:
+        if not isinstance(event, Mapping):
+            counted["annotated events that are no objects"] += 1
+        fields = event if isinstance(event, Mapping) else {}
+        elements = fields.get("visual_elements")
+        read = [_element(one, counted) for one in (elements if isinstance(elements, list) else [])]
+        found.append(Event(text_of(fields.get("event")), tuple(read)))
+    return tuple(found)
+
+
+def _element(value: Any, problems: Counter[str]) -> Element:
+    fields = value if isinstance(value, Mapping) else {}
+    kind, weight = text_of(fields.get("type")).lower(), fields.get("weight")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+        problems["visual elements without a weight, which count for nothing"] += 1
+        weight = 0  # it keeps its place: judgements are paired by that
+    elif weight not in _WEIGHTS:
+        problems[f"visual elements with a weight other than {', '.join(map(str, _WEIGHTS))}"] += 1
+    if kind not in TYPES:
+        problems["visual elements of no known type, counted in all only"] += 1
+    return Element(text_of(fields.get("content")), kind if kind in TYPES else None, weight)
+
+
+def label_of(value: Any) -> str | None:
+    """One of :data:`LABELS`, however it is written; None for what is none of them.
+
+    >>> label_of(" Entailed."), label_of("maybe")
+    ('entailment', None)
+    """
+    text = text_of(value).casefold().strip(" .\"'*`") if isinstance(value, str) else ""
+    return next((label for stem, label in _STEMS.items() if text.startswith(stem)), None)
+
+
+def scores(events: Sequence[Event], labels: Sequence[Sequence[str]]) -> Parts:
+    """Precision, recall and F1 over all elements (``"f1"``) and over each type that is there (``"camera f1"``).
+
+    Args:
+        events: The annotated events.
+        labels: A label for each element of each event; an element without one is lacking, and counts.
+    """
+    tally: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for place, event in enumerate(events):
+        given = labels[place] if place < len(labels) else ()
+        for number, element in enumerate(event.elements):
+            label = given[number] if number < len(given) else LACK
+            for scope in ("", *([f"{element.type} "] if element.type else [])):
+                tally[scope, label] += element.weight
+                tally[scope, "all"] += element.weight
+    found: Parts = {}
+    for scope in ("", *(f"{kind} " for kind in TYPES)):
+        if tally[scope, "all"]:
+            values = _measures(tally[scope, ENTAILMENT], tally[scope, CONTRADICTION], tally[scope, "all"])
+            found |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
+    return found
+
+
+def _measures(entailed: float, contradicted: float, whole: float) -> tuple[float, float, float]:
+    precision = entailed / (entailed + contradicted) if entailed + contradicted else 0.0
+    recall = entailed / whole
+    both = precision + recall
+    return precision, recall, 2 * precision * recall / both if both else 0.0
+
+
+def released_scores(events: Any, relationship: Any) -> Parts | None:
+    """The released scorer's figures of one video, with three decimals; None where it drops the video.
+
+    It pairs events and elements by position and leaves out of the whole weight what has no partner, and any event
+    whose judgement has no list of elements; a label counts only as it is spelled in :data:`LABELS`.
+
+    Args:
+        events: As they are in the annotations' file.
+        relationship: As it is in the intermediate file.
+    """
+    if not isinstance(relationship, Sequence | Mapping) or len(relationship) != len(events):
+        return None
+    taken, labels = [], []
+    for event, judged in zip(events, relationship, strict=True):
+        pairs = list(_released_pairs(event, judged))
+        taken.append(Event("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
+        labels.append([label if label in (ENTAILMENT, CONTRADICTION) else LACK for _, label in pairs])
+    return {name: round(value, 3) for name, value in scores(taken, labels).items()}
+
+
+def _released_pairs(event: Any, judged: Any) -> Iterable[tuple[Mapping[str, Any], Any]]:
+    if not (isinstance(event, Mapping) and isinstance(judged, Mapping)):
+        return []
+    known, said = event.get("visual_elements"), judged.get("visual_elements")
+    if not (isinstance(known, list) and isinstance(said, list)):
+        return []
+    labels = [one.get("relationship", LACK) if isinstance(one, Mapping) else LACK for one in said]
+    return [pair for pair in zip(known, labels, strict=False) if isinstance(pair[0].get("weight"), int | float)]

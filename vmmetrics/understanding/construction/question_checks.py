@@ -1,0 +1,301 @@
+"""Deterministic rules that a made question must pass before anything is spent on it, whoever or whatever wrote it.
+
+A rule looks at one question with its options and its right answer, and says what is wrong with it. They err on the side
+of rejecting: a question costs a fraction of a cent, and one that can be answered without seeing the video spoils a
+benchmark. From the requirements that MotionBench, FAVOR-Bench, TUNA and FPS-Bench state for their questions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vmmetrics.models.questions import Question
+from vmmetrics.understanding.construction.option_statistics import consensus, is_odd_one_out, parts, stems
+
+NONE_OF_THE_ABOVE: Final = "None of the above"
+"""FPS-Bench's last option, word by word."""
+_LONGER: Final = 2.0
+_LONGER_BY: Final = 12
+"""The longest option may have so many times the characters of the shortest, and so many more: "left" beside "to the
+right" is alike."""
+_STANDS_OUT: Final = 1.3
+_STANDS_OUT_BY: Final = 8
+"""The right option alone may not be so many times as long as the next one and so many characters longer (or shorter):
+a word or two, and annotators' right options tend to be the most careful ones."""
+_LEAK: Final = 2
+"""Words that the right option may have in common with the question beyond what any wrong one has."""
+
+_NUMBER_WORDS: Final = r"(?:\d+|one|two|three|four|five|six)"
+_WHEN: Final = re.compile(
+    r"(?:^|[.?!;,]\s*)when,?\s+(?:exactly\s+|precisely\s+|in the (?:video|clip),?\s+)?"
+    r"(?:do|does|did|is|are|was|were|will|has|have|had|can|could|in)\b"
+    r"|\b(?:at|in|during|around|by)\s+(?:what|which)\s+(?:\w+\s+)?(?:times?|moments?|seconds?|timestamps?|frames?)\b"
+    r"|\b(?:at|in|during)\s+(?:what|which)\s+(?:part|phase|stage|section|segment|half|third)\b"
+    r"|\bat what point\b|\bwhat time\b|\bwhich timestamp\b|\bhow (?:far|long|late|early) into\b",
+    re.IGNORECASE,
+)
+_TIMES: Final = re.compile(
+    rf"\b\d+(?:\.\d+)?\s?(?:s|secs?|seconds?)\b|\b{_NUMBER_WORDS}[- ](?:second|minute)\b|\b\d{{1,2}}:\d{{2}}\b"
+    r"|\b(?:milli)?seconds\b|\bminutes\b|\b(?:half|fraction of) a second\b|\bframe\s*#?\d+\b|\btimestamps?\b",
+    re.IGNORECASE,
+)
+_NUMBERED: Final = re.compile(
+    rf"\b(?:subject|person|character|object|individual|actor)s?\s*(?:#?{_NUMBER_WORDS}|(?-i:[A-F]))\b"
+    r"|\b(?:man|woman|boy|girl|child)\s*#?\d+\b",
+    re.IGNORECASE,
+)
+_TEXT: Final = re.compile(
+    r"\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|narrators?|paragraphs?"
+    r"|metadata)\b"
+    r"|\b(?:as|is|are|was|were|been)\s+(?:described|mentioned|stated|noted|listed)\b"
+    r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b"
+    r"|\bthe (?:given |provided )?(?:text|passage) (?:says|states)\b"
+    r"|\b(?:according to|based on|as per) the (?:text|passage|information|context)\b"
+    r"|\b(?:given|provided) (?:text|passage|information|context|details)\b",
+    re.IGNORECASE,
+)
+_SUBJECTIVE: Final = re.compile(
+    r"\b(?:beautiful|graceful|elegant|impressive|skil?lful|amazing|stunning|pretty|nice|lovely|ugly|interesting|exciting"
+    r"|boring|awkward|charming|dramatic|mysterious|co[sz]y|serene|peaceful|magical|majestic|mesmeri[sz]ing|captivating"
+    r"|breathtaking|cute|adorable|funny|strange|weird|seem(?:s|ed|ing|ingly)?|probabl[ey]|perhaps|apparent(?:ly)?"
+    r"|presumabl[ey]|possibly|maybe|might|atmosphere|vibe)(?:ly)?\b|\bappear(?:s|ed)? to (?:be|have)\b"
+    r"|\b(?:most|more|less)? ?likely\b",
+    re.IGNORECASE,
+)
+_CAUSE: Final = re.compile(
+    r"\bwhy\b|\bbecause\b|\breasons?\b|\bin order to\b|\bcaus(?:e|es|ed|ing)\b|\bpurpose\b|\bintend(?:s|ed|ing)?\b"
+    r"|\bintentions?\b|\bmotivat\w+\b|\bas a result\b|\bresult(?:s|ed)? (?:in|of)\b|\bdue to\b|\bconsequences?\b"
+    r"|^what (?:\w+ )?(?:makes|made|triggers|triggered|leads to|led to)\b|\blead(?:s)? to\?",
+    re.IGNORECASE,
+)
+_LEFT_OPEN: Final = re.compile(
+    r"\b(?:all|none|any|both|neither|either|some) of the above\b|\bboth [a-f] and [a-f]\b|\boptions? [a-f]\b"
+    r"|^\W*[a-f] (?:and|or|&) [a-f]\W*$"
+    r"|^\W*(?:all|none|any|both|neither|either|some) of (?:these|them|those|the (?:others?|options))\W*$"
+    r"|\b(?:cannot|can't|can not|could not) (?:be )?(?:determined?|told|tell|say|said|seen)\b"
+    r"|\bnot (?:sure|enough|clear|shown)\b|\b(?:don't|do not) know\b|\bimpossible to (?:tell|say|know)\b"
+    r"|\binsufficient\b|\bunknown\b|\bunclear\b|^\s*(?:other|others|something else)\s*\.?$",
+    re.IGNORECASE,
+)
+_LETTERED: Final = re.compile(
+    r"^\s*(?:\(?(?:[A-Fa-f]|[1-6]|i{1,3}|iv|v)[).:]|[A-F]\s-|[-*\u2022]|(?:[Oo]ption|[Aa]nswer|[Cc]hoice)\s+[A-F1-6]\b\W?)\s"
+)
+_TWICE: Final = re.compile(r"\b(?!that\b|had\b)([a-z]+) \1\b", re.IGNORECASE)
+_ARTICLE: Final = re.compile(r"(?:^A|\ba) (?=[aeio](?!ne\b|nce\b|u|we)[a-z])|(?:^A|\ba)n (?=[bcdfgjkpqtvwz][a-z])")
+"""A before a vowel, an before a consonant; of u, h and ewe the sound decides, and acronyms are let be."""
+_PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got) (?:\w+ly )?\w+ed\b", re.IGNORECASE)
+_NUMERALS: Final = {
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "once": "1 time", "twice": "2 times", "thrice": "3 times",
+}  # fmt: skip
+_BROKEN: Final = re.compile(r"[\ufffd\u0000-\u0008\u000b\u000c\u000e-\u001f]|Ã.|â€")
+_EXCLUDING: Final = frozenset(
+    ("not", "no", "never", "without", "neither", "nor", "only", "than", "less", "fewer", "least", "most", "except")
+)
+"""Words that make of a text one that the text without them is not part of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a question.
+
+    Attributes:
+        rule: Name of the rule, one of :data:`RULES`.
+        why: In words.
+    """
+
+    rule: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.why}"
+
+
+def faults(question: Question, rules: Sequence[str]) -> list[Fault]:
+    """What is wrong with a question, by the rules named; empty where nothing is.
+
+    Args:
+        question: With its options and its right answer.
+        rules: Names of :data:`RULES`.
+
+    Raises:
+        KeyError: There is no such rule.
+    """
+    shape = _one_answer(question)
+    if shape is not None:  # the other rules take it for granted
+        return [Fault("one answer", shape)]
+    found = ((name, RULES[name](question)) for name in rules)
+    return [Fault(name, why) for name, why in found if why is not None]
+
+
+def is_none_of_the_above(option: str) -> bool:
+    """Whether an option is FPS-Bench's last one, spelling apart."""
+    return " ".join(re.findall(r"[a-z]+", option.lower())) == NONE_OF_THE_ABOVE.lower()
+
+
+def _one_answer(question: Question) -> str | None:
+    """A question and two options at least, of which one, and one only, is right."""
+    if question.answer is None or len(question.options) < 2:
+        return "there is no right option" if question.options else "there are no options"
+    if not question.text.strip():
+        return "the question is empty"
+    return None
+
+
+def _distinct(question: Question) -> str | None:
+    """Options that say the same, though in other words; empty ones."""
+    seen: dict[tuple[str, ...], str] = {}
+    for option in question.options:
+        key = _digest(option)
+        if not key:
+            return f"an option is empty: {option!r}"
+        if key in seen:
+            return f"{option!r} says the same as {seen[key]!r}"
+        seen[key] = option
+    return None
+
+
+def _digest(option: str) -> tuple[str, ...]:
+    """What an option says, numbers as digits; one of words that carry no meaning says its words.
+
+    Who is pushed does not push, though the words that carry meaning are the same.
+    """
+    said = stems(" ".join(_NUMERALS.get(word, word) for word in option.lower().split()))
+    if not said:
+        return tuple(re.findall(r"\w+", option.lower()))
+    return ("passive", *said) if _PASSIVE.search(option) else said
+
+
+def _contained(question: Question) -> str | None:
+    """The right option within a wrong one or around it: both are then right, or nearly."""
+    answer = question.answer or 0
+    right = stems(question.options[answer])
+    for place, option in enumerate(question.options):
+        wrong = stems(option)
+        shorter, longer = sorted((right, wrong), key=len)
+        if place == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
+            continue
+        runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
+        if shorter in runs or (len(parts(option)) > 1 and _part_of(question.options[answer], option)):
+            return f"the right option {question.options[answer]!r} and {option!r} hold one another"
+    return None
+
+
+def _part_of(one: str, other: str) -> bool:
+    first, second = set(parts(one)), set(parts(other))
+    return first < second or second < first
+
+
+def _like_length(question: Question) -> str | None:
+    """Options of like length, and the right one no exception."""
+    lengths = [len(option) for option in question.options if not is_none_of_the_above(option)]
+    if max(lengths) > _LONGER * min(lengths) + _LONGER_BY:
+        return f"options of {min(lengths)} to {max(lengths)} characters"
+    answer = question.answer or 0
+    right = len(question.options[answer])
+    wrong = [len(o) for place, o in enumerate(question.options) if place != answer and not is_none_of_the_above(o)]
+    if not wrong or is_none_of_the_above(question.options[answer]):
+        return None
+    for ahead, next_one, word in ((right, max(wrong), "longest"), (min(wrong), right, "shortest")):
+        if ahead > _STANDS_OUT * next_one and ahead - next_one > _STANDS_OUT_BY:
+            return f"the right option is by far the {word}"
+    return None
+
+
+def _given_away(question: Question) -> str | None:
+    """The right option told by how often its parts are in the options."""
+    answer = question.answer or 0
+    part = consensus(question.options, answer)
+    if part is not None:
+        return f"{part!r} of the right option is in more options than any part of a wrong one"
+    if is_odd_one_out(question.options, answer):
+        return "the wrong options are alike and the right one is not"
+    return None
+
+
+def _leaked(question: Question) -> str | None:
+    """Words of the question that only the right option repeats."""
+    said, answer = set(stems(question.text)), question.answer or 0
+    common = [len(said & set(stems(option))) for option in question.options]
+    rival = max(count for place, count in enumerate(common) if place != answer)
+    if common[answer] - rival >= _LEAK:
+        return "the right option repeats words of the question that no wrong one does"
+    return None
+
+
+def _left_open(question: Question) -> str | None:
+    last = len(question.options) - 1
+    for place, option in enumerate(question.options):
+        found = _LEFT_OPEN.search(option)
+        if found and not (place == last and is_none_of_the_above(option)):
+            return f"{option!r} is about the other options, or about what is not known"
+    return None
+
+
+def _lettered(question: Question) -> str | None:
+    found = next((option for option in question.options if _LETTERED.match(option)), None)
+    return None if found is None else f"{found!r} begins with a letter of its own"
+
+
+def _asks(question: Question) -> str | None:
+    """One line that ends with a question mark."""
+    text = question.text.strip()
+    if not text.endswith("?"):
+        return "it does not end with a question mark"
+    return None if text[0].isupper() or not text[0].isalpha() else "it does not begin with a capital letter"
+
+
+def _language(question: Question) -> str | None:
+    """What a spelling checker sees without a dictionary."""
+    for text in (question.text, *question.options):
+        if _BROKEN.search(text):
+            return f"characters that were decoded wrongly in {text!r}"
+        found = _TWICE.search(text)
+        if found:
+            return f"a word twice in {text!r}: {found[0]!r}"
+        if _ARTICLE.search(text):
+            return f"a wrong article in {text!r}"
+        if text.count("(") != text.count(")") or text.count('"') % 2:
+            return f"brackets or quotation marks that do not match in {text!r}"
+    return None
+
+
+def _no(pattern: re.Pattern[str], what: str, options: bool = True) -> Callable[[Question], str | None]:
+    """A rule against words, in the question and, if wanted, in the options."""
+
+    def rule(question: Question) -> str | None:
+        for text in (question.text, *(question.options if options else ())):
+            found = pattern.search(text)
+            if found:
+                return f"{what}: {' '.join(found[0].split())!r}"
+        return None
+
+    return rule
+
+
+RULES: Final[Mapping[str, Callable[[Question], str | None]]] = {
+    "one answer": _one_answer,
+    "question": _asks,
+    "distinct": _distinct,
+    "contained": _contained,
+    "length": _like_length,
+    "lettered": _lettered,
+    "left open": _left_open,
+    "given away": _given_away,
+    "leaked": _leaked,
+    "when": _no(_WHEN, "it asks when something happens", options=False),
+    "times": _no(_TIMES, "it names times"),
+    "numbered": _no(_NUMBERED, "it numbers subjects instead of saying how they look"),
+    "text": _no(_TEXT, "it mentions a text that nobody sees"),
+    "subjective": _no(_SUBJECTIVE, "it judges or guesses"),
+    "cause": _no(_CAUSE, "it asks for causes"),
+    "language": _language,
+}
+"""Rules by name: each says in words what is wrong, or None."""
+WRITTEN: Final = tuple(name for name in RULES if name != "cause")
+"""For every question that is made from captions or annotations."""
+DYNAMICS: Final = tuple(RULES)
+"""For questions about what moves and how, not why: MotionBench's and FAVOR's."""

@@ -1,0 +1,1 @@
+"""What every understanding benchmark shares: the run, answers, scores, comparisons."""

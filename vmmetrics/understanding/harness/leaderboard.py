@@ -1,0 +1,363 @@
+"""Runs of a benchmark side by side: how models, or frame rates, differ, and how sure their order is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Question
+from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.running import read_answers, read_run
+from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, file_in, read_figures, read_scores
+from vmmetrics.understanding.harness.statistics import ALL, Difference, differences
+from vmmetrics.understanding.harness.tables import NONE, interval, markdown_table, number
+from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
+from vmmetrics.utils.statistics.paired import holm
+
+# Two runs of one benchmark, on the questions that both were asked.
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs, compared.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        names: The two models; where they are one, with the frames each was shown, or the folders.
+        differences: Over all questions, then by category.
+        notes: What must be known to read them.
+    """
+
+    benchmark: str
+    names: tuple[str, str]
+    differences: Sequence[Difference]
+    notes: Sequence[str]
+
+
+def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
+    """Compare the scores of two runs.
+
+    Args:
+        first: Folder of a run.
+        second: Folder of another.
+        protocol: Scores of which protocol.
+
+    Raises:
+        SetupError: One is not scored, or they are of different benchmarks or have no scored question in common.
+    """
+    configurations = [read_run(folder)["configuration"] for folder in (first, second)]
+    sides = [
+        read_scores(folder, configuration, protocol)
+        for folder, configuration in zip((first, second), configurations, strict=True)
+    ]
+    if sides[0].benchmark != sides[1].benchmark:
+        raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
+    scored = [{s.question: s for s in side.scored} for side in sides]
+    common = [question for question in sides[0].questions if question.id in scored[1]]
+    if not common:
+        raise SetupError(f"{first} and {second} have no question in common")
+    found = differences(
+        common, _of(common, scored[0]), _of(common, scored[1]), _groupings(common), sides[0].measure
+    )  # fmt: skip
+    if not found:
+        raise SetupError(f"{first} and {second} have no question in common that both have a score for")
+    notes = []
+    apart = len(scored[0]) + len(scored[1]) - 2 * len(common)
+    if apart:
+        notes.append(f"{apart} questions that only one of the runs was asked are left out")
+    if sides[0].data != sides[1].data:
+        notes.append("the runs were asked from different data files")
+    if sides[0].by != sides[1].by:
+        notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
+    return Compared(sides[0].benchmark, _names(sides, configurations, (first, second)), found, notes)
+
+
+def _names(
+    sides: Sequence[ReadScores], configurations: Sequence[Mapping[str, Any]], folders: tuple[Path, Path]
+) -> tuple[str, str]:
+    """The models; where they are one, with the frames they were shown, and where these are too, with the folders."""
+    models = [side.model for side in sides]
+    policies = [(configuration.get("frames") or {}).get("policy") for configuration in configurations]
+    if models[0] != models[1]:
+        return models[0], models[1]
+    more = policies if policies[0] != policies[1] else folders
+    return f"{models[0]}, {more[0]}", f"{models[1]}, {more[1]}"
+
+
+def _of(questions: Sequence[Question], scored: dict[str, Scored]) -> list[Scored]:
+    return [scored[question.id] for question in questions]
+
+
+def _groupings(questions: Sequence[Question]) -> list[str]:
+    return list(dict.fromkeys(name for question in questions for name in question.groups))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run.
+
+    Attributes:
+        model: Name of the model.
+        frames: What it was shown, in words.
+        overall: The figure over all questions.
+        cells: Category to its figure; one that the run has no question of is left out.
+        rate: Frames per second that it was shown of a clip (median over questions); None where that is not known or
+            nothing was shown.
+    """
+
+    model: str
+    frames: str
+    overall: Figure
+    cells: Mapping[str, Figure]
+    rate: float | None
+
+    @property
+    def label(self) -> str:
+        """Model and frames."""
+        return f"{self.model}, {self.frames}"
+
+
+@dataclass(frozen=True)
+class Board:
+    """The runs of one benchmark, the best first.
+
+    Attributes:
+        benchmark: Its name.
+        protocol: Scored how.
+        measure: What the numbers are ("accuracy", "composite", "f1").
+        group: Grouping that the columns are of; None where figures have none.
+        columns: Its categories.
+        rows: The runs by their figure over all questions; those without one last.
+        steps: Each run with one minus the next, on the questions both were asked; one fewer than there are such.
+        references: Published rows with the figure over all questions.
+        notes: What must be known to read it.
+    """
+
+    benchmark: str
+    protocol: Scoring
+    measure: str
+    group: str | None
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    steps: Sequence[Difference | None]
+    references: Sequence[Reference]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Run:
+    row: Row
+    scores: ReadScores
+
+
+def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = None) -> list[Board]:
+    """A table of each benchmark among some runs.
+
+    Args:
+        folders: Of runs; one named twice counts once.
+        protocol: Scores of which protocol.
+        group: Grouping for the columns; the first that the benchmark shows if None.
+
+    Raises:
+        SetupError: One is no run or not scored under the protocol, or has no such grouping.
+    """
+    runs: dict[str, list[Path]] = {}
+    found: dict[Path, tuple[ReadScores, list[Figure], str]] = {}
+    for folder in {folder.resolve(): folder for folder in folders}.values():
+        scores = read_scores(folder, read_run(folder)["configuration"], protocol)
+        figures, frames = _figures(file_in(folder, "figures.json", protocol))
+        found[folder] = scores, figures, frames
+        runs.setdefault(scores.benchmark, []).append(folder)
+    boards = []
+    for benchmark, members in runs.items():
+        known = [found[folder] for folder in members]
+        wanted = group or _first_group(known[0][1])
+        made = [_run(folder, *parts, wanted) for folder, parts in zip(members, known, strict=True)]
+        if group is not None and not any(run.row.cells for run in made):
+            groups = dict.fromkeys(figure.group for _, figures, _ in known for figure in figures if figure.group != ALL)
+            raise SetupError(f"{benchmark} has no grouping {group!r}; it has {', '.join(groups) or 'none'}")
+        boards.append(_board(benchmark, protocol, wanted, made))
+    return boards
+
+
+def _figures(path: Path) -> tuple[list[Figure], str]:
+    read = read_figures(path)
+    return list(read.figures), read.frames
+
+
+def _first_group(figures: Sequence[Figure]) -> str | None:
+    return next((figure.group for figure in figures if figure.group != ALL), None)
+
+
+def _run(folder: Path, scores: ReadScores, figures: Sequence[Figure], frames: str, group: str | None) -> _Run:
+    of_it = [figure for figure in figures if figure.measure == scores.measure]
+    overall = next((figure for figure in of_it if figure.group == ALL), None)
+    if overall is None:
+        raise SetupError(f"{folder} has no figure over all questions; score the run again")
+    cells = {figure.name: figure for figure in of_it if figure.group == group}
+    rates = [answered.shown.fps for answered in read_answers(folder)[0].values() if answered.shown is not None]
+    known = [rate for rate in rates if rate is not None]
+    rate = round(statistics.median(known), 2) if known else None
+    return _Run(Row(scores.model, frames, overall, cells, rate), scores)
+
+
+def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[_Run]) -> Board:
+    runs = sorted(runs, key=lambda run: (run.row.overall.value is None, -(run.row.overall.value or 0.0)))
+    measure = runs[0].scores.measure
+    rows = [run.row for run in runs]
+    references = [
+        reference
+        for reference in registry.references(registry.find(benchmark))
+        if (measure, ALL, ALL) in reference.figures
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row.cells))
+    ranked = [run for run in runs if run.row.overall.value is not None]
+    steps = [_step(better, worse, measure) for better, worse in pairwise(ranked)]
+    raised = iter(holm([step.p for step in steps if step is not None]))
+    steps = [None if step is None else replace(step, p_holm=next(raised)) for step in steps]
+    return Board(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(runs))
+
+
+def _step(better: _Run, worse: _Run, measure: str) -> Difference | None:
+    """The better run minus the worse on their common questions; None where they have none."""
+    sides = [{scored.question: scored for scored in run.scores.scored} for run in (worse, better)]
+    common = [question for question in better.scores.questions if question.id in sides[0]]
+    first, second = ([side[question.id] for question in common] for side in sides)
+    return next(iter(differences(common, first, second, measure=measure)), None)
+
+
+def _notes(runs: Sequence[_Run]) -> list[str]:
+    notes = []
+    asked = [frozenset(question.id for question in run.scores.questions) for run in runs]
+    if len(set(asked)) > 1:
+        counts = ", ".join(f"{run.row.label}: {len(ids):,}" for run, ids in zip(runs, asked, strict=True))
+        notes.append(f"the runs were not asked the same questions ({counts}); steps are on common ones")
+    if len({run.scores.data for run in runs}) > 1:
+        notes.append("the runs were asked from different data files")
+    if len({run.scores.by for run in runs}) > 1:
+        by = "; ".join(f"{run.row.label}: {', '.join(sorted(run.scores.by))}" for run in runs)
+        notes.append(f"{UNLIKE}: {by}")
+    return notes
+
+
+# Leaderboards of understanding runs as rows for a terminal, as Markdown, LaTeX and CSV.
+
+OVERALL = 3
+"""Place of the figure over all questions, with its interval, among the columns."""
+ENDS = ("low", "high", "n", "videos")
+"""What stands beside each value in the CSV."""
+
+
+def title(board: Board) -> str:
+    """What the table is of."""
+    of = f", by {board.group}" if board.columns else ""
+    return f"{board.benchmark}: {board.measure} [95 %, videos drawn], scored as {board.protocol}{of}"
+
+
+def heads(board: Board) -> list[str]:
+    """Names of the columns."""
+    return ["model", "frames", "n", ALL, "answered", *board.columns]
+
+
+def cells(row: Row, columns: Sequence[str]) -> list[str]:
+    """A run under :func:`heads`."""
+    overall = row.overall
+    answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
+    found = [row.cells.get(name) for name in columns]
+    return [
+        row.model, row.frames, f"{overall.n:,}", _whole(overall), answered,
+        *(NONE if figure is None else number(figure.value) for figure in found),
+    ]  # fmt: skip
+
+
+def published(reference: Reference, board: Board) -> list[str]:
+    """A published row under :func:`heads`."""
+    keys = [(board.measure, ALL, ALL), *((board.measure, board.group or ALL, name) for name in board.columns)]
+    overall, *others = (number(reference.figures.get(key)) for key in keys)
+    return [f"{reference.model} (published)", "", "", overall, "", *others]
+
+
+def remarks(board: Board) -> list[str]:
+    """What stands below the table: how sure its order is, and what must be known to read it."""
+    ranked = [row for row in board.rows if row.overall.value is not None]
+    steps = [
+        step_text(step, better.label, worse.label)
+        for step, better, worse in zip(board.steps, ranked, ranked[1:], strict=False)
+    ]
+    return [*steps, *board.notes]
+
+
+def step_text(step: Difference | None, better: str, worse: str) -> str:
+    """How sure it is that a run is better than the next."""
+    if step is None:
+        return f"{better} and {worse}: no question in common"
+    ends = "" if step.low is None else f" [{interval(step.low, step.high)}]"
+    return (
+        f"{better} over {worse}: {step.difference:+.3f}{ends} on {step.n:,} questions about {step.clusters:,} videos, "
+        f"p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
+    )
+
+
+def to_markdown(boards: Sequence[Board]) -> str:
+    """A pipe table for each board, its remarks below."""
+    return "\n".join(_markdown(board) for board in boards)
+
+
+def _markdown(board: Board) -> str:
+    rows = [cells(row, board.columns) for row in board.rows]
+    rows += [published(reference, board) for reference in board.references]
+    parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), rows, left=2)]
+    notes = "\n".join(f"- {markdown(text)}" for text in remarks(board))
+    return "\n\n".join([*parts, *([notes] if notes else [])]) + "\n"
+
+
+def to_latex(boards: Sequence[Board]) -> str:
+    """A ``tabular`` with booktabs rules for each board, its remarks as comments."""
+    return "\n".join(_latex(board) for board in boards)
+
+
+def _latex(board: Board) -> str:
+    names = heads(board)
+    lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
+    lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", _ampersands(names), r"\midrule"]
+    lines += [_ampersands(cells(row, board.columns)) for row in board.rows]
+    if board.references:
+        lines.append(r"\midrule")
+    lines += [_ampersands(published(reference, board)) for reference in board.references]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def to_csv(boards: Sequence[Board]) -> str:
+    """A line for each figure, with everything that is known of it (UTF-8)."""
+    rows: list[list[object]] = [
+        ["benchmark", "protocol", "source", "model", "frames", "rate", "measure", "group", "name", "value", *ENDS]
+    ]
+    for board in boards:
+        about = [board.benchmark, board.protocol]
+        for row in board.rows:
+            shown = ["run", row.model, row.frames, row.rate]
+            rows += ([*about, *shown, *_line(figure)] for figure in (row.overall, *row.cells.values()))
+        for reference in board.references:
+            shown = ["published", reference.model, None, None]
+            rows += ([*about, *shown, *key, value, None, None, None, None] for key, value in reference.figures.items())
+    return csv_text(rows)
+
+
+def _line(figure: Figure) -> list[object]:
+    ends = (figure.value, figure.low, figure.high, figure.n, figure.clusters)
+    return [figure.measure, figure.group, figure.name, *ends]
+
+
+def _whole(figure: Figure) -> str:
+    ends = "" if figure.low is None else f" [{interval(figure.low, figure.high)}]"
+    return f"{number(figure.value)}{ends}"
+
+
+def _ampersands(parts: Sequence[str]) -> str:
+    return " & ".join(tex(part) for part in parts) + r" \\"

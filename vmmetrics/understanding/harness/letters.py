@@ -1,0 +1,155 @@
+"""Which option an answer chooses: the reading of every benchmark here, unless it is asked to read as released.
+
+One rule set for all, so that accuracies differ by what models see and not by how their words are read. Nothing is taken
+for an answer that may not be one: two candidates, an article or an echo of the options leave the answer unread.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from typing import Final
+
+from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.understanding.harness.benchmark import Scored
+
+_ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
+"""After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
+_PRONOUN: Final = r"(?!['\u2019]|\s+(?!because\b|since\b|as\b|is\b|for\b)[a-z])"
+"""After an I: ``I think``, ``I'm sure``."""
+_LETTER: Final = rf"([B-HJ-Z]|A{_ARTICLE}|I{_PRONOUN})"
+_CLAIM: Final = re.compile(
+    r"(?:\b(?i:answer|choose|pick|select)|\b(?i:option|choice)(?=\s{0,9}(?i:is\b|would\b|should\b|[:=]))|</?answer>)"
+    r"(?i:\s{1,9}(?:is|would\s{1,9}be|should\s{1,9}be))?[\s*_\"'>]{0,9}(?i:option\b\s{0,9})?[:=]?"
+    rf"[\s*_(\[\"'{{]{{0,9}}{_LETTER}(?![\w'\u2019])"
+)
+"""``the answer is (B)``, ``The best option is C``, ``Answer: **D**``, ``{"answer": "B"}``, ``<answer>C``, ``I pick D``.
+Repeats are bounded, so that no answer takes more than linear time."""
+_VERDICT: Final = re.compile(
+    rf"(?<![\w'\u2019])[(*_\[]{{0,9}}{_LETTER}[)*_\].:]{{0,9}}\s{{1,9}}(?i:is)\s{{1,9}}(?:the\s{{1,9}})?"
+    r"(?i:correct|right|best|answer)\b"
+)
+"""``B is correct``, ``(C) is the right one``."""
+_MENTION: Final = re.compile(r"\b(?i:option|choice)\s{1,9}[(*_\[\"']{0,9}([A-Z])(?![\w'\u2019])")
+"""``Option A seems right``: an option that is spoken of."""
+_BARE: Final = re.compile(
+    r"^[\s*_(\[\"'`]*([A-Za-z])(?:[\s*_\"'`]*$|[*_\])\"'`]*[).:,;\]*]|\s*[-\u2013\u2014]\s|[\s*_\"'`]*\n)"
+)
+"""``B``, ``B.``, ``(B) ...``, ``**B**``, ``b)``, ``B - ...``."""
+_FIRST: Final = re.compile(rf"^[\s*_(\[\"'`]*{_LETTER}(?=\s)")
+"""``B because he falls``, ``C The ball``."""
+_LINES: Final = re.compile(r"^[ \t*_(\[\"'`-]*([A-Z])[).:][*_)\]]*\s", re.MULTILINE)
+_ALSO: Final = re.compile(
+    rf"[*_)\]\"'`]{{0,9}}\s{{0,9}}(?:,|/|&|(?:,\s{{0,9}})?\b(?i:and|or)\b)\s{{0,9}}[(*\[]{{0,9}}(?:{_LETTER}|[b-z])(?![\w'\u2019])"
+)
+"""``, B`` or ``and (c)``: behind a letter, one more; ``, a man`` is none."""
+_SMALL: Final = re.compile(
+    r"(?:\b(?i:answer|option|choice)|</?answer>)(?i:\s{1,9}is)?[\s*_\"'>]{0,9}[:=]?[\s*_(\[\"'{]{0,9}"
+    r"([a-z])(?=[)*_\]\"'.,:;<}]|\s*$)"
+)
+"""``the answer is b``, ``Answer: d.``: small letters need more around them."""
+_STANDING: Final = re.compile(rf"(?<![\w'\u2019]){_LETTER}(?![\w'\u2019])")
+_LAST: Final = re.compile(r"(?<!\bnot\s)(?<!\bnor\s)(?<!n['\u2019]t\s)(?<![\w'\u2019])([A-Z])[)*_\]\"'`.!]{0,9}$")
+_DENIED: Final = re.compile(
+    r"[*_)\].:\"'`]{0,9}\s{1,9}(?:is|seems)\s{1,9}(?:not|incorrect|wrong|false|inaccurate|unlikely)\b"
+    r"|[*_)\].:\"'`]{0,9}\s{1,9}(?:isn|can|doesn)['\u2019]?(?:t|not)\b",
+    re.IGNORECASE,
+)
+"""Behind a letter: ``A is incorrect``, ``B isn't it``."""
+_BRACKETED: Final = re.compile(r"\(([A-Z])\)|\*\*([A-Z])\*\*|\\boxed\{(?:\\text\{)?([A-Z])\}")
+_THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|$)|^.*</think>", re.DOTALL | re.IGNORECASE)
+"""What is between the marks; before a closing mark whose opening one was part of the prompt; after an opening mark
+whose closing one was cut off with the answer."""
+_ASIDE: Final = re.compile(r"<\|\w{1,40}\|>|n['\u2019]t\s{1,9}(?:think|believe)\b[^.,;:\n]{0,60}")
+"""Marks of a model's own, such as ``<|begin_of_box|>`` of the GLM class; and ``I don't think the answer is B``."""
+
+_END: Final = 20  # characters: a letter with what is around it
+
+
+def chosen_option(output: str, options: Sequence[str]) -> int | None:
+    """Index of the option that an answer chooses; None where it chooses none, or several.
+
+    Read in this order: the whole answer is an option's text; a letter at its beginning; a letter that it says is the
+    answer, the last one; the option it speaks of by letter, if it is one only; a letter in brackets, likewise; an
+    option's text in it, likewise, not counting options within a longer option that is there too; a letter at its end,
+    if no other is in it. Letters count only where there is such an option.
+
+    Args:
+        output: What the model said.
+        options: Texts of the options as they were shown, without letters.
+
+    >>> chosen_option("(B), because it falls", ["rises", "falls"]), chosen_option("A man falls", ["rises", "falls"])
+    (1, 1)
+    """
+    said = _ASIDE.sub(" ", _THOUGHT.sub(" ", output)).strip()
+    plain = _plain(said)
+    texts = [_plain(option) for option in options]
+    letters = LETTERS[: len(options)]
+    if plain and texts.count(plain) == 1 and plain.upper() not in letters:  # "A" is a letter, whatever options say
+        return texts.index(plain)
+    listed = _goes_through(said) or plain.startswith(_plain(" ".join(("A", *options[:1], "B", *options[1:2]))))
+    leading = None if listed else _leading(said, letters)
+    if leading is not None:
+        return leading
+    claimed = [
+        found[1]
+        for pattern in (_SMALL, _CLAIM, _VERDICT)
+        for found in pattern.finditer(said)
+        if found[1].upper() in letters and not _ALSO.match(said, found.end(1))
+    ]
+    if claimed:
+        return letters.index(claimed[-1].upper())
+    for pattern in (_MENTION, _BRACKETED):
+        spoken = _spoken_of(pattern, said, letters)
+        if len(spoken) == 1:
+            return letters.index(spoken.pop())
+    if listed:
+        return None
+    named = _named_option(plain, texts)
+    return _last(said, letters) if named is None else named
+
+
+def score_choice(question: Question, answered: Answered | None) -> Scored:
+    """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
+    chosen = chosen_option(said_of(answered), question.options)
+    value = None if question.answer is None else float(chosen == question.answer)
+    return Scored(question.id, value, chosen, chosen is not None)
+
+
+def _leading(said: str, letters: str) -> int | None:
+    found = _BARE.match(said) or _FIRST.match(said)
+    if found is None or found[1].upper() not in letters:
+        return None
+    if _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
+        return None
+    return letters.index(found[1].upper())
+
+
+def _spoken_of(pattern: re.Pattern[str], said: str, letters: str) -> set[str]:
+    """Letters found that are not said to be wrong."""
+    found = ((hit[hit.lastindex or 1], hit.end(hit.lastindex or 1)) for hit in pattern.finditer(said))
+    return {letter for letter, end in found if letter in letters and not _DENIED.match(said, end)}
+
+
+def _last(said: str, letters: str) -> int | None:
+    found = _LAST.search(said[-_END:])
+    others = {letter for letter in _STANDING.findall(said) if letter in letters}
+    return letters.index(found[1]) if found and others == {found[1]} else None
+
+
+def _goes_through(said: str) -> bool:
+    """Whether an answer lists the options, A and B and so on, each in a line: its first letter is then none chosen."""
+    return _LINES.findall(said)[:2] == ["A", "B"]
+
+
+def _named_option(plain: str, texts: Sequence[str]) -> int | None:
+    padded = f" {plain} "
+    there = [index for index, text in enumerate(texts) if text and f" {text} " in padded]
+    alone = [i for i in there if not any(i != j and f" {texts[i]} " in f" {texts[j]} " for j in there)]
+    return alone[0] if len(alone) == 1 else None
+
+
+def _plain(text: str) -> str:
+    """Lower case, single spaces, no punctuation at the ends of words: what must not decide."""
+    return " ".join(bare for word in text.lower().split() if (bare := word.strip(string.punctuation)))

@@ -1,0 +1,132 @@
+"""Models by the words that commands take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vmmetrics.models.protocol import Form, Model
+from vmmetrics.models.questions import Question
+from vmmetrics.utils.endpoint import KEY_VARIABLE, THREADS, EndpointSettings
+
+if TYPE_CHECKING:
+    from vmmetrics.models.recorded import Released
+
+TOKENS = 512
+"""Tokens of an answer at most, unless said otherwise: a letter has one, a caption a few hundred."""
+SEED_DIGITS = 18
+"""Of ``random:SEED``, at most."""
+FORMS = "endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority, oracle"
+"""How models are named; the oracle knows the synthetic suite."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model, and how it is asked.
+
+    Attributes:
+        spec: Its name, as in :data:`FORMS`.
+        form: How frames are handed over.
+        tokens: Tokens of an answer at most.
+        temperature: Of an endpoint; None leaves it to the endpoint.
+        seed: Of an endpoint's sampling; None sends none.
+        per_minute: Requests to an endpoint a minute.
+        prices: Of a million tokens sent, and answered.
+        max_cost: Most that may be spent.
+        key_variable: Environment variable with the endpoint's key.
+        threads: Questions at once to an endpoint; threads of torch for a local model, None for its own choice.
+
+    Raises:
+        ValueError: The name is none.
+    """
+
+    spec: str
+    form: Form = "auto"
+    tokens: int = TOKENS
+    temperature: float | None = 0.0
+    seed: int | None = None
+    per_minute: float | None = None
+    prices: tuple[float, float] | None = None
+    max_cost: float | None = None
+    key_variable: str = KEY_VARIABLE
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        kind, rest = self.kind, self.rest
+        known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
+        known["oracle"] = not rest
+        known["random"] = not rest or (rest.isdecimal() and len(rest) <= SEED_DIGITS)
+        if not known.get(kind, False):
+            raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
+        if self.form not in ("auto", "images", "video"):
+            raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")
+        if kind == "endpoint":
+            self.endpoint()
+        elif self.prices is not None or self.max_cost is not None:
+            raise ValueError("Prices and a bound on the cost are for endpoints")
+
+    @property
+    def kind(self) -> str:
+        """What stands before the colon."""
+        return self.spec.partition(":")[0]
+
+    @property
+    def rest(self) -> str:
+        """What stands behind it."""
+        return self.spec.partition(":")[2]
+
+    def endpoint(self) -> EndpointSettings:
+        """The endpoint.
+
+        Raises:
+            ValueError: It cannot be.
+        """
+        model, _, url = self.rest.rpartition("@http")
+        given, answered = self.prices or (None, None)
+        return EndpointSettings(
+            f"http{url}", model, tokens=self.tokens, temperature=self.temperature, seed=self.seed,
+            per_minute=self.per_minute, input_price=given, output_price=answered, key_variable=self.key_variable,
+        )  # fmt: skip
+
+
+def open_model(
+    settings: ModelSettings, questions: Sequence[Question], replies: Path, released: Released | None = None
+) -> Model:
+    """Make a model ready.
+
+    Args:
+        settings: Which.
+        questions: What it will be asked; the majority letter is found in their key.
+        replies: Folder where replies of an endpoint are kept.
+        released: How the benchmark reads recorded answers in its own released form; other forms are read by the general
+            rules.
+
+    Raises:
+        SetupError: It cannot be had; the text says what mends it.
+    """
+    kind, rest = settings.kind, settings.rest
+    if kind == "endpoint":
+        from vmmetrics.models.endpoint import EndpointModel
+
+        threads = settings.threads or THREADS
+        return EndpointModel(settings.endpoint(), replies, settings.form, settings.max_cost, threads)
+    if kind == "hf":
+        from vmmetrics.models.local import LocalModel
+
+        return LocalModel(Path(rest), settings.tokens, settings.form, settings.threads)
+    if kind == "recorded":
+        from vmmetrics.models.recorded import RecordedModel, released_answers
+
+        own = None if released is None else released_answers(released, Path(rest), questions)
+        recorded = RecordedModel(Path(rest), own)
+        recorded.check(questions)
+        return recorded
+    if kind == "oracle":
+        from vmmetrics.understanding.synthetic.oracle_model import OracleModel
+
+        return OracleModel()
+    from vmmetrics.models.guessing import MajorityModel, RandomModel
+
+    return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))

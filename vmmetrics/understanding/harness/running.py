@@ -1,0 +1,354 @@
+"""Asking a model the questions of a benchmark: what is left to ask, and each answer as it comes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted, look
+from vmmetrics.models.protocol import Model
+from vmmetrics.models.questions import Answered, Loaded, Question
+from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
+from vmmetrics.utils.endpoint import GIVE_UP, NoAnswerError, RejectedError, Turn
+from vmmetrics.utils.schema import check, read_json
+from vmmetrics.utils.storage.job_folder import SoleFolder
+from vmmetrics.utils.storage.journal import Journal
+from vmmetrics.utils.storage.provenance import now, version_of
+
+# The folder of a run: it only grows, and what is in it survives being killed anywhere.
+#
+# ``run.json`` says with what, ``answers.jsonl`` has a line for every answer (the last to a question counts),
+# ``replies`` what an endpoint said. ``scores.jsonl``, ``figures.json``, ``figures.csv`` and ``table.md`` are made from
+# them at will.
+
+FORMAT = 1
+"""Version of the layout, in ``run.json``."""
+KIND = "understanding"
+"""What ``run.json`` calls the run; a run of scores has no kind."""
+
+
+class RunFolder(SoleFolder):
+    """The folder: to start a run, or to go on with the one that is there.
+
+    Args:
+        path: Made if absent.
+        configuration: What the answers depend on, ready for JSON.
+        session: What to record about this start.
+
+    Attributes:
+        answers: The last answer to each question, by its key.
+
+    Raises:
+        SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
+    """
+
+    HOLDS, RECORD, LOCK, FORMAT = "answers", "run.json", "run.lock", FORMAT
+
+    def __init__(self, path: Path, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> None:
+        self._session = session
+        self.answers: dict[str, Answered] = {}
+        super().__init__(path, configuration)
+
+    def _started(self, record: dict[str, Any]) -> bool:
+        record["kind"] = KIND
+        record.setdefault("sessions", []).append({"started": now(), **self._session})
+        return True
+
+    def _known(self) -> dict[str, Any]:
+        return read_run(self.path)
+
+    def _read(self) -> None:
+        self._journal = Journal(self.path / "answers.jsonl")
+        self.answers = {answered.question: answered for answered in self._lines_as(self._journal, Answered)}
+
+    def add(self, answers: Sequence[Answered]) -> None:
+        """Keep answers; when this returns they are on the disk."""
+        self._journal.append(answered.to_json() for answered in answers)
+        self.answers |= {answered.question: answered for answered in answers}
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Record what came of this start."""
+        self.record["sessions"][-1] |= {"ended": now(), **summary}
+        self._save(self.record)
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """Read ``run.json``.
+
+    Raises:
+        SetupError: There is none of an understanding run, it is damaged, or a later version wrote it.
+    """
+    file = path / "run.json"
+    if not file.is_file():
+        raise SetupError(f"{path} holds no run: it has no run.json")
+    run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
+    if run.get("kind") != KIND or run.get("format") != FORMAT:
+        raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {FORMAT} expected)")
+    check(_Header, run, file)
+    if not run["sessions"]:
+        raise SetupError(f"{file} is damaged: it does not say what was run")
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Frames:
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    benchmark: str
+    data: Mapping[str, str]
+    model: _Model
+    frames: _Frames | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    data: str | None = None
+    videos: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What is taken from ``run.json``."""
+
+    configuration: _Configuration
+    sessions: tuple[_Session, ...]
+
+
+def read_answers(path: Path) -> tuple[dict[str, Answered], list[str]]:
+    """The last answer to each question of a run, and what was found damaged."""
+    journal = Journal(path / "answers.jsonl")
+    answers = {answered.question: answered for answered in journal.read_as(Answered)}
+    return answers, journal.warnings()
+
+
+_DECISIVE = ("av", "pillow", "opencv-python-headless", "opencv-python")  # what turns a file into pixels
+_AT_ONCE = 512  # answers written to the disk together, of models that take no time
+_LOOKED_AT = 24  # clips whose frames are counted for an estimate
+_BLIND = "You are not shown the video: {}."
+_CHOOSE, _DESCRIBE = "choose the option that is most likely right", "describe what is most likely to be in it"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a question.
+
+    Attributes:
+        answered: The answer, or why there is none.
+        kept: Whether it is in the folder; one that could not be had for now is not, and is asked for again.
+        silent: Whether the model said nothing, which may be about the question or about the model.
+    """
+
+    answered: Answered
+    kept: bool = True
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A benchmark put to a model.
+
+    Attributes:
+        benchmark: What is asked.
+        loaded: Its questions as they were found.
+        model: Who answers.
+        policy: What it is shown; a model that does not look is shown nothing.
+        protocol: Whose words the questions are put in.
+        side: Longer side of the frames in pixels; None keeps them.
+        limit: Ask so many of the questions only; which, is decided by their keys, so that more include fewer.
+        own_policies: Whether the policies that the benchmark has for single questions come before ``policy``.
+    """
+
+    benchmark: Benchmark
+    loaded: Loaded
+    model: Model
+    policy: FramePolicy
+    protocol: Scoring = "vmmetrics"
+    side: int | None = SIDE
+    limit: int | None = None
+    own_policies: bool = False
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked: of the chosen ones, those whose video is there, if it has to be."""
+        return asked_of(self.loaded.questions, self.limit, self._looks)
+
+    def covered(self, answers: Collection[str]) -> tuple[Question, ...]:
+        """What the run is about: those questions, and answered ones whose videos are not there any more."""
+        return asked_of(self.loaded.questions, self.limit, self._looks, answers)
+
+    @property
+    def _looks(self) -> bool:
+        return self.model.sees and self.policy.kind != "none"
+
+    @property
+    def _own(self) -> Callable[[Question], str | None] | None:
+        return getattr(self.benchmark, "policy_for", None) if self.own_policies else None
+
+    def policy_of(self, question: Question) -> FramePolicy:
+        """What a question is shown."""
+        own = None if self._own is None else self._own(question)
+        return self.policy if own is None else FramePolicy.parse(own)
+
+    def configuration(self) -> dict[str, Any]:
+        """Everything that answers depend on, ready for JSON."""
+        words = f"{self.policy}, or the question's own" if self._own is not None else str(self.policy)
+        shown = {"policy": words, "side": self.side} if self.model.sees else None
+        versions = {name: found for name in _DECISIVE if (found := version_of(name))} if self._looks else {}
+        return {
+            "benchmark": self.benchmark.name,
+            "prompts": self.protocol,
+            "model": {"name": self.model.name, **self.model.identity},
+            "frames": shown,
+            "data": _by_name(self.loaded.source),
+            "questions": self._words(),
+            "versions": {"vmmetrics": version_of("vmmetrics"), **versions},
+        }
+
+    def turns(self, question: Question) -> tuple[Turn, ...]:
+        """What is said to the model; one that could look but is shown nothing is told so, lest it ask for the video."""
+        *before, last = self.benchmark.turns(question, self.protocol)
+        if self.model.sees and self.policy.kind == "none":
+            blind = _BLIND.format(_CHOOSE if question.options else _DESCRIBE)
+            last = replace(last, text=f"{last.text}\n{blind}")
+        return (*before, last)
+
+    def _words(self) -> str:
+        """Hash of everything that is said to the model, and of the parts of videos it is about."""
+        whole = hashlib.sha256()
+        for question in self.loaded.questions:
+            said = [[turn.role, turn.text] for turn in self.turns(question)]
+            whole.update(json.dumps([question.id, said, question.start, question.end]).encode())
+        return whole.hexdigest()
+
+    def remaining(self, folder: RunFolder, again: bool = False) -> list[Question]:
+        """The questions without an answer in the folder.
+
+        Args:
+            folder: The folder.
+            again: Whether those with an error count as without.
+        """
+        known = folder.answers
+        return [q for q in self.questions if q.id not in known or (again and known[q.id].error is not None)]
+
+    def run(self, folder: RunFolder, again: bool = False) -> Iterator[Outcome]:
+        """Ask what is left, and keep the answers.
+
+        Yields:
+            Each outcome, once it is on the disk.
+
+        Raises:
+            NoAnswerError: :data:`vmmetrics.utils.endpoint.GIVE_UP` questions in a row got no answer.
+            VMMetricsError: Whatever else stops a run; answers that were on their way are kept before.
+        """
+        silent = 0
+        at_once = 1 if self.model.sees else _AT_ONCE
+        with closing(self.model.work_through(self._ask, self.remaining(folder, again))) as done:
+            while outcomes := [outcome for _, outcome in islice(done, at_once)]:
+                kept = [outcome.answered for outcome in outcomes if outcome.kept]
+                if kept:
+                    folder.add(kept)
+                for outcome in outcomes:
+                    silent = silent + 1 if outcome.silent else 0
+                    yield outcome
+                    if silent >= GIVE_UP:
+                        raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
+
+    def _ask(self, question: Question) -> Outcome:
+        start = time.monotonic()
+        outcome = self._asked(question)
+        seconds = round(time.monotonic() - start, 3)
+        return replace(outcome, answered=replace(outcome.answered, seconds=seconds))
+
+    def _asked(self, question: Question) -> Outcome:
+        frames = NO_FRAMES
+        if self._looks and question.path is not None:
+            try:
+                frames = look(question.path, self.policy_of(question), question.start, question.end, self.side)
+            except ClipError as error:
+                return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
+        shown = frames.shown if self.model.sees else None
+        try:
+            said = self.model.answer(question, self.turns(question), frames)
+        except RejectedError as error:
+            return Outcome(Answered(question.id, shown=shown, error=str(error)), silent=True)
+        except NoAnswerError as error:
+            return Outcome(Answered(question.id, shown=shown, error=str(error)), kept=False, silent=True)
+        return Outcome(Answered(question.id, said.text, shown, said.error, said.usage))
+
+    def frames_each(self, questions: Sequence[Question]) -> float:
+        """Frames shown of a clip on average, counted on some of them without decoding them."""
+        if not self._looks or not questions:
+            return 0.0
+        step = max(1, len(questions) // _LOOKED_AT)
+        counts = []
+        for question in questions[::step]:
+            try:
+                if question.path is not None:
+                    policy = self.policy_of(question)
+                    counts.append(frames_wanted(policy, question.path, question.start, question.end))
+            except ClipError:
+                continue
+        return sum(counts) / len(counts) if counts else 0.0
+
+
+def asked_of(
+    questions: Sequence[Question], limit: int | None, looks: bool, answered: Collection[str] = ()
+) -> tuple[Question, ...]:
+    """The questions that a run is about.
+
+    Args:
+        questions: All of the benchmark.
+        limit: How many at most; those whose video is missing take their place among them.
+        looks: Whether videos have to be there.
+        answered: Keys of questions that were answered, whose videos need not be there any more.
+    """
+    chosen = {question.id for question in sorted(questions, key=_place)[:limit]}
+    return tuple(
+        question
+        for question in questions
+        if question.id in chosen and (question.path is not None or not looks or question.id in answered)
+    )
+
+
+def _place(question: Question) -> bytes:
+    return hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()
+
+
+def _by_name(source: Mapping[str, str]) -> dict[str, str]:
+    """Hashes of files by their names, wherever they lie; a number tells apart those of one name."""
+    found: dict[str, str] = {}
+    for path in sorted(source):
+        name = Path(path).name
+        same = sum(Path(other).name == name for other in source)
+        number = sum(known.partition(" #")[0] == name for known in found) + 1
+        found[name if same == 1 else f"{name} #{number}"] = source[path]
+    return found
+
+
+def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
+    """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
+    found: dict[str, float] = {"answers": len(answers)}
+    found["errors"] = sum(answered.error is not None for answered in answers.values())
+    for name in ("input_tokens", "output_tokens", "cost", "cut"):
+        known = [answered.usage[name] for answered in answers.values() if name in answered.usage]
+        if known:
+            found[name] = round(sum(known), 6)
+    found["seconds"] = round(sum(answered.seconds for answered in answers.values()), 3)
+    return found

@@ -1,0 +1,285 @@
+"""Answers of a run scored, and the files that are made of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.models.questions import Answered, Question
+from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.running import usage_of
+from vmmetrics.understanding.harness.tables import HEADS, figures_csv, markdown_table, row
+from vmmetrics.utils.display.markup import markdown
+from vmmetrics.utils.endpoint import Client
+from vmmetrics.utils.rows import sha256_of
+from vmmetrics.utils.schema import check, plain, read_json
+from vmmetrics.utils.storage.atomic import write_atomically, write_json
+from vmmetrics.utils.storage.journal import Journal, encode
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run, scored.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        model: Name of the model.
+        frames: What it was shown, in words.
+        protocol: How it was scored.
+        questions: What was asked.
+        scored: What each question got.
+        figures: The benchmark's table.
+        references: Published rows.
+        counts: Questions and answers of each kind, and what was wrong with the data.
+        usage: What answering took.
+        judge: Who judged, for benchmarks that were: an endpoint's model with how it was asked, or a file and its hash.
+    """
+
+    benchmark: str
+    model: str
+    frames: str
+    protocol: Scoring
+    questions: Sequence[Question]
+    scored: Sequence[Scored]
+    figures: Sequence[Figure]
+    references: Sequence[Reference] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    judge: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def way(self) -> str:
+        """How it was scored, in words."""
+        return self.protocol + (f", judged by {self.judge.get('model') or self.judge['file']}" if self.judge else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of ``figures.json``."""
+        rows = [
+            {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
+            for row in self.references
+        ]
+        said: dict[str, Any] = {"benchmark": self.benchmark, "model": self.model}
+        said |= {"frames": self.frames, "protocol": self.protocol}
+        said |= {"judge": dict(self.judge)} if self.judge else {}
+        made = {"counts": dict(self.counts), "usage": dict(self.usage), "figures": plain(list(self.figures))}
+        return {**said, **made, "references": rows}
+
+
+def score(
+    benchmark: Benchmark,
+    configuration: Mapping[str, Any],
+    questions: Sequence[Question],
+    answers: Mapping[str, Answered],
+    protocol: Scoring,
+    judge: Any = None,
+    problems: Mapping[str, int] | None = None,
+) -> Result:
+    """Score the answers of a run.
+
+    Args:
+        benchmark: Whose questions they are.
+        configuration: Of the run.
+        questions: What was asked.
+        answers: By question; one that is missing counts as not understood. By our scoring a question about a video that
+            cannot be read is left out, as one whose video is missing: it says nothing of the model.
+        protocol: Ours, or the released code's.
+        judge: For benchmarks that need one.
+        problems: What was wrong with the data, to how often.
+
+    Raises:
+        SetupError: The benchmark needs a judge.
+    """
+    if benchmark.needs_judge and judge is None:
+        raise SetupError(
+            f"{benchmark.name} is scored by a judge; 'vmmetrics understand score FOLDER --judge endpoint:MODEL@URL' "
+            "or, with what a judge said before, '--judge FILE'"
+        )
+    unseen = {key for key, answered in answers.items() if answered.unseen and protocol == "vmmetrics"}
+    left_out = sum(question.id in unseen for question in questions)
+    questions = [question for question in questions if question.id not in unseen]
+    scored = benchmark.score(questions, answers, protocol, judge)
+    asked = {question.id: answers[question.id] for question in questions if question.id in answers}
+    counts = {
+        "asked": len(questions),
+        "left out, because the video cannot be read": left_out,
+        "without an answer yet, counted as wrong": len(questions) - len(asked),
+        "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
+        "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
+        "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
+        "answers cut off for their length": sum("cut" in answered.usage for answered in asked.values()),
+        "clips of which fewer frames were shown than wanted": sum(
+            answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
+        ),
+    }
+    return Result(
+        benchmark.name,
+        str(configuration["model"]["name"]),
+        _frames(configuration),
+        protocol,
+        questions,
+        scored,
+        benchmark.figures(questions, scored, protocol),
+        registry.references(benchmark),
+        {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
+        usage_of(asked),
+        _identity(judge),
+    )
+
+
+def _identity(judge: Any) -> dict[str, Any]:
+    if isinstance(judge, Client):
+        return judge.settings.part()
+    return {"file": Path(judge).name, "sha256": sha256_of(Path(judge))} if isinstance(judge, str | Path) else {}
+
+
+def _frames(configuration: Mapping[str, Any]) -> str:
+    shown = configuration.get("frames")
+    if shown:
+        return str(shown["policy"])
+    return "not known" if "recorded" in configuration["model"] else "none"
+
+
+def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
+    """Where a file of a run is that depends on how it is scored (``scores.jsonl``, ``scores-upstream.jsonl``)."""
+    path = folder / name
+    return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
+
+
+def page(result: Result) -> str:
+    """The run as a page: what was asked of whom, the figures beside published ones, notes, and what was counted."""
+    known = [
+        reference
+        for reference in result.references
+        if any((f.measure, f.group, f.name) in reference.figures for f in result.figures)
+    ]
+    rows = [row(figure, known) for figure in result.figures]
+    parts = [
+        f"# {markdown(result.benchmark)}: {markdown(result.model)}",
+        f"Frames: {markdown(result.frames)}. Scored as {markdown(result.way)}. Intervals: 95 %, videos drawn.",
+        markdown_table([*HEADS, *(reference.model for reference in known)], rows),
+    ]
+    if known:
+        parts.append("\n".join(f"- {markdown(r.model)}: {markdown(r.source)}" for r in known))
+    notes = [f"- {markdown(f'{f.group}, {f.name}, {f.measure}: {f.note}')}" for f in result.figures if f.note]
+    if notes:
+        parts.append("Notes:\n\n" + "\n".join(notes))
+    parts.append("\n".join(f"- {markdown(name)}: {count:,}" for name, count in result.counts.items()))
+    return "\n\n".join(parts) + "\n"
+
+
+def write(result: Result, folder: Path) -> list[Path]:
+    """Write the scores, the figures and the table of a run.
+
+    Returns:
+        The files.
+
+    Raises:
+        SetupError: The folder cannot be written.
+    """
+    lines = b"".join(encode(_line(q, s)) for q, s in zip(result.questions, result.scored, strict=True))
+    made = {
+        "scores.jsonl": lines,
+        "figures.csv": figures_csv(result.figures).encode("utf-8", "backslashreplace"),
+        "table.md": page(result).encode("utf-8", "backslashreplace"),
+    }
+    for name, data in made.items():
+        write_atomically(file_in(folder, name, result.protocol), data)
+    write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
+    return [file_in(folder, name, result.protocol) for name in (*made, "figures.json")]
+
+
+def _line(question: Question, scored: Scored) -> dict[str, Any]:
+    about = {"question": question.id, "video": question.video, "groups": plain(question.groups)}
+    got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
+    line: dict[str, Any] = plain({**about, **got, "detail": dict(scored.detail)})
+    return line
+
+
+UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
+"""Note where runs differ in :attr:`ReadScores.by`."""
+
+
+@dataclass(frozen=True)
+class ReadScores:
+    """The scores of a run, read back.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        model: Name of the model.
+        measure: What a question's value is called.
+        questions: Keys, videos and groups of the questions; nothing else of them.
+        scored: What each got.
+        data: SHA-256 of the benchmark's files.
+        by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
+    """
+
+    benchmark: str
+    model: str
+    measure: str
+    questions: Sequence[Question]
+    scored: Sequence[Scored]
+    data: tuple[str, ...]
+    by: frozenset[str] = frozenset()
+
+
+def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scoring) -> ReadScores:
+    """Read the scores of a run.
+
+    Raises:
+        SetupError: It was not scored, or a file is damaged.
+    """
+    path, figures = file_in(folder, "scores.jsonl", protocol), file_in(folder, "figures.json", protocol)
+    if not (path.is_file() and figures.is_file()):
+        way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
+        raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does")
+    try:
+        read = read_figures(figures)
+        journal = Journal(path)
+        lines = journal.read_as(_Line)
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    if journal.damaged:
+        raise SetupError(*journal.warnings(), f"score {folder} again")
+    questions = [Question(line.question, line.video, "", groups=line.groups) for line in lines]
+    scored = [Scored(line.question, line.value, line.chosen, line.answered, line.parts) for line in lines]
+    by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)
+    measure = next((figure.measure for figure in read.figures), "accuracy")
+    data = tuple(sorted(configuration["data"].values()))
+    return ReadScores(read.benchmark, read.model, measure, questions, scored, data, by)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFigures:
+    """What is taken from ``figures.json``."""
+
+    benchmark: str
+    model: str
+    frames: str
+    figures: tuple[Figure, ...]
+
+
+def read_figures(path: Path) -> ReadFigures:
+    """Read ``figures.json`` of a run.
+
+    Raises:
+        SetupError: It is damaged.
+    """
+    return check(ReadFigures, read_json(path), path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of ``scores.jsonl``."""
+
+    question: str
+    video: str
+    groups: Mapping[str, tuple[str, ...]]
+    value: float | None
+    chosen: int | None
+    answered: bool
+    parts: Mapping[str, float]
+    detail: Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""The lowest frame rate at which a question can be answered."""

@@ -1,0 +1,350 @@
+"""Who says whether a question can be answered at a frame rate: a person, a model, or the oracle; and what they said."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.errors import ClipError, SetupError, cannot
+from vmmetrics.models.frames import MOST, NO_FRAMES, SIDE, FramePolicy, Frames, look
+from vmmetrics.models.protocol import Model
+from vmmetrics.models.questions import Question
+from vmmetrics.types import FloatArray
+from vmmetrics.understanding.construction.shuffling import shuffles
+from vmmetrics.understanding.harness.benchmark import Benchmark
+from vmmetrics.understanding.harness.letters import chosen_option
+from vmmetrics.understanding.minfps.minfps import QuestionRate, known_of, search
+from vmmetrics.understanding.synthetic.oracle_model import look_up, seconds_of
+from vmmetrics.utils.endpoint import RejectedError
+from vmmetrics.utils.storage.journal import Journal, iterate_lines
+from vmmetrics.utils.storage.lock import ByteLocks, Locked
+from vmmetrics.video import sample_clip
+
+ASKS: Final = 4
+"""Times that a model has to be right in a row, options shuffled: by chance 1 in 256 with four, as FPS-Bench's blind
+check."""
+_UNEVEN: Final = 1.1
+"""A file whose frames usually come so many times as fast as on average has gaps; its own rate is the usual one."""
+_SHOWN_FPS: Final = 24  # frames a second of what a person is shown, at least: players stumble over very slow files
+_CODING: Final = {"crf": "18", "preset": "veryfast"}  # of x264: somebody looks at it once
+_FOLDER: Final = "asked"
+
+
+class Annotator(Protocol):
+    """Says whether a question can be answered at a rate."""
+
+    @property
+    def name(self) -> str:
+        """What the journal and tables call it."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What its answers depend on, ready for JSON."""
+        ...
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """Whether the frames of the policy ``<rate> fps`` are enough.
+
+        Raises:
+            ClipError: The video cannot be shown, or nobody says.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OracleAnnotator:
+    """The oracle of the synthetic suite.
+
+    Attributes:
+        phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames
+            from the clip's beginning happen to show is not taken for one that the rate shows.
+    """
+
+    name: str = "oracle"
+    phases: int = 8
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """See :class:`Annotator`."""
+        return {"oracle": 1, "phases": self.phases}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """Whether it reads the right answer off the frames, wherever sampling begins."""
+        between = min(1 / rate, seconds_of(question))
+        begun = (phase / self.phases * between for phase in range(self.phases))
+        return all(look_up(question, frames_at(question, rate, at), at) == question.answer for at in begun)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnnotator:
+    """A model, for which a question is answerable that it answers right every time, whatever the order of its options.
+
+    Attributes:
+        model: Who is asked.
+        benchmark: Whose words it is asked in.
+        asks: How many times.
+    """
+
+    model: Model
+    benchmark: Benchmark
+    asks: int = ASKS
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.model.name
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """See :class:`Annotator`."""
+        return {"model": self.model.name, "asks": self.asks, **self.model.identity}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """Whether it is right in all asks, each with the options in an order of its own; the first wrong one ends them.
+
+        Raises:
+            ClipError: The video cannot be shown, or the model does not answer: that tells nothing about the rate.
+            SetupError: The question has no key, so nobody can say whether an answer is right.
+        """
+        if question.answer is None:
+            raise SetupError(f"Question {question.id!r} has no key, so answers to it cannot be judged")
+        frames = frames_at(question, rate) if self.model.sees else NO_FRAMES
+        for asked, _ in shuffles(question, self.asks, "minfps"):
+            try:
+                said = self.model.answer(asked, self.benchmark.turns(asked, "vmmetrics"), frames)
+            except RejectedError as error:
+                raise ClipError(f"at {rate:g} fps: {error}") from error
+            if said.error is not None:
+                raise ClipError(f"at {rate:g} fps: {said.error}")
+            if chosen_option(said.text, asked.options) != asked.answer:
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class PersonAnnotator:
+    """Somebody who is shown the clip at the rate.
+
+    Attributes:
+        name: Who.
+        folder: Where clips are put.
+        ask: From the question, the clip at the rate and the rate to what they say.
+    """
+
+    name: str
+    folder: Path
+    ask: Callable[[Question, Path, float], bool]
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """See :class:`Annotator`."""
+        return {"person": self.name}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """What they say; the clip is removed once they have."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        key = hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+        path = self.folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
+        write_at(path, frames_at(question, rate), rate, extent_of(question)[1])
+        try:
+            return self.ask(question, path, rate)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
+    """The frames of a question's clip that a rate shows.
+
+    Args:
+        question: The question.
+        rate: Frames per second.
+        begun: Second of the clip at which they begin to be taken.
+
+    Raises:
+        ClipError: The video is missing or cannot be read, or has more frames at that rate than are shown: fewer would
+            be another rate.
+    """
+    if question.path is None:
+        raise ClipError("The video is missing")
+    policy = FramePolicy("fps", rate, most=MOST + 1)
+    frames = look(question.path, policy, (question.start or 0.0) + begun, question.end, SIDE)
+    if len(frames.pictures) > MOST:
+        raise ClipError(f"at {rate:g} fps it has more than {MOST} frames")
+    return frames
+
+
+def write_at(path: Path, frames: Frames, rate: float, seconds: float) -> None:
+    """Write frames as a film in which each stays on the screen until the next.
+
+    The film takes as long as the clip: where the file itself stands still, so does the film.
+
+    Args:
+        path: The file.
+        frames: What is shown.
+        rate: Frames of it a second.
+        seconds: Length of the clip.
+    """
+    times = math.ceil(_SHOWN_FPS / rate)
+    shown = frames.pictures[_on_screen(np.array(frames.told), rate, seconds)]
+    height, width = (side - side % 2 for side in frames.pictures.shape[1:3])  # yuv420p takes even sides only
+    with av.open(str(path), "w", format="mp4") as output:
+        stream = output.add_stream("libx264", rate=Fraction(rate * times).limit_denominator(1001), options=_CODING)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for picture in shown:
+            for _ in range(times):
+                output.mux(stream.encode(av.VideoFrame.from_ndarray(picture[:height, :width], format="rgb24")))
+        output.mux(stream.encode())
+
+
+def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:
+    """Which frame is on the screen from each moment on that the rate names; every frame has one at least.
+
+    Args:
+        told: (T,) seconds of the frames, each the nearest to one of the moments.
+        rate: Moments a second.
+        seconds: Length of the clip.
+
+    >>> _on_screen(np.array([0, 0.3, 2.3, 2.5]), 2.0, 2.6)
+    array([0, 1, 1, 1, 2, 3])
+    """
+    moments = np.arange(max(1, math.ceil(seconds * rate - 1e-6))) / rate
+    nearest = np.argmin(np.abs(moments[:, None] - told).round(6), axis=1)  # of two as near the earlier, as chosen
+    early = told[nearest] - moments > 0.5 / rate + 1e-6  # the nearest is still to come, behind a gap
+    last = np.append(np.diff(nearest) > 0, True)
+    shown: NDArray[np.intp] = np.where(early & ~last, np.maximum(nearest - 1, 0), nearest)
+    return shown
+
+
+def extent_of(question: Question) -> tuple[float, float]:
+    """Frames per second of a question's file, where they come fastest for long, and seconds of its clip.
+
+    Raises:
+        ClipError: The video is missing or cannot be read.
+    """
+    if question.path is None:
+        raise ClipError("The video is missing")
+    read: list[tuple[FloatArray, float]] = []
+
+    def first(times: FloatArray, end: float) -> Sequence[int]:
+        read.append((times, end))
+        return [0]
+
+    fps = sample_clip(question.path, first, side=32).fps
+    times, file_end = read[0]
+    usual = 1 / float(np.median(np.diff(times))) if len(times) > 1 else fps
+    fps = usual if usual > _UNEVEN * fps else fps
+    end = file_end if question.end is None else min(question.end, file_end)
+    return fps, max(end - (question.start or 0.0), 1 / fps)
+
+
+class Asked(Locked):
+    """What one annotator said: a journal of their own, held by one process, so that annotators can work side by side.
+
+    Args:
+        folder: Of all annotators.
+        annotator: Who.
+        about: What the questions are: benchmark and hashes of its files.
+
+    Attributes:
+        said: (question, rate) to whether it was answerable.
+
+    Raises:
+        SetupError: A journal there is about other questions, or by somebody else of that name; or another process has
+            them asked.
+    """
+
+    def __init__(self, folder: Path, annotator: Annotator, about: Mapping[str, Any]) -> None:
+        self.path = folder / _FOLDER / f"{_slug(annotator.name)}.jsonl"
+        self._annotator = annotator
+        self.said: dict[tuple[str, float], bool] = {}
+        head = {"annotator": annotator.name, "identity": dict(annotator.identity), "about": dict(about)}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._locks = ByteLocks(self.path.with_suffix(".lock"))
+        except OSError as error:
+            raise cannot("write", folder, error) from error
+        try:
+            if not self._locks.try_acquire(0):
+                raise SetupError(f"{annotator.name} is being asked by another process")
+            for path in sorted(self.path.parent.glob("*.jsonl")):
+                about_others = next(iterate_lines(path), head).get("about") != head["about"]  # ids may be the same
+                if about_others or (path == self.path and next(iterate_lines(path), head) != head):
+                    raise SetupError(f"{path} is about other questions, or of another annotator; choose another --out")
+        except BaseException:
+            self.close()
+            raise
+        self._journal = Journal(self.path)
+        lines = self._journal.read_as(_Line)
+        if not lines:
+            self._journal.append([head])
+        self._found = {line.question for line in lines if line.found}
+        self.said |= {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
+
+    def answerable(self, question: Question, rate: float) -> bool:
+        """What they say, or said before."""
+        if (question.id, rate) not in self.said:
+            answerable = self._annotator.answerable(question, rate)
+            self._journal.append([{"question": question.id, "rate": rate, "answerable": answerable}])
+            self.said[question.id, rate] = answerable
+        return self.said[question.id, rate]
+
+    def work_through(self, questions: Sequence[Question]) -> Iterator[tuple[Question, float | None, str | None]]:
+        """Find minFPS of each question by this annotator; what was asked before is not asked again.
+
+        Yields:
+            Question, minFPS (None where nothing was enough), and why it could not be looked for, or None.
+        """
+        for question in questions:
+            try:
+                native, seconds = extent_of(question)
+                found = search(lambda rate, of=question: self.answerable(of, rate), native, seconds)  # type: ignore[misc]
+            except ClipError as error:
+                yield question, None, str(error)
+                continue
+            if question.id not in self._found:
+                self._journal.append([{"question": question.id, "found": True, "min_fps": found.min_fps}])
+                self._found.add(question.id)
+            yield question, found.min_fps, None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Fields of a line of a journal: of its head, of what was said, and of what was found."""
+
+    annotator: str = ""
+    question: str = ""
+    rate: float | None = None
+    answerable: bool = False
+    found: bool = False
+    min_fps: float | None = None
+
+
+def rates_found(folder: Path, questions: Sequence[Question]) -> list[QuestionRate]:
+    """The minFPS of every question that an annotator is done with, from the journals of all of them."""
+    by: dict[str, dict[str, float | None]] = {}
+    for path in sorted((folder / _FOLDER).glob("*.jsonl")):
+        name, *lines = Journal(path).read_as(_Line) or [_Line()]
+        for line in lines:
+            if line.found:
+                by.setdefault(line.question, {})[name.annotator or path.stem] = line.min_fps
+    return [QuestionRate(q.id, by[q.id], q.groups, known_of(q.reference)) for q in questions if q.id in by]
+
+
+def _slug(text: str) -> str:
+    """A name for a file.
+
+    >>> _slug("org/model 7B")
+    'org-model-7B'
+    """
+    return re.sub(r"[^\w.]+", "-", text).strip("-.")[-60:] or "nameless"

@@ -1,0 +1,250 @@
+"""The page on which a person says whether a question can be answered at a rate; for browsers on this machine alone.
+
+Whoever asks (:class:`~vmmetrics.understanding.minfps.asking.PersonAnnotator`) waits in :meth:`Page.ask`; threads of the
+server hand the question out and the answer in. Nothing is kept here: the journal is its caller's.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import parse_qs
+
+from vmmetrics.models.questions import Question
+from vmmetrics.understanding.minfps.minfps import in_words
+from vmmetrics.utils.web import Deadline, TimedReader
+
+_HTML: Final = Path(__file__).with_suffix(".html")
+_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+"""What a browser on this machine calls it. A site whose name is made to point here has another."""
+_LONGEST: Final = 20.0  # seconds that a browser waits for news before it asks again
+_LARGEST: Final = 200  # bytes of an answer
+_READ: Final = 1 << 16  # bytes of anything else that are read
+_LAST: Final = 1.5  # seconds that replies on their way have when the page is closed
+
+
+class Page:
+    """Puts questions to somebody in a browser, one at a time.
+
+    Args:
+        questions: All that will be asked about, in order.
+
+    Attributes:
+        url: Its address; the key in it keeps out whoever else is on this machine.
+    """
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._numbers = {question.id: number for number, question in enumerate(questions, start=1)}
+        self._news = threading.Condition()
+        self._state: dict[str, Any] = {"version": 0, "status": "preparing"}
+        self._clip = b""
+        self._said: bool | None = None
+        self.key = secrets.token_urlsafe(16)
+        self._server = _Server(self)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{self.key}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def ask(self, question: Question, path: Path, rate: float) -> bool:
+        """Put a question, and wait for what somebody says.
+
+        Args:
+            question: With its options.
+            path: The clip at the rate, an MP4 file.
+            rate: Frames per second.
+        """
+        asked = {"question": question.text, "options": list(question.lettered), "rate": in_words(rate)}
+        place = {"number": self._numbers[question.id], "total": len(self._numbers)}
+        with self._news:
+            self._clip, self._said = path.read_bytes(), None
+            self._tell("asking", **asked, **place)
+            said = self._wait()
+            self._clip = b""
+            self._tell("preparing")
+            return said
+
+    def answer(self, version: Any, answerable: Any) -> bool:
+        """Take what somebody said; whether it is about what is asked now, and nobody said anything before."""
+        with self._news:
+            current = type(version) is int and version == self._state["version"]  # True is 1, and no version
+            about = current and self._state["status"] == "asking"
+            if not about or self._said is not None or not isinstance(answerable, bool):
+                return False
+            self._said = answerable
+            self._news.notify_all()
+            return True
+
+    def state(self, after: int) -> dict[str, Any]:
+        """What the page is to show, as soon as it is not of a version; or as it was, after a while."""
+        with self._news:
+            self._news.wait_for(lambda: self._state["version"] != after, _LONGEST)
+            return self._state
+
+    def clip(self, version: int) -> bytes:
+        """The clip of a version; empty where another is shown."""
+        with self._news:
+            return self._clip if version == self._state["version"] else b""
+
+    def close(self, status: str = "done") -> None:
+        """Tell the browser how it ended ("done" or "stopped"), and serve no more; takes two seconds at most."""
+        with self._news:
+            self._tell(status)
+        self._server.shutdown()
+        self._server.server_close()
+        self._server.finish(_LAST)
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *how: object) -> None:
+        self.close("done" if kind is None else "stopped")
+
+    def _wait(self) -> bool:
+        while True:
+            self._news.wait(1.0)  # without an end, Windows would not take Ctrl-C
+            if self._said is not None:
+                return self._said
+
+    def _tell(self, status: str, **more: Any) -> None:
+        self._state = {"version": self._state["version"] + 1, "status": status, **more}
+        self._news.notify_all()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True  # of no use to anybody once the page is closed
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._open: set[socket.socket] = set()
+        self._fewer = threading.Condition()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, and keep the connection in mind."""
+        with self._fewer:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection that was answered."""
+        super().shutdown_request(request)
+        with self._fewer:
+            self._open.discard(request)
+            self._fewer.notify_all()
+
+    def finish(self, seconds: float) -> None:
+        """Let replies on their way arrive (the last one says that it is over), and end what is still open then."""
+        with self._fewer:
+            self._fewer.wait_for(lambda: not self._open, seconds)
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away; let all else be seen."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = 2  # seconds for a request to come whole: browsers open connections that they do not use
+
+    def setup(self) -> None:
+        """Have the whole request read before one deadline."""
+        super().setup()
+        self.rfile = io.BufferedReader(TimedReader(self.connection, self.rfile.detach(), Deadline(self.timeout)))
+
+    def do_GET(self) -> None:
+        path = self._path()
+        query = parse_qs(self.path.partition("?")[2])
+        if path == "":
+            nonce = secrets.token_urlsafe(16)
+            self._reply(_HTML.read_text("utf-8").replace("NONCE", nonce).encode(), "text/html; charset=utf-8", nonce)
+        elif path == "state":
+            self._reply_json(self.server.page.state(_number(query.get("after"))))
+        elif path == "clip":
+            clip = self.server.page.clip(_number(query.get("version")))
+            if clip:
+                self._reply(clip, "video/mp4")
+            else:
+                self._refuse(HTTPStatus.CONFLICT)
+        elif path is not None:
+            self._refuse(HTTPStatus.NOT_FOUND)
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        size = int(length) if length.isdecimal() and len(length) < 10 else 0
+        body = self.rfile.read(min(size, _READ))  # whoever is refused without being read sees no reason
+        path = self._path()
+        if path is None:
+            return None
+        # a browser sends another site's answer with that site's name, or not as JSON
+        origin = self.headers.get("Origin")
+        if origin not in (None, f"http://{self.headers['Host']}"):
+            return self._refuse(HTTPStatus.FORBIDDEN)
+        if path != "answer" or self.headers.get_content_type() != "application/json":
+            return self._refuse(HTTPStatus.BAD_REQUEST)
+        if size > _LARGEST:
+            return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        try:
+            said = json.loads(body)
+            taken = self.server.page.answer(said["version"], said["answerable"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return self._refuse(HTTPStatus.BAD_REQUEST)
+        return self._reply_json({}) if taken else self._refuse(HTTPStatus.CONFLICT)
+
+    def _path(self) -> str | None:
+        """What is wanted, behind the key; None for a stranger, who was told so."""
+        host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
+        _, key, *rest = [*self.path.partition("?")[0].split("/", 2), ""]
+        known = secrets.compare_digest(key.encode(), self.server.page.key.encode())
+        if host not in _NAMES or not known or len(rest) < 2:
+            self._refuse(HTTPStatus.FORBIDDEN)
+            return None
+        return rest[0]
+
+    def _reply_json(self, value: Any) -> None:
+        self._reply(json.dumps(value).encode(), "application/json")
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._reply(status.phrase.encode(), "text/plain", status=status)
+
+    def _reply(self, body: bytes, kind: str, nonce: str = "", status: HTTPStatus = HTTPStatus.OK) -> None:
+        own = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; " if nonce else ""
+        rest = "connect-src 'self'; media-src blob:; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+        self.connection.settimeout(self.timeout)  # reading left it what remained of its own time
+        self.send_response(status)
+        for name, value in (
+            ("Content-Type", kind),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "no-store"),
+            ("Content-Security-Policy", f"default-src 'none'; {own}{rest}"),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Referrer-Policy", "no-referrer"),
+            ("X-Content-Type-Options", "nosniff"),
+        ):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing on the terminal."""
+
+
+def _number(values: Sequence[str] | None) -> int:
+    """A number of a query; one that no version has where there is none."""
+    text = values[0] if values else ""
+    return int(text) if text.isdecimal() and len(text) < 10 else -1

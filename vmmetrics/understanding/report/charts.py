@@ -1,0 +1,203 @@
+"""The picture of minFPS over a benchmark's questions: how many need which rate, and how categories differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from vmmetrics.understanding.harness import benchmark
+from vmmetrics.understanding.harness.leaderboard import Board, Row
+from vmmetrics.understanding.harness.statistics import ALL
+from vmmetrics.understanding.minfps.minfps import NEVER, Distribution
+from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, NULL, RULE, WIDTH, chart_style, label, model_looks
+
+# The picture of understanding runs: each category's figures side by side, and figures against the frame rate shown.
+
+_LINE = 0.13  # inches of a run in a category
+_PAD = 0.13  # inches between categories
+_RUN_NAME = 34  # characters of a name
+_MOST_PUBLISHED = 3
+_PUBLISHED = "|x+"  # no markers of runs
+
+
+def understanding_chart(board: Board) -> Figure:
+    """Draw a board.
+
+    Args:
+        board: From :func:`vmmetrics.understanding.harness.leaderboard.make_boards`.
+    """
+    curves = rate_curves(board.rows)
+    rows = len(board.columns) + 1
+    height = rows * (_LINE * len(board.rows) + _PAD) + 0.5
+    key = 0.22 * -(-(len(board.rows) + _MOST_PUBLISHED + 1) // 2)
+    with chart_style():
+        figure = Figure(figsize=(WIDTH, height + key + 0.9 + (2.9 if curves else 0)), layout="constrained")
+        ratios = [height, 2.7] if curves else [1.0]
+        axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
+        looks = model_looks([row.label for row in board.rows])
+        handles = _categories(axes[0], board, looks)
+        if curves:
+            _rates(axes[1], curves, board, looks)
+        figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
+        title = f"{board.benchmark}: {board.measure}, scored as {board.protocol}"
+        figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def rate_curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Models that were shown two frame rates or more, each with its runs from the lowest rate on."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.rate is not None and row.overall.value is not None:
+            found.setdefault(row.model, []).append(row)
+    return {
+        model: sorted(of_it, key=lambda row: row.rate or 0.0)
+        for model, of_it in found.items()
+        if len({row.rate for row in of_it}) > 1
+    }
+
+
+def _categories(axes: Axes, board: Board, looks: dict[str, tuple[str, str]]) -> list[Line2D]:
+    names = [ALL, *board.columns]
+    step = _LINE * len(board.rows) + _PAD
+    for place, name in enumerate(names):
+        top = place * step
+        for line, row in enumerate(board.rows):
+            figure = row.overall if name == ALL else row.cells.get(name)
+            if figure is not None and figure.value is not None:
+                _mark(axes, figure, top + (line + 0.5) * _LINE, *looks[row.label])
+        bottom = top + step - _PAD
+        chance = _chance(board, name)
+        if chance is not None:
+            axes.plot([chance, chance], [top, bottom], color=NULL, linewidth=3, zorder=1, solid_capstyle="butt")
+        for reference, marker in zip(board.references, _PUBLISHED, strict=False):
+            key = (board.measure, ALL if name == ALL else board.group or ALL, name)
+            if key in reference.figures:
+                axes.plot([reference.figures[key]], [(top + bottom) / 2], marker, color=FAINT, markersize=9, zorder=2)
+        if place:
+            axes.axhline(top - _PAD / 2, color=RULE, linewidth=0.8)
+    counts = [board.rows[0].overall, *(_first(board, name) for name in board.columns)]
+    axes.set_yticks(
+        [place * step + (step - _PAD) / 2 for place in range(len(names))],
+        [f"{label(name, _RUN_NAME)} ({figure.n})" for name, figure in zip(names, counts, strict=True)],
+    )
+    axes.set_ylim(len(names) * step - _PAD / 2, -_PAD / 2)
+    axes.tick_params(axis="y", length=0)
+    if board.group is not None:
+        axes.set_title(f"by {label(board.group, _RUN_NAME)}")
+    axes.set_xlim(*_limits(board))
+    axes.set_xlabel(f"{board.measure}, 95 % over videos; in brackets: questions", color=FAINT, loc="left", fontsize=8)
+    handles = [
+        Line2D([], [], color=colour, marker=marker, linewidth=1.5, markersize=5, label=label(name, 60))
+        for name, (colour, marker) in looks.items()
+    ]
+    if _chance(board, ALL) is not None:
+        handles.append(Line2D([], [], color=NULL, linewidth=3, label="chance"))
+    handles += [
+        Line2D([], [], color=FAINT, marker=marker, linestyle="", markersize=8, label=f"{reference.model} (published)")
+        for reference, marker in zip(board.references, _PUBLISHED, strict=False)
+    ]
+    return handles
+
+
+def _first(board: Board, name: str) -> benchmark.Figure:
+    return next(row.cells[name] for row in board.rows if name in row.cells)
+
+
+def _chance(board: Board, name: str) -> float | None:
+    return board.rows[0].overall.chance if name == ALL else _first(board, name).chance
+
+
+def _mark(axes: Axes, figure: benchmark.Figure, y: float, colour: str, marker: str) -> None:
+    if figure.low is not None and figure.high is not None:
+        axes.plot([figure.low, figure.high], [y, y], color=colour, linewidth=1.5, zorder=3)
+    axes.plot([figure.value or 0.0], [y], marker, color=colour, markersize=4.5, zorder=4)
+
+
+def _limits(board: Board) -> tuple[float, float]:
+    """From 0 to 1, or to just beyond what is shown where that is far less."""
+    shown = [figure for row in board.rows for figure in (row.overall, *row.cells.values())]
+    ends = [end for figure in shown for end in (figure.value, figure.high) if end is not None]
+    ends += [reference.figures[(board.measure, ALL, ALL)] for reference in board.references[:_MOST_PUBLISHED]]
+    return -0.02, max(1.02 if max(ends, default=1.0) > 0.6 else max(ends) * 1.1, 0.1)
+
+
+def _rates(axes: Axes, curves: dict[str, list[Row]], board: Board, looks: dict[str, tuple[str, str]]) -> None:
+    for model, rows in curves.items():
+        rates = [row.rate or 0.0 for row in rows]
+        axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=FAINT, linewidth=1, zorder=1)
+        for rate, row in zip(rates, rows, strict=True):
+            colour, marker = looks[row.label]
+            if row.overall.low is not None and row.overall.high is not None:
+                axes.plot([rate, rate], [row.overall.low, row.overall.high], color=colour, linewidth=1.5, zorder=3)
+            axes.plot([rate], [row.overall.value or 0.0], marker, color=colour, markersize=4.5, zorder=4)
+        end = rows[-1]
+        at = (rates[-1], end.overall.value or 0.0)
+        axes.annotate(
+            label(model, _RUN_NAME), at, (8, 0), textcoords="offset points", va="center", fontsize=8, color=INK
+        )
+    chance = _chance(board, ALL)
+    if chance is not None:
+        axes.axhline(chance, color=NULL, linewidth=3, zorder=0)
+    axes.set_xscale("log", base=2)
+    every = sorted({row.rate or 0.0 for rows in curves.values() for row in rows})
+    axes.set_xticks(every, [f"{rate:.2g}" if rate < 100 else f"{rate:.0f}" for rate in every])
+    axes.set_xticks([], minor=True)
+    axes.set_ylim(0, 1.02)
+    axes.set_title("over all questions, by the frame rate that was shown")
+    axes.set_xlabel("frames per second of clip (median over questions)", color=FAINT, loc="left", fontsize=8)
+
+
+_ROW = 0.3  # inches of a category
+_MODEL_NAME = 40  # characters of its name
+
+
+def minfps_chart(found: Sequence[Distribution], title: str) -> Figure:
+    """Draw a histogram over all questions, and the quartiles of each category.
+
+    Args:
+        found: From :func:`vmmetrics.understanding.minfps.minfps.distributions`, all questions first.
+        title: What stands above.
+    """
+    categories = [one for one in found[1:] if one.quartiles is not None]
+    with chart_style():
+        height = 2.6 + (_ROW * len(categories) + 0.9 if categories else 0)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        ratios = [2.4, _ROW * len(categories) + 0.8] if categories else [1.0]
+        axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
+        _histogram(axes[0], found[0])
+        if categories:
+            _quartiles(axes[1], categories)
+        figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def _histogram(axes: Axes, found: Distribution) -> None:
+    names, counts = list(found.buckets), list(found.buckets.values())
+    colours = [RULE if name == NEVER else METRIC for name in names]
+    axes.bar(range(len(names)), counts, color=colours, width=0.8)
+    for x, count in enumerate(counts):
+        axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=FAINT, fontsize=8)
+    axes.set_xticks(range(len(names)), names)
+    axes.tick_params(axis="x", length=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    mean = "" if found.mean is None else f", mean {found.mean:.2f}"
+    axes.set_title(f"{found.n:,} questions by minFPS, frames per second{mean}")
+
+
+def _quartiles(axes: Axes, categories: Sequence[Distribution]) -> None:
+    for y, one in enumerate(categories):
+        if one.quartiles is not None:
+            low, middle, high = one.quartiles
+            axes.plot([low, high], [y, y], color=METRIC, linewidth=5, alpha=0.45, solid_capstyle="butt")
+            axes.plot([middle], [y], "o", color=INK, markersize=4.5)
+    names = [f"{label(one.name, _MODEL_NAME)} ({one.n - one.never})" for one in categories]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("minFPS: median and quartiles; in brackets: questions", color=FAINT, loc="left", fontsize=8)

@@ -1,0 +1,157 @@
+"""What the charts of an alignment report share: letters, colours, panels, and how they are saved."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import style as mpl_style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from vmmetrics.utils.display import style
+from vmmetrics.utils.display.markup import clean, shortened
+
+WIDTH = 9.0
+"""Inches of a full-width chart, which at a README's 900 pixels makes 100 pixels of each."""
+MANY_POINTS = 2000
+"""More points than this are painted as one image: a vector each would make files of many megabytes."""
+_PNG_DPI = 200  # 1,800 pixels wide, sharp on screens with two pixels a point
+_MARKERS = "osD^vPX*"
+
+
+def hexadecimal(colour: style.Colour) -> str:
+    """A colour as matplotlib and CSS write it."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+INK, FAINT, RULE = hexadecimal(style.INK), hexadecimal(style.FAINT), hexadecimal(style.RULE)
+METRIC, PEOPLE, NAME = (hexadecimal(style.OBJECTS[place]) for place in (0, 2, 3))
+"""A metric, what people reach, and what the model's name is worth: blue, green and pink of Okabe and Ito."""
+NULL = "#b9bfca"
+"""What chance does: between FAINT and RULE."""
+# their yellow is too pale for a dot on white
+MODEL_COLOURS = tuple(hexadecimal(colour) for colour in style.OBJECTS if colour != (240, 228, 66))
+
+_STYLE: dict[str, Any] = {
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 9,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # letters stay letters: they can be searched, and take the page's colour
+    "svg.hashsalt": "vmmetrics",
+    "text.color": INK,
+    "text.parse_math": True,  # which makes \$ a dollar
+    "xtick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.color": FAINT,
+    "ytick.labelcolor": INK,
+}
+
+
+@contextmanager
+def chart_style() -> Iterator[None]:
+    """Everything drawn inside looks alike, whatever the user's matplotlib is set to."""
+    with mpl_style.context(["default", _STYLE]), warnings.catch_warnings():
+        # a name in a script that the font lacks shows as boxes in a PNG and as itself in an SVG
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
+        yield
+
+
+def label(name: str, length: int) -> str:
+    """A user's name as matplotlib writes it literally, cut to ``length`` characters."""
+    return shortened(clean(name), length).replace("$", r"\$")
+
+
+def grid_of(panels: int, columns: int, height: float, *, share_y: bool) -> tuple[Figure, list[Axes]]:
+    """A figure with panels in rows.
+
+    Args:
+        panels: How many, at least 1.
+        columns: At most so many in a row.
+        height: Inches of a row.
+        share_y: Whether all have the same vertical axis.
+    """
+    across = min(panels, columns)
+    down = -(-panels // across)
+    width = WIDTH * max(across / columns, 0.6)
+    figure = Figure(figsize=(width, height * down + 0.5), layout="constrained")
+    axes = figure.subplots(down, across, sharey=share_y, squeeze=False).ravel().tolist()
+    for spare in axes[panels:]:
+        spare.set_visible(False)
+    return figure, axes[:panels]
+
+
+def nothing_to_draw(axes: Axes, why: str) -> None:
+    """Say in an empty panel why it is empty."""
+    axes.set_xticks([])
+    axes.text(0.5, 0.5, label(why, 60), transform=axes.transAxes, ha="center", va="center", color=FAINT, wrap=True)
+
+
+def model_looks(models: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each model; unlike for the first 40."""
+    looks = {}
+    for place, model in enumerate(models):
+        colours = len(MODEL_COLOURS)
+        looks[model] = MODEL_COLOURS[place % colours], _MARKERS[place // colours % len(_MARKERS)]
+    return looks
+
+
+def both_known(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(N,) where neither is missing."""
+    known: np.ndarray = np.isfinite(first) & np.isfinite(second)
+    return known
+
+
+def to_svg(figure: Figure) -> str:
+    """A chart as SVG: no date in it, the same bytes each time."""
+    file = io.StringIO()
+    with chart_style():
+        FigureCanvasSVG(figure)
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return file.getvalue()
+
+
+def save_charts(charts: Mapping[str, Figure], folder: Path, suffix: str = ".png") -> list[Path]:
+    """Write charts to ``folder`` (made where it is missing), named after their keys.
+
+    Args:
+        charts: From :func:`~vmmetrics.alignment.report.charts.draw_charts`.
+        folder: Where to.
+        suffix: ``.png`` or ``.svg``.
+
+    Returns:
+        The files written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    for key, figure in charts.items():
+        stem = re.sub(r"[^\w.-]+", "-", key).strip("-.") or "chart"
+        path, number = folder / f"{stem}{suffix}", 2
+        while path in paths:  # names that differ only in what a file name cannot hold
+            path, number = folder / f"{stem}-{number}{suffix}", number + 1
+        if suffix == ".svg":
+            path.write_text(to_svg(figure), encoding="utf-8")
+        else:
+            with chart_style():
+                FigureCanvasAgg(figure)
+                figure.savefig(path, dpi=_PNG_DPI, facecolor="white", metadata={"Software": None})
+        paths.append(path)
+    return paths

@@ -1,0 +1,268 @@
+"""A question asked until the answer can be used, or it is plain that none will come."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vmmetrics.utils.endpoint.messages import Reply, Turn
+
+# Whether a JSON value has the shape that was asked for, and the shape in words.
+#
+# The part of JSON Schema that structured output knows: ``type`` (one or several), ``enum``, ``properties``,
+# ``required``, ``additionalProperties: false``, ``items``, ``minItems``, ``maxItems``, ``minLength``, ``maxLength``,
+# ``minimum``, ``maximum``.
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+
+
+def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> str | None:
+    """What is wrong with a value, in words for who is to mend it; None where nothing is.
+
+    Args:
+        value: Read from JSON.
+        shape: Its JSON schema.
+        where: What the value is called.
+
+    >>> speed = {"type": "string", "enum": ["slow", "fast"]}
+    >>> problem({"speed": "quick"}, {"type": "object", "properties": {"speed": speed}, "required": ["speed"]})
+    "speed: expected one of 'slow', 'fast' but got 'quick'"
+    """
+    kinds = shape.get("type")
+    if kinds is not None:
+        allowed = [kinds] if isinstance(kinds, str) else list(kinds)
+        if not any(_is(value, kind) for kind in allowed):
+            return f"{where}: expected {' or '.join(allowed)} but got {_short(value)}"
+    if "enum" in shape and value not in shape["enum"]:
+        return f"{where}: expected one of {', '.join(map(repr, shape['enum']))} but got {_short(value)}"
+    if isinstance(value, str):
+        return _bounded(len(value), shape.get("minLength"), shape.get("maxLength"), where, "characters")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _bounded(value, shape.get("minimum"), shape.get("maximum"), where, "")
+    if isinstance(value, list):
+        return _list_problem(value, shape, where)
+    if isinstance(value, dict):
+        return _object_problem(value, shape, "" if where == "the answer" else f"{where}.")
+    return None
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[kind])
+
+
+def _list_problem(value: Sequence[Any], shape: Mapping[str, Any], where: str) -> str | None:
+    wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
+    if wrong or "items" not in shape:
+        return wrong
+    found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
+    return next((wrong for wrong in found if wrong), None)
+
+
+def _object_problem(value: Mapping[str, Any], shape: Mapping[str, Any], prefix: str) -> str | None:
+    known = shape.get("properties", {})
+    for name in shape.get("required", ()):
+        if name not in value:
+            return f"{prefix}{name} is missing"
+    if shape.get("additionalProperties") is False:
+        unknown = [name for name in value if name not in known]
+        if unknown:
+            return f"{prefix}{unknown[0]} was not asked for"
+    found = (problem(value[name], part, f"{prefix}{name}") for name, part in known.items() if name in value)
+    return next((wrong for wrong in found if wrong), None)
+
+
+def _bounded(number: float, least: float | None, most: float | None, where: str, unit: str) -> str | None:
+    if least is not None and number < least:
+        return f"{where}: expected at least {least} {unit}".rstrip() + f" but got {number}"
+    if most is not None and number > most:
+        return f"{where}: expected at most {most} {unit}".rstrip() + f" but got {number}"
+    return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def in_words(shape: Mapping[str, Any]) -> str:
+    """The sentence that asks for an answer of this shape, for endpoints that take no schema."""
+    return "Answer with one JSON object of this JSON schema and nothing else: " + json.dumps(shape)
+
+
+# A JSON object found in what a model said, whatever stands around it.
+
+_REFUSING = re.compile(
+    r"\b(i'?m sorry|i am sorry|i can(?:'|no)?t (?:help|assist|comply|provide|analy|rate|judge|write|create|generate"
+    r"|fulfil|continue)|i cannot|i am unable|i'm unable|as an ai)\b",
+    re.IGNORECASE,
+)
+_MOST_STARTS = 1000
+"""Braces that are tried as the beginning of an object; text that only nests them deeper and deeper ends somewhere."""
+
+
+def _finite(digits: str) -> float:
+    """Read a number; NaN, infinities and what a float cannot hold are none in JSON, and break who computes with them.
+
+    Raises:
+        ValueError: It is one of these.
+    """
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"Expected a finite number but got {digits[:20]}")
+    return number
+
+
+def _integer(digits: str) -> int:
+    _finite(digits)
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_finite)
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    r"""The JSON objects in a text, in order; what stands between them is passed over.
+
+    >>> list(objects_in('Sure!\n```json\n{"a": {"b": 1}}\n``` {not this} {"c": 2}'))
+    [{'a': {'b': 1}}, {'c': 2}]
+    """
+    place = 0
+    for _ in range(_MOST_STARTS):
+        place = text.find("{", place)
+        if place < 0:
+            return
+        try:
+            value, place = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
+            continue
+        yield value
+
+
+def without_thought(text: str) -> str:
+    """What a model said once it had thought: drafts of answers are none.
+
+    >>> without_thought('<think>{"a": 1}?</think> {"a": 2}'), without_thought('<think>perhaps {"a": 1}')
+    (' {"a": 2}', '')
+    """
+    return text.rpartition("</think>")[2].partition("<think>")[0]
+
+
+def refuses(text: str) -> bool:
+    """Whether a text without an answer reads like a refusal."""
+    return _REFUSING.search(text.replace("’", "'")) is not None
+
+
+def read_object(text: str, shape: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
+    """The first object in a text that has the shape, or what is wrong with the longest that has not.
+
+    Args:
+        text: What a model said.
+        shape: JSON schema of the object.
+
+    Returns:
+        The object and None, or None and what is wrong, in words for the model.
+
+    >>> read_object('Think: {"a": 1}. Answer: {"b": 2}', {"type": "object", "required": ["b"]})
+    ({'b': 2}, None)
+    >>> read_object('{"a": 1}', {"type": "object", "required": ["b"]})
+    (None, 'b is missing')
+    """
+    found = list(objects_in(text))
+    for value in found:
+        if problem(value, shape) is None:
+            return value, None
+    if not found:
+        return None, "no JSON object" if text.strip() else "it was empty"
+    return None, problem(max(found, key=lambda value: len(json.dumps(value))), shape)
+
+
+ASKED = 3
+"""An answer that cannot be used is asked for so often in all."""
+AGAIN = "That answer cannot be used: {why}. Answer again with the JSON object alone, in the shape that was asked for."
+"""What is said to an answer that cannot be read."""
+CUT = "it was cut off for its length; be shorter"
+
+Kind = Literal["answered", "refused", "unusable", "unreachable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a question.
+
+    Attributes:
+        value: The JSON object, of the shape that was asked for; None unless ``kind`` is "answered".
+        kind: "answered"; "refused" by the model or a filter before it; "unusable" however often asked, or a
+            request that the endpoint does not take (too long); "unreachable": no reply could be had, another time it
+            might.
+        why: What was wrong, where anything was.
+        text: The last reply, word by word.
+    """
+
+    value: dict[str, Any] | None
+    kind: Kind
+    why: str | None = None
+    text: str = ""
+
+
+def converse(
+    say: Callable[[Sequence[Turn]], Reply],
+    turns: Sequence[Turn],
+    fault: Callable[[Reply], str | None],
+    again: str = AGAIN,
+    asked: int = ASKED,
+) -> Reply:
+    """Ask until a reply can be used, at most ``asked`` times; each time the model is told what was wrong.
+
+    Args:
+        say: Replies to a conversation.
+        turns: The question.
+        fault: What is wrong with a reply, in words for the model; None where nothing is, or where
+            asking again is no use.
+        again: What is said to a reply at fault, with ``{why}``.
+        asked: How often in all.
+
+    Returns:
+        The last reply.
+    """
+    said = list(turns)
+    reply = say(said)
+    for _ in range(asked - 1):
+        why = fault(reply)
+        if why is None:
+            break
+        said += [Turn("assistant", reply.text), Turn("user", again.format(why=why))]
+        reply = say(said)
+    return reply
+
+
+def read_answer(
+    reply: Reply, shape: Mapping[str, Any], check: Callable[[dict[str, Any]], str | None] | None = None
+) -> Answer:
+    """Read a reply.
+
+    Args:
+        reply: The reply.
+        shape: JSON schema of the answer.
+        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+    """
+    said = without_thought(reply.text)
+    value, why = (None, None) if reply.refused else read_object(said, shape)
+    if value is not None and check is not None:
+        why = check(value)
+    if value is not None and why is None:
+        return Answer(value, "answered", text=reply.text)
+    if reply.refused or ("{" not in said and refuses(said)):
+        return Answer(None, "refused", "the model refused", reply.text)
+    return Answer(None, "unusable", CUT if reply.cut else why, reply.text)

@@ -1,0 +1,290 @@
+"""The client: asks, keeps, counts, checks, and works on several questions at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from vmmetrics.errors import cannot
+from vmmetrics.utils.endpoint.asking import Answer, converse, read_answer
+from vmmetrics.utils.endpoint.cost import Estimate, Ledger, estimate
+from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn, tokens
+from vmmetrics.utils.endpoint.settings import EndpointSettings
+from vmmetrics.utils.endpoint.wire import FIRST_PAUSE, Endpoint
+from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.weights import weights_home
+
+# Replies on disk, each under the hash of everything it depends on.
+
+
+def default_folder(name: str = "replies") -> Path:
+    """Folder of kept replies, beside the folder of weights."""
+    return weights_home().parent / name
+
+
+def key_of(*dependencies: Any, turns: Sequence[Turn]) -> str:
+    """Hash of a conversation and of whatever else its reply depends on.
+
+    Args:
+        dependencies: Ready for JSON: settings, shape, seed.
+        turns: What was said.
+    """
+    said = [[turn.role, turn.text, [hashlib.sha256(p).hexdigest() for p in _seen(turn)]] for turn in turns]
+    return hashlib.sha256(json.dumps([*dependencies, said], sort_keys=True).encode()).hexdigest()
+
+
+def _seen(turn: Turn) -> tuple[bytes, ...]:
+    return turn.pictures if turn.video is None else (*turn.pictures, turn.video.kind.encode(), turn.video.data)
+
+
+class ReplyCache:
+    """Keeps replies; for several threads and processes. A file is whole or not there, whenever a process is killed.
+
+    Args:
+        folder: Where; made when the first reply is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._writing = threading.Lock()
+
+    def get(self, key: str) -> Reply | None:
+        """The reply kept under a key; None where there is none, or where its file is damaged."""
+        try:
+            return _reply(parse_json((self.folder / f"{key}.json").read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a reply.
+
+        Raises:
+            SetupError: The folder cannot be written.
+        """
+        try:
+            with self._writing:  # the temporary name is one per process
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write_json(self.folder / f"{key}.json", asdict(reply))
+        except OSError as error:
+            raise cannot("write", f"replies to {self.folder}", error) from error
+
+
+def _reply(kept: Mapping[str, Any]) -> Reply:
+    counts = {name: tokens(kept.get(name)) for name in ("input_tokens", "output_tokens")}
+    return Reply(str(kept["text"]), bool(kept["refused"]), bool(kept["cut"]), **counts)
+
+
+THREADS = 4
+"""Questions in the air at once: hosted endpoints allow at least this, and a local one batches them."""
+GIVE_UP = 8
+"""Questions in a row without any reply after which the endpoint counts as gone: each was tried for half a minute."""
+
+Check = Callable[[dict[str, Any]], str | None]
+T = TypeVar("T")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """Something to ask.
+
+    Attributes:
+        about: Whatever tells the caller which question this is; it is handed back beside the answer.
+        turns: What is said.
+        shape: JSON schema of the answer, an object at its root. Name it in the words too
+            (:func:`vmmetrics.utils.endpoint.in_words`): not every endpoint takes a schema.
+        check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
+        seed: Instead of the settings' seed: another seed is another question.
+        temperature: Instead of the settings' temperature.
+    """
+
+    about: T
+    turns: tuple[Turn, ...]
+    shape: Mapping[str, Any]
+    check: Check | None = None
+    seed: int | None = None
+    temperature: float | None = None
+
+
+class Client:
+    """Asks a model behind an endpoint for JSON objects; nothing is asked, or paid for, twice. Safe for several threads.
+
+    Args:
+        settings: Which model, and how it is asked.
+        folder: Where replies are kept; None takes ``replies`` beside the folder of weights.
+        max_cost: Most that may be spent, in the currency of the prices; None for no bound.
+        first_pause: Seconds before the second try of a request that failed.
+
+    Attributes:
+        ledger: Tokens and money so far; replies from the disk cost nothing.
+
+    Raises:
+        SetupError: There is a bound on the cost but no prices.
+    """
+
+    def __init__(
+        self,
+        settings: EndpointSettings,
+        folder: Path | None = None,
+        max_cost: float | None = None,
+        first_pause: float = FIRST_PAUSE,
+    ) -> None:
+        self.settings = settings
+        self.ledger = Ledger(settings, max_cost)
+        self._endpoint = Endpoint(settings, first_pause)
+        self._cache = ReplyCache(default_folder() if folder is None else folder)
+        self._silent = 0  # questions in a row without any reply
+
+    def ask(self, question: Question[Any]) -> Answer:
+        """Ask one question, again where the answer cannot be used.
+
+        Returns:
+            The answer, or why there is none; an endpoint that cannot be reached is such a reason.
+
+        Raises:
+            NoAnswerError: It is the :data:`GIVE_UP`-th in a row that could not be reached.
+            SetupError: The endpoint takes no requests, or not from us, or not the :data:`GIVE_UP`-th in a row.
+            CostLimitError: The next request could go over the bound.
+        """
+
+        def fault(reply: Reply) -> str | None:
+            answer = read_answer(reply, question.shape, question.check)
+            return answer.why if answer.kind == "unusable" else None
+
+        try:
+            reply = converse(lambda turns: self._reply(turns, question), question.turns, fault)
+        except RejectedError as error:
+            self._silent += 1
+            if self._silent >= GIVE_UP:  # it is not this one question
+                raise
+            return Answer(None, "unusable", str(error))
+        except NoAnswerError as error:
+            self._silent += 1
+            if self._silent >= GIVE_UP:
+                raise NoAnswerError(f"{self.settings.address} is gone: {error}") from error
+            return Answer(None, "unreachable", str(error))
+        self._silent = 0
+        return read_answer(reply, question.shape, question.check)
+
+    def say(self, turns: Sequence[Turn]) -> Reply:
+        """Have a conversation answered in free text, which is neither read nor asked for again.
+
+        Raises:
+            NoAnswerError: No answer could be had.
+            RejectedError: The endpoint does not take this request.
+            SetupError: The endpoint takes no requests, or not from us.
+            CostLimitError: The request could go over the bound.
+        """
+        return self._reply(turns)
+
+    def ask_all(self, questions: Iterable[Question[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
+        """Ask many questions, several at once.
+
+        Args:
+            questions: Taken one by one as there is room.
+            threads: How many at once.
+
+        Yields:
+            ``question.about`` and the answer, in the order in which answers come.
+
+        Raises:
+            VMMetricsError: As :meth:`ask`; answers that were on their way are yielded before.
+        """
+        with closing(self.work_through(self.ask, questions, threads)) as answers:
+            for question, answer in answers:
+                yield question.about, answer
+
+    def work_through(
+        self, work: Callable[[S], R], items: Iterable[S], threads: int = THREADS
+    ) -> Generator[tuple[S, R]]:
+        """Do something with each item, several at once: for work that asks more than one question, one after another.
+
+        Args:
+            work: Asks by :meth:`ask`; called in threads of its own.
+            items: Taken one by one as there is room.
+            threads: How many at once.
+
+        Yields:
+            The item and what ``work`` returned, in the order in which they are done. Where the caller stops early,
+            nothing new is begun, and replies on their way are waited for and kept.
+
+        Raises:
+            VMMetricsError: What ``work`` raised first; what else was on its way is yielded before.
+        """
+        with ThreadPoolExecutor(threads, thread_name_prefix="endpoint") as pool:
+            try:
+                yield from _drained(pool, work, iter(items), threads)
+            finally:
+                self._endpoint.stopped.set()  # nobody waits for a turn or another try
+                pool.shutdown(cancel_futures=True)
+                self._endpoint.stopped.clear()
+
+    def unanswered(self, questions: Iterable[Question[T]]) -> Iterator[Question[T]]:
+        """The questions whose first reply is not kept yet."""
+        return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
+
+    def estimate(self, questions: Iterable[Question[Any]], expected: int) -> Estimate:
+        """What questions would take; those whose reply is kept take nothing.
+
+        Args:
+            questions: All of them.
+            expected: Tokens of a usual answer.
+        """
+        return estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
+
+    def _reply(self, turns: Sequence[Turn], question: Question[Any] | None = None) -> Reply:
+        """The reply to a conversation, the one that was kept if there is one; in free text for no question."""
+        key = self._key(turns, question)
+        kept = self._cache.get(key)
+        if kept is not None:
+            return kept
+        promised = self.ledger.promise(turns)
+        reply = None
+        try:
+            if question is None:
+                reply = self._endpoint.reply(turns)
+            else:
+                reply = self._endpoint.reply(turns, question.shape, question.seed, question.temperature)
+        finally:
+            self.ledger.settle(promised, turns, reply)
+        self._cache.put(key, reply)
+        return reply
+
+    def _key(self, turns: Sequence[Turn], question: Question[Any] | None) -> str:
+        part = self.settings.part()
+        if question is None:
+            return key_of(part, None, turns=turns)
+        given = {"seed": question.seed, "temperature": question.temperature}
+        part |= {name: value for name, value in given.items() if value is not None}
+        return key_of(part, dict(question.shape), turns=turns)
+
+
+def _drained(
+    pool: ThreadPoolExecutor, work: Callable[[S], R], items: Iterator[S], threads: int
+) -> Iterator[tuple[S, R]]:
+    """Keep ``threads`` items in work; after a failure begin no more, hand over what still comes, and raise it."""
+    flying: dict[Future[R], S] = {}
+    failure: BaseException | None = None
+    while True:
+        if failure is None:
+            flying |= {pool.submit(work, item): item for item in islice(items, threads - len(flying))}
+        if not flying:
+            break
+        for future in wait(flying, return_when=FIRST_COMPLETED).done:
+            item = flying.pop(future)
+            error = future.exception()
+            if error is None:
+                yield item, future.result()
+            failure = failure or error
+    if failure is not None:
+        raise failure

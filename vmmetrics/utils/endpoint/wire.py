@@ -1,0 +1,269 @@
+"""One conversation to an OpenAI-compatible endpoint and its reply: nothing but the standard library."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from threading import Event
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.utils import web
+from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn, tokens
+from vmmetrics.utils.endpoint.settings import EndpointSettings
+
+# Waiting: requests kept apart in time, and pauses that end where everything is stopped.
+
+_NAP = 0.1
+"""Seconds: how soon a pause notices that everything is stopped."""
+
+
+def rest(seconds: float, stopped: threading.Event) -> None:
+    """Sleep, in naps, until the time is over or ``stopped`` is set."""
+    while seconds > 0 and not stopped.is_set():
+        time.sleep(min(seconds, _NAP))
+        seconds -= _NAP
+
+
+@dataclass
+class Pace:
+    """Keeps the requests of all threads apart.
+
+    Attributes:
+        per_minute: Most requests a minute; None for no bound.
+    """
+
+    per_minute: float | None
+    _next: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def wait(self, stopped: threading.Event) -> None:
+        """Sleep until the next request is due, or ``stopped`` is set."""
+        if self.per_minute is None:
+            return
+        with self._lock:  # each takes a moment of its own, and sleeps until it without holding up who takes the next
+            now = time.monotonic()
+            mine = max(now, self._next)
+            self._next = mine + 60 / self.per_minute
+        if mine > now:
+            rest(mine - now, stopped)
+
+
+TRIES = 6
+"""Requests for one reply before it is given up: with doubling pauses, half a minute of outage is sat out."""
+FIRST_PAUSE = 1.0
+"""Seconds before the second try; doubled after each."""
+LONGEST_PAUSE = 60.0
+"""Seconds that an endpoint may ask us to wait; beyond that the request fails and is tried again in the next run."""
+PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""Statuses that may pass: too many requests, timeouts, servers that are down or overloaded."""
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "response_format": ("response_format", "json_schema", "structured output"),
+    "max_tokens": ("max_tokens",),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+}
+"""What not every endpoint knows, and the words by which one complains of it. It is then asked without schema (the words
+of the question have to do), by the newer name of the bound on tokens, at its own temperature, or unseeded."""
+REJECTING = frozenset({400, 413, 422})
+"""Statuses that are about this one request: too long, a picture too many, an option that is not known."""
+FILTERED = ("content_filter", "content_policy", "content management policy")
+"""Words of hosted endpoints that refuse a request by status 400, before any model sees it."""
+LARGEST = 4_000_000
+"""Bytes of a reply that are read; an answer has hundreds or thousands."""
+
+
+class _PassingError(Exception):
+    """Worth another try."""
+
+    def __init__(self, why: str, pause: float | None = None) -> None:
+        super().__init__(why)
+        self.pause = pause
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the key to another server."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Endpoint:
+    """Sends conversations to an endpoint; safe for several threads.
+
+    Most callers want :class:`vmmetrics.utils.endpoint.Client`, which also keeps, counts and checks the replies.
+
+    Args:
+        settings: Which, and how it is asked.
+        first_pause: Seconds before the second try.
+
+    Attributes:
+        stopped: Set it, and what waits for its turn or for another try gives up at once; nothing more is sent.
+    """
+
+    def __init__(self, settings: EndpointSettings, first_pause: float = FIRST_PAUSE) -> None:
+        self.settings = settings
+        self.stopped = Event()
+        self._pace = Pace(settings.per_minute)
+        self._first_pause = first_pause
+        self._unknown: frozenset[str] = frozenset()
+        self._opener = web.opener(_NoRedirects())
+
+    def reply(
+        self,
+        turns: Sequence[Turn],
+        shape: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        temperature: float | None = None,
+    ) -> Reply:
+        """Have a conversation answered; what may pass is tried again.
+
+        Args:
+            turns: What was said so far.
+            shape: JSON schema of the answer, an object at its root; None for free text.
+            seed: Instead of the settings' seed.
+            temperature: Instead of the settings' temperature.
+
+        Raises:
+            NoAnswerError: No answer after :data:`TRIES` requests, or it was stopped.
+            RejectedError: The endpoint does not take this request.
+            SetupError: It takes none, or not from us.
+        """
+        body = self._body(turns, shape)
+        given = {"seed": seed, "temperature": temperature}
+        body |= {name: value for name, value in given.items() if value is not None}
+        pause = self._first_pause
+        why = ""
+        for attempt in range(TRIES):
+            if attempt:
+                rest(pause, self.stopped)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            try:
+                return self._request(body)
+            except _PassingError as error:
+                why = str(error)
+                if error.pause is not None:
+                    pause = max(pause, error.pause)
+        raise NoAnswerError(f"no answer in {TRIES} tries: {why}")
+
+    def _request(self, body: Mapping[str, Any]) -> Reply:
+        sent = self._known(body)
+        headers = {"Content-Type": "application/json"}
+        key = self.settings.key()
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        # the address is the user's own, and begins with http
+        request = urllib.request.Request(self.settings.address, json.dumps(sent).encode(), headers)  # noqa: S310
+        self._pace.wait(self.stopped)
+        if self.stopped.is_set():
+            raise NoAnswerError("stopped")
+        try:
+            with self._opener.open(request, timeout=self.settings.timeout) as response:
+                data = response.read(LARGEST)
+        except urllib.error.HTTPError as error:
+            return self._failed(error, sent, key)
+        except web.MALFORMED as error:  # no connection, cut off, too slow, no HTTP
+            raise _PassingError(f"{type(error).__name__}: {web.reason(error, key)}") from error
+        try:
+            return _reply(data, key)
+        except web.MALFORMED as error:
+            why = f"no completion came back ({type(error).__name__}) but: {web.quoted(data, key)}"
+            raise _PassingError(why) from error
+
+    def _body(self, turns: Sequence[Turn], shape: Mapping[str, Any] | None) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.settings.model,
+            "messages": [_message(turn) for turn in turns],
+            "max_tokens": self.settings.tokens,
+        }
+        given = {"temperature": self.settings.temperature, "seed": self.settings.seed}
+        body |= {name: value for name, value in given.items() if value is not None}
+        if shape is not None:
+            named = {"name": "answer", "strict": True, "schema": shape}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        return body
+
+    def _known(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The request without what the endpoint complained of before."""
+        unknown = self._unknown
+        known = {name: value for name, value in body.items() if name not in unknown}
+        if "max_tokens" in unknown:
+            known["max_completion_tokens"] = body["max_tokens"]
+        return known
+
+    def _failed(self, error: urllib.error.HTTPError, sent: Mapping[str, Any], key: str | None) -> Reply:
+        """Raise what an error status means; a filter's is a refusal."""
+        with error:
+            try:
+                said = web.quoted(error.read(web.SCANNED + 1), key)
+            except web.MALFORMED:
+                said = ""
+        if error.code in PASSING:
+            raise _PassingError(f"status {error.code}: {said}", _seconds(error.headers.get("Retry-After")))
+        # of what this request had in it: another thread may have learned the same since
+        unknown = {name for name, words in OPTIONAL.items() if name in sent and any(w in said.lower() for w in words)}
+        if error.code in REJECTING and any(word in said.lower() for word in FILTERED):
+            return Reply("", refused=True)
+        if error.code in REJECTING and unknown:
+            self._unknown |= unknown
+            raise _PassingError(f"status {error.code}: {said}")
+        hint = f"; set the key in {self.settings.key_variable}" if error.code in (401, 403) else ""
+        kind = RejectedError if error.code in REJECTING else SetupError
+        raise kind(f"The model at {self.settings.address} answered with status {error.code}: {said}{hint}")
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    parts = [_part("image", "image/jpeg", picture) for picture in turn.pictures]
+    if turn.video is not None:
+        parts.append(_part("video", turn.video.kind, turn.video.data))
+    content = [*parts, {"type": "text", "text": turn.text}] if parts else turn.text
+    return {"role": turn.role, "content": content}
+
+
+def _part(name: str, kind: str, data: bytes) -> dict[str, Any]:
+    """A file as part of a message; videos in the form of vLLM and SGLang, whom others follow."""
+    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return {"type": f"{name}_url", f"{name}_url": {"url": url}}
+
+
+def _reply(data: bytes, key: str | None) -> Reply:
+    """Read a completion; whatever error that raises, it is none, or not whole."""
+    body = json.loads(data)
+    choice = body["choices"][0]
+    message = choice["message"]
+    content, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
+    if isinstance(content, list):  # some endpoints answer in parts
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    text = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""  # no half of a pair
+    if key is not None and len(key) >= web.LEAST_SECRET:
+        text = web.mask(text, key)  # replies are kept
+    usage = body.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    return Reply(
+        text,
+        refused=bool(refusal) or reason == "content_filter",
+        cut=reason == "length",
+        input_tokens=tokens(usage.get("prompt_tokens")),
+        output_tokens=tokens(usage.get("completion_tokens")),
+    )
+
+
+def _seconds(header: str | None) -> float | None:
+    """Seconds of a ``Retry-After`` (number or date), at most what we are willing to wait; None where it has none."""
+    if header is None:
+        return None
+    try:
+        wanted = float(header)
+    except ValueError:
+        try:
+            wanted = parsedate_to_datetime(header).timestamp() - time.time()
+        except web.MALFORMED:  # a year 1, for one, overflows
+            return None
+    return min(max(wanted, 0.0), LONGEST_PAUSE)

@@ -1,0 +1,1 @@
+"""Bootstrap, correlation, agreement and paired tests."""

@@ -1,0 +1,242 @@
+"""Intraclass correlation of ratings from weighted clips, ratings missing at will.
+
+Shrout and Fleiss, Psychological Bulletin 1979: clips and raters both random, agreement absolute, ICC(2,1) for one
+rating and ICC(2,k) for the mean of k. The variances of clips, raters and rest are Henderson's (Biometrics 1953, method
+1): four sums of squares held against their expectations. With every rating there these are the mean squares of the
+analysis of variance, and both figures are exactly Shrout and Fleiss's; with some missing they use all there are.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import Statistic, ratio
+
+# Krippendorff's α from weighted clips, ratings missing at will.
+#
+# Krippendorff, Content Analysis, 4th edition 2019, chapter 12: α = 1 − observed / expected disagreement, both over the
+# ratings that can be paired, those of clips with two ratings or more. With m ratings in a clip each of its ordered
+# pairs counts 1 / (m − 1). The ordinal difference of two values is the difference of their mid-ranks among all pairable
+# ratings, so ordinal α is interval α of the ranks; and interval α needs no table of pairs, only sums and sums of
+# squares.
+
+
+def alpha_statistic(ratings: FloatArray) -> Statistic:
+    """α as a statistic of weighted clips.
+
+    Args:
+        ratings: (N, R), NaN where a rater said nothing.
+
+    Returns:
+        (B, N) weights to (B, 3): nominal, ordinal, interval; NaN where no two pairable ratings differ.
+    """
+    pairable = (~np.isnan(ratings)).sum(axis=1) >= 2
+    rated = ratings[pairable]
+    clip, rater = np.nonzero(~np.isnan(rated))
+    values, index = np.unique(rated[clip, rater], return_inverse=True)
+    # how often each value was given to each clip
+    counts = csr_array((np.ones(clip.size), (clip, index)), shape=(len(rated), values.size))
+    counts.sum_duplicates()
+    sizes = np.bincount(clip, minlength=len(rated)).astype(np.float64)
+    # ordered pairs of unlike ratings in a clip, each counted 1 / (m − 1)
+    unlike = (sizes**2 - counts.power(2).sum(axis=1)) / (sizes - 1)
+    centred = values - values.mean() if values.size else values
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        taken = weights[:, pairable]
+        if not values.size:
+            return np.full((len(weights), 3), np.nan)
+        marginal = (counts.T @ taken.T).T  # (B, V): ratings of each value
+        total = marginal.sum(axis=1)
+        nominal = 1 - (total - 1) * ratio(taken @ unlike, total**2 - (marginal**2).sum(axis=1))
+        ranks = np.cumsum(marginal, axis=1) - marginal / 2
+        return np.column_stack(
+            [
+                nominal,
+                _of_squares(counts, sizes, taken, marginal, ranks - total[:, None] / 2),
+                _of_squares(counts, sizes, taken, marginal, np.broadcast_to(centred, marginal.shape)),
+            ]
+        )
+
+    return statistic
+
+
+def _of_squares(
+    counts: csr_array, sizes: FloatArray, weights: FloatArray, marginal: FloatArray, positions: FloatArray
+) -> FloatArray:
+    """α with squared differences of the values' positions.
+
+    Args:
+        counts: (N, V) times each value was given to each clip.
+        sizes: (N,) ratings of each clip.
+        weights: (B, N).
+        marginal: (B, V) weighted number of ratings of each value.
+        positions: (B, V) where each value stands, in each weighting.
+    """
+    sums, squares = (counts @ positions.T).T, (counts @ (positions**2).T).T  # (B, N)
+    observed = (weights * 2 * (sizes * squares - sums**2) / (sizes - 1)).sum(axis=1)
+    total = marginal.sum(axis=1)
+    spread = total * (marginal * positions**2).sum(axis=1) - (marginal * positions).sum(axis=1) ** 2
+    alphas: FloatArray = 1 - (total - 1) * ratio(observed, 2 * spread)
+    return alphas
+
+
+# Cohen's and Fleiss' κ from weighted clips, for ratings that are categories.
+#
+# Cohen, Educational and Psychological Measurement 1960 (κ) and Psychological Bulletin 1968 (weights); Fleiss,
+# Psychological Bulletin 1971. Quadratic weights are squared differences of the ratings themselves, which for a scale of
+# whole numbers is what statsmodels does with a table that has every step of the scale.
+
+MAX_CATEGORIES = 11
+"""Scales of 0 to 10 are the longest that are rated as steps; more distinct values than that are a continuous scale."""
+_SHARE_ROUNDING = 1e-12  # of shares that sum to 1
+
+
+def are_categories(ratings: FloatArray) -> bool:
+    """Whether ratings are steps of a scale: at most 11 distinct values, whole or each used twice on average."""
+    given = ratings[~np.isnan(ratings)]
+    steps = np.unique(given)
+    whole = bool(np.all(steps == np.round(steps)))
+    return steps.size <= MAX_CATEGORIES and (whole or given.size >= 2 * steps.size)
+
+
+def cohen_statistic(ratings: FloatArray) -> Statistic:
+    """Cohen's κ, plain and with quadratic weights, each as the mean over the pairs of raters that have one.
+
+    Args:
+        ratings: (N, R) categories, NaN where a rater said nothing.
+
+    Returns:
+        (B, N) weights to (B, 2); NaN where no two raters rated the same clips, or all gave one value throughout.
+    """
+    values = np.unique(ratings[~np.isnan(ratings)])
+    pairs = []
+    for first, second in combinations(ratings.T, 2):
+        both = ~np.isnan(first) & ~np.isnan(second)
+        if both.any():
+            pairs.append((both, _pair_columns(first[both], second[both], values)))
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        found = np.full((len(weights), len(pairs), 2), np.nan)
+        for number, (both, columns) in enumerate(pairs):
+            found[:, number] = _pair_kappas(weights[:, both] @ columns, values)
+        there = ~np.isnan(found)
+        means: FloatArray = np.divide(
+            np.where(there, found, 0).sum(axis=1),
+            there.sum(axis=1),
+            out=np.full((len(weights), 2), np.nan),
+            where=there.any(axis=1),
+        )
+        return means
+
+    return statistic
+
+
+def _pair_columns(first: FloatArray, second: FloatArray, values: FloatArray) -> FloatArray:
+    """(n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1."""
+    given = [first[:, None] == values, second[:, None] == values]
+    return np.column_stack([*given, first == second, (first - second) ** 2, np.ones(first.size)]).astype(np.float64)
+
+
+def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
+    """(B, 2) plain and weighted κ from (B, 2V + 3) sums, NaN where the pair has no clip."""
+    clips = sums[:, -1:]
+    shares = np.divide(sums, clips, out=np.full(sums.shape, np.nan), where=clips > 0)  # none in common: no κ
+    first, second = shares[:, : values.size], shares[:, values.size : -3]
+    agree, apart = shares[:, -3], shares[:, -2]
+    apart_by_chance = first @ values**2 + second @ values**2 - 2 * (first @ values) * (second @ values)
+    return np.column_stack(
+        [_beyond_chance(1 - agree, 1 - (first * second).sum(axis=1)), _beyond_chance(apart, apart_by_chance)]
+    )
+
+
+def fleiss_statistic(ratings: FloatArray) -> Statistic:
+    """Fleiss' κ of clips that all have the same number of ratings, at least two, no matter whose.
+
+    Args:
+        ratings: (N, R) categories, the same number of them in every row.
+
+    Returns:
+        (B, N) weights to (B, 1); NaN where all ratings are one and the same.
+    """
+    values = np.unique(ratings[~np.isnan(ratings)])
+    counts = (ratings[:, :, None] == values).sum(axis=1).astype(np.float64)  # (N, V)
+    size = counts.sum(axis=1)
+    unlike = 1 - (counts * (counts - 1)).sum(axis=1) / (size * (size - 1))
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        marginal = weights @ counts
+        marginal /= np.maximum(marginal.sum(axis=1, keepdims=True), 1)
+        mean_unlike = weights @ unlike / np.maximum(weights.sum(axis=1), 1)
+        return _beyond_chance(mean_unlike, 1 - (marginal**2).sum(axis=1))[:, None]
+
+    return statistic
+
+
+def _beyond_chance(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """1 − observed / expected disagreement, NaN where chance would leave none."""
+    share: FloatArray = np.divide(
+        observed, expected, out=np.full(expected.shape, np.nan), where=expected > _SHARE_ROUNDING
+    )
+    return 1 - share
+
+
+_COUNT_ROUNDING = 1e-9  # counts differ by 1 or not at all
+
+
+def icc_statistic(ratings: FloatArray) -> Statistic:
+    """ICC(2,1) and ICC(2,k) as statistics of weighted clips; k is the (harmonic) mean number of ratings of a clip.
+
+    Args:
+        ratings: (N, R), NaN where a rater said nothing.
+
+    Returns:
+        (B, N) weights to (B, 2); NaN where clips and raters cannot be told apart: one rater, one clip, every clip rated
+        once or by raters of its own, or no rating that differs.
+    """
+    there = ~np.isnan(ratings)
+    rated = there.any(axis=1)
+    there = there[rated].astype(np.float64)
+    filled = np.nan_to_num(ratings[rated])
+    if there.sum():
+        filled = (filled - filled.sum() / there.sum()) * there  # about their mean: no digits lost in the squares
+    sizes = there.sum(axis=1)
+    sums = filled.sum(axis=1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        taken = weights[:, rated]
+        by_rater, rater_sums = taken @ there, taken @ filled
+        clips, total = taken.sum(axis=1), taken @ sizes
+        raters = (by_rater > 0).sum(axis=1)
+        of_all = taken @ (filled**2).sum(axis=1)
+        of_clips = taken @ (sums**2 / sizes)
+        of_raters = np.divide(rater_sums**2, by_rater, out=np.zeros_like(by_rater), where=by_rater > 0).sum(axis=1)
+        of_mean = _over((taken @ sums) ** 2, total)
+        # expectations: within clips lie raters + rest, within raters clips + rest, about the mean all three
+        beside_clip = _over(of_all - of_clips, total - clips)
+        beside_rater = _over(of_all - of_raters, total - raters)
+        clip_share = total - _over(taken @ sizes**2, total)
+        rater_share = total - _over((by_rater**2).sum(axis=1), total)
+        crossing = clip_share + rater_share - (total - 1)
+        rest = _over(clip_share * beside_rater + rater_share * beside_clip - (of_all - of_mean), crossing)
+        clip = beside_rater - rest
+        ratings_each = _over(clips, taken @ (1 / sizes))
+        single = _share(clip, clip + beside_clip)
+        return np.column_stack([single, _share(clip, clip + _over(beside_clip, ratings_each))])
+
+    return statistic
+
+
+def _over(over: FloatArray, under: FloatArray) -> FloatArray:
+    """``over / under`` where the count ``under`` is above 0, else NaN."""
+    quotient: FloatArray = np.divide(over, under, out=np.full(under.shape, np.nan), where=under > _COUNT_ROUNDING)
+    return quotient
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """``part / whole``, NaN where ``whole`` is not above 0."""
+    return np.where(np.isnan(part), np.nan, ratio(part, np.nan_to_num(whole)))

@@ -1,0 +1,260 @@
+"""Intervals by drawing prompts: clips made from one prompt are alike, so the prompt is the unit that is drawn.
+
+Percentile bootstrap (Efron, Annals of Statistics 1979) over clusters (Field and Welsh, JRSS B 2007): as many prompts as
+there are, drawn with replacement, each bringing all its clips. A clip without a prompt is its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vmmetrics.types import FloatArray, IntArray
+
+RESAMPLES = 1000
+"""Bootstrap samples. The Monte Carlo error of an end of the interval is then about 3 % of the interval's width."""
+SEED = 20_2411
+"""Any fixed number: the same study gives the same intervals everywhere."""
+CONFIDENCE = 0.95
+"""Coverage of the intervals."""
+FEW_PROMPTS = 5
+"""Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
+
+_CACHED = 131_072  # multiplicities of clips handed out at a time, 1 MB
+_HELD = 4_000_000  # multiplicities of prompts held at a time, 32 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic, or the reason why there is none; never NaN.
+
+    Attributes:
+        value: The statistic.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p: Two-sided p value of no association (of a difference: of no difference), None where none is defined.
+        n: How many clips (pairs, groups) it rests on.
+        note: Why there is no value, or no interval; None where there is nothing to say.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    n: int = 0
+    note: str | None = None
+
+
+def prompt_codes(prompts: Sequence[str]) -> tuple[IntArray, int]:
+    """(N,) number of each clip's prompt, prompts in the order of their names, and how many prompts there are.
+
+    >>> prompt_codes(["b", "a", "b"])
+    (array([1, 0, 1]), 2)
+    """
+    numbers = {prompt: number for number, prompt in enumerate(sorted(set(prompts)))}
+    return np.fromiter((numbers[prompt] for prompt in prompts), np.int64, len(prompts)), len(numbers)
+
+
+def prompt_draws(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
+    """How often each of so many prompts is in each bootstrap sample: (count,) each time, summing to ``count``."""
+    rng = np.random.default_rng(seed)
+    for _ in range(resamples if count else 0):
+        yield np.bincount(rng.integers(count, size=count), minlength=count)
+
+
+def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
+    """How often each clip is in each bootstrap sample of prompts.
+
+    The same prompts and seed give the same samples, which pairs the samples of all metrics; the order of the clips does
+    not matter.
+
+    Args:
+        prompts: (N,) prompt of each clip.
+        resamples: Samples.
+        seed: Of the random numbers.
+
+    Yields:
+        (N,) int64 multiplicities, the same for all clips of a prompt. Nothing for no clips.
+    """
+    codes, count = prompt_codes(prompts)
+    for drawn in prompt_draws(count, resamples, seed):
+        yield drawn[codes]
+
+
+def draw_blocks(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
+    """The samples of :func:`draws`, as many at a time as suit the cache of a core: (B, N)."""
+    codes, count = prompt_codes(prompts)
+    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _CACHED // max(1, len(codes)))):
+        yield block[:, codes]
+
+
+def prompt_blocks(count: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[FloatArray]:
+    """The samples of :func:`prompt_draws`, many at a time, to be multiplied by sums over prompts: (B, count)."""
+    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _HELD // max(1, count))):
+        yield block.astype(np.float64)
+
+
+def _stacked(drawn: Iterator[IntArray], rows: int) -> Iterator[IntArray]:
+    while block := list(itertools.islice(drawn, rows)):
+        yield np.stack(block)
+
+
+def percentile_interval(values: FloatArray) -> tuple[float | None, float | None]:
+    """95 % interval of a statistic from its values in bootstrap samples.
+
+    Args:
+        values: (R,) values, NaN where a sample does not define one.
+
+    Returns:
+        Lower and upper end; None for both where under half of the samples define a value.
+    """
+    known = values[~np.isnan(values)]
+    if known.size == 0 or known.size < values.size / 2:
+        return None, None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def two_sided_p(values: FloatArray) -> float | None:
+    """A p value of no association (no difference) from a statistic's values in bootstrap samples.
+
+    Twice the smaller of the shares of samples on either side of 0, the found sample counted in both: below 0.05 where
+    the 95 % interval leaves out 0. Never below 2 / (samples + 1).
+
+    Args:
+        values: (R,) values, NaN where a sample does not define one.
+
+    Returns:
+        p, or None where under half of the samples define a value.
+
+    >>> round(two_sided_p(np.arange(1.0, 1000.0)), 4)
+    0.002
+    """
+    known = values[~np.isnan(values)]
+    if known.size == 0 or known.size < values.size / 2:
+        return None
+    smaller = min(int((known <= 0).sum()), int((known >= 0).sum()))
+    return min(1.0, 2 * (smaller + 1) / (known.size + 1))
+
+
+def interval_note(prompts: int) -> str | None:
+    """What has to be said about an interval over so many prompts; None where nothing has.
+
+    >>> interval_note(1)
+    'no interval: there is a single prompt, and prompts are what is resampled'
+    """
+    if prompts <= 1:
+        return "no interval: there is a single prompt, and prompts are what is resampled"
+    if prompts < FEW_PROMPTS:
+        return f"the interval is rough: it rests on {prompts} prompts"
+    return None
+
+
+def bootstrapped(value: float, values: FloatArray, *, n: int, prompts: int, p: float | None = None) -> Estimate:
+    """An estimate with its percentile interval, or the note why it has none.
+
+    Args:
+        value: The statistic of the sample itself.
+        values: (R,) of the bootstrap samples, NaN where one does not define it.
+        n: How many clips (pairs, groups) it rests on.
+        prompts: How many prompts were resampled.
+        p: Its p value.
+    """
+    note = interval_note(prompts)
+    if prompts <= 1:
+        return Estimate(value, p=p, n=n, note=note)
+    low, high = percentile_interval(values)
+    if low is None:
+        note = "no interval: under half of the bootstrap samples define it"
+    return Estimate(value, low, high, p, n, note)
+
+
+# A statistic and its interval from one function of weighted clips: drawing a prompt twice weighs its clips by two.
+#
+# Each statistic is written once, for many weightings at a time. All weights 1 give the value itself, the prompts of a
+# bootstrap sample its interval; no sample is ever copied out.
+
+Statistic = Callable[[FloatArray], FloatArray]
+"""(B, N) weights of the clips to (B, S) values of S statistics, NaN where a weighting does not define one."""
+_CELLS = 2_000_000  # weights held at a time, 16 MB
+
+
+def weight_chunks(prompts: Sequence[str], resamples: int, seed: int) -> Iterator[FloatArray]:
+    """The bootstrap samples of :func:`~vmmetrics.utils.statistics.bootstrap.draws`, some at a time: (B, N) weights."""
+    rows = max(1, _CELLS // max(1, len(prompts)))
+    chunk: list[FloatArray] = []
+    for drawn in draws(prompts, resamples, seed):
+        chunk.append(drawn.astype(np.float64))
+        if len(chunk) == rows:
+            yield np.stack(chunk)
+            chunk = []
+    if chunk:
+        yield np.stack(chunk)
+
+
+def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Values of the sample itself, (S,), and of the bootstrap samples, (R, S).
+
+    Args:
+        statistic: The statistics.
+        prompts: (N,) prompt of each clip, N ≥ 1.
+        resamples: R.
+        seed: Of the samples.
+    """
+    found = statistic(np.ones((1, len(prompts))))[0]
+    # one prompt is drawn as itself each time: nothing to learn from it
+    several = len(set(prompts)) > 1
+    parts = [statistic(chunk) for chunk in weight_chunks(prompts, resamples if several else 0, seed)]
+    return found, np.concatenate(parts) if parts else np.empty((0, found.size))
+
+
+def estimate(
+    found: float, values: FloatArray, prompts: Sequence[str], undefined: str, n: int | None = None
+) -> Estimate:
+    """One of the statistics of :func:`sampled` as an estimate.
+
+    Args:
+        found: Value of the sample itself; NaN where it is not defined.
+        values: (R,) values of the bootstrap samples.
+        prompts: (N,) prompt of each clip.
+        undefined: What to say where the value is not defined.
+        n: What the estimate counts, if not clips.
+    """
+    n = len(prompts) if n is None else n
+    if np.isnan(found):
+        return Estimate(None, n=n, note=undefined)
+    return bootstrapped(float(found), values, n=n, prompts=len(set(prompts)))
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """The same with NaN, which stands for missing, in place of infinities, which no rank or mean can hold."""
+    cleared: FloatArray = np.where(np.isfinite(values), values, np.nan)
+    return cleared
+
+
+def alike(columns: FloatArray) -> list[IntArray]:
+    """Groups of columns of (N, K) that are NaN in the same rows, which can share their bootstrap samples."""
+    _, group = np.unique(np.isnan(columns), axis=1, return_inverse=True)
+    group = group.ravel()
+    return [np.flatnonzero(group == number) for number in range(group.max(initial=-1) + 1)]
+
+
+def with_note(figure: Estimate, note: str | None) -> Estimate:
+    """The estimate with this said as well; None says nothing."""
+    if note is None:
+        return figure
+    return replace(figure, note=note if figure.note is None else f"{figure.note}; {note}")
+
+
+def ratio(over: FloatArray, under: FloatArray) -> FloatArray:
+    """``over / under``, NaN where ``under`` is 0 up to rounding; sums of squares are above 0 otherwise."""
+    defined = under > _ROUNDING * (1.0 + np.abs(over))
+    quotient: FloatArray = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=defined)
+    return quotient
+
+
+_ROUNDING = 1e-12  # a sum of squares of equal numbers comes out at about 1e-16 of its terms

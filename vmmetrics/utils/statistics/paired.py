@@ -1,0 +1,176 @@
+"""Statistics of models scored on the same prompts: the prompt is the unit, and what it does to one it does to all.
+
+Bootstrap: Efron, Annals of Statistics 1979, percentile intervals, the same prompts drawn for every model. Sign flips:
+Fisher's randomisation test of paired differences. Holm: Scandinavian Journal of Statistics 1979.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.types import FloatArray
+
+# The mean of scores and how far it can be trusted.
+
+CONFIDENCE = 0.95
+"""Coverage of the interval."""
+RESAMPLES = 10_000  # its Monte Carlo error is then below 2 % of the interval's width
+SEED = 20_2411  # any fixed number: the same scores give the same interval everywhere
+_INDICES = 4_000_000  # indices drawn at a time, 32 MB
+
+
+class Mean(NamedTuple):
+    """A mean with its bootstrap interval.
+
+    Attributes:
+        mean: Mean of the scores.
+        low: Lower end of the 95 % interval, None for fewer than two scores.
+        high: Upper end, likewise.
+        clips: Number of scores; clips without a score are not in it.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    clips: int
+
+
+def mean_with_interval(scores: Sequence[float]) -> Mean | None:
+    """Mean and 95 % percentile bootstrap interval over clips (Efron, Annals of Statistics 1979); None for no scores.
+
+    >>> mean_with_interval([0.5, 0.5, 0.5])
+    Mean(mean=0.5, low=0.5, high=0.5, clips=3)
+    """
+    values = np.asarray(scores, np.float64)
+    if values.size == 0:
+        return None
+    mean = float(values.mean())
+    if values.size == 1:
+        return Mean(mean, None, None, 1)
+    rng = np.random.default_rng(SEED)
+    rows = max(1, _INDICES // values.size)
+    means = np.concatenate(
+        [
+            values[rng.integers(values.size, size=(min(rows, RESAMPLES - start), values.size))].mean(axis=1)
+            for start in range(0, RESAMPLES, rows)
+        ]
+    )
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Mean(mean, float(low), float(high), int(values.size))
+
+
+FLIPS = 10_000
+"""Random sign patterns; the smallest p is then 1e-4."""
+_ALL_PATTERNS = 13  # prompts up to which every pattern is tried: 2**13 < FLIPS
+_CHUNK = 4_000_000  # numbers drawn at a time, 32 MB
+_TIE = 1e-12  # of the sum of all magnitudes: sums that differ by less differ by rounding alone
+
+
+def resampled_means(scores: FloatArray) -> FloatArray:
+    """Means over prompts in samples of prompts drawn with replacement.
+
+    Args:
+        scores: (M, P, K) models, prompts, metrics; NaN where there is no score.
+
+    Returns:
+        (RESAMPLES, M, K) means of the scores there are; NaN where a sample holds none.
+    """
+    models, prompts, metrics = scores.shape
+    flat = scores.transpose(1, 0, 2).reshape(prompts, models * metrics)
+    there = (~np.isnan(flat)).astype(np.float64)
+    filled = np.nan_to_num(flat)
+    rng = np.random.default_rng(SEED)
+    means = []
+    for rows in _rows(RESAMPLES, prompts):
+        chosen = rng.integers(prompts, size=(rows, prompts)) + prompts * np.arange(rows)[:, None]
+        drawn = np.bincount(chosen.ravel(), minlength=rows * prompts).reshape(rows, prompts).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            means.append((drawn @ filled) / (drawn @ there))
+    return np.concatenate(means).reshape(RESAMPLES, models, metrics)
+
+
+def interval(means: FloatArray) -> tuple[float | None, float | None]:
+    """Percentile interval of (RESAMPLES,) means; None for both ends where under half of the samples held a score."""
+    known = means[~np.isnan(means)]
+    if known.size < means.size / 2:
+        return None, None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def contributions(differences: FloatArray) -> FloatArray:
+    """What each prompt adds to the difference of two models.
+
+    Args:
+        differences: (P, K) of their scores, prompts by metrics; NaN where one has none. No metric is NaN throughout.
+
+    Returns:
+        (P,) summing to the mean over metrics of the mean difference; 0 for prompts without any pair.
+    """
+    pairs = (~np.isnan(differences)).sum(axis=0)
+    parts: FloatArray = (np.nan_to_num(differences) / pairs).mean(axis=1)
+    return parts
+
+
+def sign_flip_p(parts: FloatArray) -> float:
+    """Two-sided p of a sum of (P,) paired differences, had the two models been swapped at random prompt by prompt.
+
+    Every pattern of signs is tried for up to 13 prompts, else 10,000 random ones with the found one among them.
+
+    >>> sign_flip_p(np.array([1.0, 1.0, 1.0]))
+    0.25
+    """
+    parts = parts[parts != 0]  # their sign changes nothing
+    if parts.size == 0:
+        return 1.0
+    found = abs(parts.sum()) - _TIE * np.abs(parts).sum()
+    if parts.size <= _ALL_PATTERNS:
+        patterns = (np.arange(2**parts.size)[:, None] >> np.arange(parts.size)) & 1
+        return float(np.mean(np.abs((1 - 2 * patterns) @ parts) >= found))
+    rng = np.random.default_rng(SEED)
+    extreme = 1  # the one that was found
+    for rows in _rows(FLIPS, parts.size):
+        signs = 1 - 2 * rng.integers(2, size=(rows, parts.size), dtype=np.int8)
+        extreme += int(np.sum(np.abs(signs @ parts) >= found))
+    return extreme / (FLIPS + 1)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Raise p values for having looked at several, so that one below a level is wrong no oftener than that in all.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    raised = [0.0] * len(values)
+    highest = 0.0
+    for done, index in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        highest = max(highest, min(1.0, (len(values) - done) * values[index]))
+        raised[index] = highest
+    return raised
+
+
+def rank_shares(means: FloatArray) -> FloatArray:
+    """Share of samples in which each model has each rank.
+
+    Args:
+        means: (R, M) means of each sample; samples with a NaN are left out.
+
+    Returns:
+        (M, M) shares, ranks in the second axis, best first; a row sums to 1. Equal means share the better rank.
+    """
+    known = means[~np.isnan(means).any(axis=1)]
+    models = means.shape[1]
+    ranks: NDArray[np.intp] = (known[:, None, :] > known[:, :, None]).sum(axis=2)
+    return np.stack([np.bincount(ranks[:, m], minlength=models) / max(len(known), 1) for m in range(models)])
+
+
+def _rows(total: int, width: int) -> Iterator[int]:
+    """Rows of so many numbers, a chunk at a time."""
+    step = max(1, _CHUNK // width)
+    yield from (min(step, total - start) for start in range(0, total, step))

@@ -1,0 +1,1 @@
+"""Files that survive interruption: journal, atomic writes, locks, job folders, provenance."""

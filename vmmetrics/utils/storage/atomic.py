@@ -1,0 +1,94 @@
+"""Files that are put in place whole: readers see the old one or the new one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import cannot
+from vmmetrics.utils.storage.journal import sync_folder
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON so that readers see the old file or the new one, never half of it.
+
+    Raises:
+        SetupError: It cannot be written.
+    """
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text in one step; a file name that is not UTF-8 keeps its bytes as escapes.
+
+    Raises:
+        SetupError: It cannot be written.
+    """
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace ``path`` by a file with ``data`` in one step, on the disk when this returns.
+
+    Raises:
+        SetupError: It cannot be written; what was there before still is.
+    """
+    temporary = temporary_of(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # a name too long, a folder that went away: the first reason counts
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise cannot("write", path, error) from error
+        raise
+
+
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+_TEMPORARY = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,9})\.partial", re.DOTALL)
+_ABANDONED_SECONDS = 24 * 3600  # no file takes as long to write; of other machines nothing else is known
+
+
+def temporary_of(path: Path) -> Path:
+    """Return the hidden name beside ``path`` under which this process makes it; what dead processes left there goes."""
+    _remove_leftovers(path.parent.absolute())
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.partial")
+
+
+@cache  # once per folder and process: a folder of replies is written to often
+def _remove_leftovers(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for left in list(folder.iterdir()):
+            name = _TEMPORARY.fullmatch(left.name)
+            if name is None:
+                continue
+            with contextlib.suppress(OSError):
+                old = time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS
+                if old or (name["host"] == _HOST and not _alive(int(name["pid"]))):
+                    shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+def _alive(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # no way to ask there that does no harm
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True

@@ -1,0 +1,147 @@
+"""A folder that a command works in: by one process at a time, and always with the configuration it was begun with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.schema import check, read_json
+from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.storage.journal import Journal, Line
+from vmmetrics.utils.storage.lock import ByteLocks, Locked
+from vmmetrics.utils.storage.provenance import differences
+
+T = TypeVar("T")
+
+
+class SoleFolder(Locked):
+    """The folder, opened to begin in it, or to go on with what is there. Each kind of folder is a class of its own.
+
+    Args:
+        path: Made if absent.
+        configuration: What its content depends on, ready for JSON.
+
+    Attributes:
+        path: Where.
+        record: Content of the file that says with what it was begun.
+        warnings: What was found damaged, in words.
+
+    Raises:
+        SetupError: Another process is at work there, it was begun with another configuration or holds other files, or
+            cannot be written.
+    """
+
+    HOLDS: ClassVar[str]
+    """What it holds, in words ("questions")."""
+    RECORD: ClassVar[str]
+    """Name of the file that says with what."""
+    LOCK: ClassVar[str]
+    """Name of the file that is locked."""
+    FORMAT: ClassVar[int] = 1
+    """Version of the layout, in the record."""
+
+    def __init__(self, path: Path, configuration: Mapping[str, Any]) -> None:
+        self.path = path
+        self.warnings: list[str] = []
+        prepare(path, self.RECORD, (self.LOCK, "replies"), self.HOLDS)
+        try:
+            self._locks = ByteLocks(path / self.LOCK)
+        except OSError as error:
+            raise _unwritable(path, self.HOLDS, error) from error
+        try:
+            if not self._locks.try_acquire(0):
+                raise SetupError(f"Another process is at work in {path}")
+            self.record = self._joined(configuration)
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def _joined(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+        now = json.loads(json.dumps(configuration))
+        new = not (self.path / self.RECORD).exists()
+        record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._known()
+        different = differences(now, record["configuration"])
+        if different:
+            raise SetupError(
+                f"{self.path} was begun with other settings:",
+                *(f"  {line}" for line in different),
+                "choose another folder for --out, or go on with those",
+            )  # fmt: skip
+        if self._started(record) or new:
+            self._save(record)
+        return record
+
+    def _started(self, record: dict[str, Any]) -> bool:  # noqa: ARG002 - for those that note their starts
+        """Note this start in the record; whether anything was noted."""
+        return False
+
+    def _known(self) -> dict[str, Any]:
+        """The record that is there."""
+        path = self.path / self.RECORD
+        record = check(dict[str, Any], read_json(path), path)
+        check(_Record, record, path)
+        if record.get("format") != self.FORMAT:
+            raise SetupError(f"{path} was written by another version of vmmetrics (format {self.FORMAT} expected)")
+        return record
+
+    def _save(self, record: Mapping[str, Any]) -> None:
+        write_json(self.path / self.RECORD, record)
+
+    def _read(self) -> None:
+        """Read what is there, once it is nobody else's."""
+
+    def _lines(self, journal: Journal, like: type = Line) -> list[Line]:
+        """The lines of a journal; what a write that was cut off left is removed, what is damaged passed over."""
+        self._cut(journal)
+        lines = journal.read_new(like)
+        self.warnings += journal.warnings()
+        return lines
+
+    def _lines_as(self, journal: Journal, kind: type[T]) -> list[T]:
+        """:meth:`_lines`, converted."""
+        self._cut(journal)
+        lines = journal.read_as(kind)
+        self.warnings += journal.warnings()
+        return lines
+
+    def _cut(self, journal: Journal) -> None:
+        cut = journal.cut_torn_tail()
+        if cut:
+            self.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What every record has."""
+
+    configuration: Mapping[str, Any]
+
+
+def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None:
+    """Make a folder if it is absent; one that holds files of somebody else is left alone.
+
+    Args:
+        path: The folder.
+        record: Name of the file by which it is known to be ours.
+        early: Names of files that may be there without it, of a start that was killed at once; and hidden ones.
+        holds: What it holds, in words.
+
+    Raises:
+        SetupError: It holds other files, or cannot be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        others = [file for file in path.iterdir() if file.name not in early and not file.name.startswith(".")]
+        if others and not (path / record).exists():
+            raise SetupError(f"{path} holds other files and no {holds}; choose an empty or new folder for --out")
+    except OSError as error:
+        raise _unwritable(path, holds, error) from error
+
+
+def _unwritable(path: Path, holds: str, error: OSError) -> SetupError:
+    return cannot("write", f"{holds} to {path}", error)

@@ -1,0 +1,117 @@
+"""What a score depends on (must agree within a run) and where it was made (recorded only)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+# Packages whose code turns a file into pixels or pixels into motion: another version may move a score.
+_DECISIVE = ("vmmetrics", "av", "pillow", "opencv-python-headless", "opencv-python", "ai-edge-litert")
+_PACKAGE = Path(__file__).parents[2]
+_DECIDING_CODE = ("functional", "metrics", "perception", "video")
+# Recorded for the reader; scores do not depend on their version beyond rounding.
+_RECORDED = ("numpy", "scipy", "torch", "torchvision", "transformers", "timm", "spacy", "pandas", "pyarrow")
+
+
+def version_of(package: str) -> str | None:
+    """Installed version of a distribution, or None."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        if package != "vmmetrics":
+            return None
+        from vmmetrics.utils.version import __version__  # a checkout on the path, not installed
+
+        return __version__
+
+
+def decisive_versions() -> dict[str, str]:
+    """Versions that two runs must share for their scores to belong together.
+
+    A checkout has no version of its own between releases, so the code that decides scores is named by its hash there.
+    """
+    versions = _versions(_DECISIVE)
+    if (_PACKAGE.parent / "pyproject.toml").is_file():
+        versions["vmmetrics"] += f"+{source_hash(_PACKAGE)}"
+    return versions
+
+
+def source_hash(package: Path, places: tuple[str, ...] = _DECIDING_CODE) -> str:
+    """Eight letters for the content of the code under ``package`` that scores depend on."""
+    files = [file for place in places for file in (package / place).rglob("*.py")]
+    files += [package / name for name in ("scoring/suite.py", "clip.py", "types.py")]
+    whole = hashlib.sha256()
+    for file in sorted(file for file in files if file.is_file()):
+        whole.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return whole.hexdigest()[:8]
+
+
+def recorded_versions() -> dict[str, str]:
+    """Versions of everything worth knowing, Python included."""
+    return {"python": platform.python_version(), **_versions(_DECISIVE + _RECORDED)}
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    return {name: version for name in packages if (version := version_of(name)) is not None}
+
+
+def machine() -> dict[str, Any]:
+    """The machine, as far as the standard library tells."""
+    return {
+        "host": platform.node(),
+        "system": platform.platform(),
+        "processor": _processor_name(),
+        "cpus": os.cpu_count(),
+        "memory_gb": _memory_gb(),
+    }
+
+
+def now() -> str:
+    """The time, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def differences(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "", names: tuple[str, str] = ("now", "the run")
+) -> list[str]:
+    """What differs between two configurations, one line each.
+
+    >>> differences({"versions": {"av": "18.1"}}, {"versions": {"av": "15.0"}})
+    ['versions.av: 18.1 (now), 15.0 (the run)']
+    """
+    found = []
+    for name in sorted({*ours, *theirs}):
+        mine, other = ours.get(name), theirs.get(name)
+        if mine == other:
+            continue
+        if isinstance(mine, Mapping) and isinstance(other, Mapping):
+            found += differences(mine, other, f"{prefix}{name}.", names)
+        else:
+            found.append(f"{prefix}{name}: {_shown(mine)} ({names[0]}), {_shown(other)} ({names[1]})")
+    return found
+
+
+def _shown(value: Any) -> str:
+    text = "absent" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _processor_name() -> str:
+    try:  # Linux; platform.processor() knows nothing there
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _memory_gb() -> float | None:
+    try:
+        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):  # not offered here (Windows)
+        return None

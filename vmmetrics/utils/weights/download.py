@@ -1,0 +1,269 @@
+"""One file over HTTP, gone on with where an earlier try ended.
+
+huggingface_hub throws away what has arrived when a download fails (``_download_to_tmp_and_move`` in its version 2.4),
+which is too much to lose of a file of 10 GB, and waits for a listing without a bound.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils import web
+from vmmetrics.utils.weights.folder import PARTIAL
+
+Progress = Callable[[int, int | None], None]
+"""Told the bytes that are there and those there will be."""
+
+TRIES = 5
+"""Tries that together bring less than :data:`FLOOR` before it is given up."""
+PAUSE = 1.0
+"""Seconds before the second try; doubled for each further one."""
+TIMEOUT = 30.0
+"""Seconds for a whole small answer, the head of a large one, and each further :data:`FLOOR` bytes of that."""
+FLOOR = 1 << 17
+"""Bytes in :data:`TIMEOUT` below which a download has stalled and is tried again: 4 KB a second."""
+_BLOCK = 1 << 20
+_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # answers that may be others in a moment
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
+_LENGTH = re.compile("[0-9]{1,18}")
+
+
+class _CutOffError(OSError):
+    """The server ended before the file did."""
+
+
+class _TooLargeError(Exception):
+    """The server sends more than the file has."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"the server sends more than the {most} bytes that were expected at most. Nothing was kept; take another "
+            "mirror, or copies with --from"
+        )
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to http and https alone, not out of TLS, and with a token to no other host."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if new.scheme not in ("http", "https"):
+            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not on the web; not followed")
+        if old.scheme == "https" and new.scheme != "https":
+            raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not encrypted; not followed")
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is not None and old.netloc != new.netloc:
+            following.remove_header("Authorization")
+        return following
+
+
+def download(
+    url: str,
+    target: Path,
+    headers: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    most: int | None = None,
+) -> Path:
+    """Bring a file to ``target`` + ``.part``, where it stays until the caller has looked at it.
+
+    Args:
+        url: Where it is.
+        target: What it is to become.
+        headers: Further headers, such as ``Authorization``; that one goes to no other host.
+        progress: Told how far it is.
+        most: Bytes that it may have; None for no bound.
+
+    Returns:
+        The file, complete as far as the server says.
+
+    Raises:
+        SetupError: The server refuses, cannot be reached, or ends too soon or stalls again and again; what has arrived
+            is kept. Or the file is larger than it may be; nothing is kept.
+    """
+    part = target.with_name(target.name + PARTIAL)
+    idle, before = 0, _size(part)
+    while True:
+        try:
+            _go_on(url, part, headers or {}, progress or _silent, most)
+        except _TooLargeError as error:
+            discard(part)
+            raise SetupError(f"{url}: {error}") from error
+        except urllib.error.HTTPError as error:
+            if error.code not in _AGAIN:
+                raise SetupError(f"{url}: {_refusal(error)}") from error
+            failure: Exception = error
+        except web.MALFORMED as error:
+            failure = error
+        else:
+            return part
+        idle += 1
+        if _size(part) >= before + FLOOR:
+            idle, before = 0, _size(part)
+        if idle == TRIES:
+            raise SetupError(
+                f"{url}: {_reason(failure)}; gave up after {TRIES} tries. {_size(part)} bytes are kept in {part}, and "
+                "the same command goes on from there"
+            ) from failure
+        time.sleep(PAUSE * 2**idle)
+
+
+def discard(part: Path) -> None:
+    """Remove what :func:`download` brought."""
+    part.unlink(missing_ok=True)
+    _mark_of(part).unlink(missing_ok=True)
+
+
+def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
+    """Bring something small.
+
+    Args:
+        url: Where it is.
+        most: Bytes that it may have.
+        headers: As for :func:`download`.
+
+    Raises:
+        SetupError: The server refuses, cannot be reached, is too slow, or sends more.
+    """
+    try:
+        with _open(url, headers or {}) as response:
+            content = response.read(most + 1)
+    except urllib.error.HTTPError as error:
+        raise SetupError(f"{url}: {_refusal(error)}") from error
+    except web.MALFORMED as error:
+        raise SetupError(f"{url}: {_reason(error)}") from error
+    if len(content) > most:
+        raise SetupError(f"{url}: {_TooLargeError(most)}")
+    return content
+
+
+def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress, most: int | None) -> None:
+    """One request for what is lacking of ``part``."""
+    mark = _mark_of(part)
+    validator = _read_mark(mark)  # without one nobody knows whether the rest would be of the same file
+    have = _size(part) if validator else 0
+    asked = dict(headers)
+    if have:
+        asked |= {"Range": f"bytes={have}-", "If-Range": validator}
+    try:
+        response = _open(url, asked)
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and have:
+            if error.headers.get("Content-Range") == f"bytes */{have}":
+                return
+            discard(part)
+            raise _CutOffError("the file has changed on the server") from error
+        raise
+    with response:
+        start, total = _extent(response, have)
+        if most is not None and total is not None and total > most:
+            raise _TooLargeError(most)
+        if start == 0:
+            validator = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+            with _on_disk(part):
+                discard(part)
+                if validator and not validator.startswith("W/"):  # a weak one is not good enough for ranges
+                    mark.write_text(validator, encoding="utf-8", errors="backslashreplace")
+        with _on_disk(part):
+            file = part.open("r+b" if start else "wb")
+        with file:
+            file.seek(start)
+            done = renewed = start
+            while (total is None or done < total) and (block := response.read1(_BLOCK)):
+                if most is not None and done + len(block) > most:
+                    raise _TooLargeError(most)
+                with _on_disk(part):
+                    file.write(block)
+                    file.flush()
+                done += len(block)
+                progress(done, total)
+                if done >= renewed + FLOOR:
+                    response.deadline.renew(TIMEOUT)
+                    renewed = done
+            file.truncate()
+    if total is not None and done < total:
+        raise _CutOffError(f"the connection ended after {done} of {total} bytes")
+
+
+@contextmanager
+def _on_disk(part: Path) -> Iterator[None]:
+    """Tell what this machine refuses from what a server does: trying again mends the latter alone."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot("write", part, error) from error
+
+
+def _read_mark(mark: Path) -> str:
+    """The validator of what was brought; empty where there is none that can be read."""
+    try:
+        return mark.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
+    """Where in the file an answer starts, and how long the file is."""
+    match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
+    if response.status == http.client.PARTIAL_CONTENT:
+        if match is None or int(match[1]) != have:
+            raise _CutOffError("the server sent another part than was asked for")
+        return have, None if match[2] == "*" else int(match[2])
+    length = response.headers.get("Content-Length")
+    if length is not None and _LENGTH.fullmatch(length) is None:
+        raise _CutOffError("the server states a length that is none")
+    return 0, None if length is None else int(length)
+
+
+def _open(url: str, headers: Mapping[str, str]) -> web.Response:
+    scheme = urllib.parse.urlsplit(url).scheme
+    if scheme not in ("http", "https"):
+        raise SetupError(f"Expected an address that starts with https:// or http:// but got {url}")
+    request = urllib.request.Request(url, headers={"User-Agent": "vmmetrics", **headers})  # noqa: S310 - checked above
+    response: web.Response = web.opener(_Redirects()).open(request, timeout=TIMEOUT)
+    return response
+
+
+def _mark_of(part: Path) -> Path:
+    return part.with_name(part.name + ".etag")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    hint = {
+        401: "; log in with 'hf auth login', or set HF_TOKEN",
+        403: "; its conditions may have to be agreed to on its web page, or a proxy forbids it",
+        404: "; it has moved, or the mirror lacks it",
+    }.get(error.code, "")
+    return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return _refusal(error)
+    said = web.reason(error)
+    return f"cannot be reached ({said})" if isinstance(error, urllib.error.URLError) else said
+
+
+def _silent(done: int, total: int | None) -> None:
+    """No progress."""

@@ -1,0 +1,336 @@
+"""The weights folder: one folder per checkpoint, and beside its files the hashes they had when they came.
+
+A hash is recorded once (trust on first use) and holds ever after. It is computed anew only where size or time of the
+file have changed, or where :func:`inspect` is asked to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils import web
+from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.weights.manifest import Published, PublishedFile, is_inside, published
+
+# Whether a file of weights ends where it should, told from the file alone: no published size or hash needed.
+
+_HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+_LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
+_MARKUP = (b"<!doctype", b"<html", b"<?xml")
+_ZIPPED = (".pt", ".pth", ".bin")
+
+
+def fault_of(path: Path, name: str | None = None) -> str | None:
+    """Say what is wrong with a file's form, or None.
+
+    The form of ``.safetensors``, ``.pt``, ``.pth``, ``.bin`` and ``.json`` is looked at. torch's old format, no
+    archive, cannot be told cut off from whole.
+
+    Args:
+        path: A file.
+        name: What it is to be called; None where it is called so already.
+    """
+    with path.open("rb") as file:
+        start = file.read(16)
+    if not start:
+        return "is empty"
+    if start.lower().startswith(_MARKUP):
+        return "is a web page, not weights: a proxy or login page answered for the server"
+    if start.startswith(b"version https://"[:16]):
+        return "is a Git LFS pointer, not the weights it stands for"
+    suffix = Path(name or path).suffix
+    if suffix == ".safetensors":
+        return _fault_of_safetensors(path)
+    if suffix in _ZIPPED and start.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):
+        return "is cut off: the end of its archive is missing"
+    if suffix == ".json":
+        return _fault_of_json(path)
+    return None
+
+
+def _fault_of_safetensors(path: Path) -> str | None:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(_HEADER_LENGTH), "little")
+        if length > _LONGEST_HEADER:
+            return "is no safetensors file"
+        text = file.read(length)
+    if len(text) < length:
+        return f"is cut off at {size} bytes, inside its header"
+    try:
+        header = json.loads(text)
+        ends = [int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__"]
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
+        return "is no safetensors file"
+    whole = _HEADER_LENGTH + length + max(ends, default=0)
+    return None if size == whole else f"has {size} bytes where its header speaks of {whole}: it is cut off or altered"
+
+
+def _fault_of_json(path: Path) -> str | None:
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON: {error}"
+    return None
+
+
+LOCK = "weights.lock.json"
+"""Beside the files: their sizes, times and hashes, as they were first fetched."""
+PARTIAL = ".part"
+"""End of the name of a file that is still on its way."""
+_DOUBTFUL = -1  # a time no file has: the hash is computed at the next look
+
+Effort = Literal["sizes", "changed", "all"]
+"""What is hashed: nothing, what is new or changed since it was recorded, or everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What is there of a checkpoint.
+
+    Attributes:
+        entry: The checkpoint.
+        folder: Where its files lie, or belong.
+        files: Those that are there and as they should be, by name.
+        missing: Names, or patterns, of those that are not there.
+        faults: What is wrong with those that are there and not as they should be, by name.
+    """
+
+    entry: Published
+    folder: Path
+    files: Mapping[str, Path]
+    missing: tuple[str, ...]
+    faults: Mapping[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the checkpoint can be used."""
+        return not self.missing and not self.faults
+
+    @property
+    def command(self) -> str:
+        """What mends it."""
+        return f"vmmetrics weights fetch {self.entry.name}"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in a sentence or two; empty where nothing is."""
+        said = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
+        if self.missing:
+            said.insert(0, f"{self.entry.name}: {', '.join(self.missing)} not found in {self.folder}")
+        return "; ".join(said)
+
+    @property
+    def path(self) -> Path:
+        """What a loader takes: the file where the checkpoint is a single one, else the folder."""
+        only = self.entry.files[0]
+        return self.folder / only.path if len(self.entry.files) == 1 and not only.pattern else self.folder
+
+
+def weights_home() -> Path:
+    """Return the folder of fetched weights: ``VMMETRICS_WEIGHTS``, else one in the user's cache."""
+    given = os.environ.get("VMMETRICS_WEIGHTS")
+    if given:
+        return Path(given).expanduser().absolute()
+    if sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "vmmetrics" / "weights"
+
+
+def resolve(name: str, home: Path | None = None) -> Path:
+    """Return where a checkpoint lies, its files checked; never touches the network.
+
+    Args:
+        name: Name in the manifest.
+        home: Weights folder; None takes :func:`weights_home`.
+
+    Returns:
+        The file where the checkpoint is a single file, else its folder.
+
+    Raises:
+        SetupError: No such name; or a file is missing, cut off or altered. The text names it, where it was looked
+            for, and the command that mends it.
+    """
+    found = inspect(published(name), home)
+    if not found.whole:
+        raise SetupError(f"{found.problem}; mend it with: {found.command}")
+    return found.path
+
+
+def resolve_all(names: Iterable[str], home: Path | None = None) -> dict[str, Path]:
+    """Do :func:`resolve` for several checkpoints, and say at once what is wrong with any of them.
+
+    Raises:
+        SetupError: As for :func:`resolve`; one command mends them all.
+    """
+    found = [inspect(published(name), home) for name in names]
+    broken = [one for one in found if not one.whole]
+    if broken:
+        raise SetupError(
+            "Weights are missing or damaged:",
+            *(f"  {one.problem}" for one in broken),
+            f"mend it with: vmmetrics weights fetch {' '.join(one.entry.name for one in broken)}",
+        )
+    return {one.entry.name: one.path for one in found}
+
+
+def inspect(entry: Published, home: Path | None = None, effort: Effort = "changed") -> Inspection:
+    """Look at what is there of a checkpoint, and record the hashes of what was not looked at before.
+
+    Args:
+        entry: The checkpoint.
+        home: Weights folder; None takes :func:`weights_home`.
+        effort: What is hashed.
+
+    Raises:
+        SetupError: A file cannot be read.
+    """
+    folder = (home or weights_home()) / entry.name
+    recorded, listed = _read_lock(folder)
+    names, missing = _needed(entry, folder, {*recorded, *listed})
+    files, faults, records = {}, {}, dict(recorded)
+    try:
+        for name in names:
+            fault, record = _check(folder / name, entry.described(name), recorded.get(name), effort)
+            if fault:
+                faults[name] = fault
+            else:
+                files[name] = folder / name
+            if record is not None:
+                records[name] = record
+    except OSError as error:
+        raise cannot("read", error.filename or folder, error) from error
+    if records != recorded:
+        with contextlib.suppress(OSError):  # where nothing can be recorded, everything is hashed at every start
+            _write_lock(entry, folder, records, listed)
+    return Inspection(entry, folder, files, tuple(missing), faults)
+
+
+def read_lock(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what is recorded of a checkpoint's files, by name; nothing where there is no (readable) record."""
+    return _read_lock(folder)[0]
+
+
+def record(entry: Published, home: Path, name: str, sha256: str) -> None:
+    """Record the hash of a file that has just been put in place."""
+    folder = home / entry.name
+    files, listed = _read_lock(folder)
+    _write_lock(entry, folder, {**files, name: _record(folder / name, sha256)}, listed)
+
+
+def record_listing(entry: Published, home: Path, names: Iterable[str]) -> None:
+    """Record which files the publisher has, so that a fetch that was broken off is not taken for whole."""
+    folder = home / entry.name
+    _write_lock(entry, folder, read_lock(folder), names)
+
+
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
+    """Say how a hash differs from the published and the recorded one, or None."""
+    if entry is not None and entry.sha256 is not None and not found.startswith(entry.sha256):
+        return (
+            f"has SHA-256 {found[:16]}… but {entry.sha256[:16]}… is published: it is cut off, altered or another file"
+        )
+    if recorded is not None and found != recorded["sha256"]:
+        return f"has SHA-256 {found[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
+    return None
+
+
+def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
+    there = sorted(
+        name for p in folder.rglob("*") if p.is_file() and _is_weight(name := p.relative_to(folder).as_posix())
+    )
+    wanted, missing = set(), set()
+    for file in entry.files:
+        names = [name for name in there if file.matches(name)]
+        wanted.update(names)
+        if not names and not file.optional:
+            missing.add(file.path)
+    for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
+        wanted |= _shards(folder, index)
+    for name in known:
+        if (described := entry.described(name)) is not None and not described.optional:
+            wanted.add(name)
+    missing |= wanted - set(there)
+    return sorted(wanted.intersection(there)), sorted(missing)
+
+
+def _is_weight(name: str) -> bool:
+    """Whether a file is the publisher's: not our record, not on its way, not another program's bookkeeping."""
+    path = PurePosixPath(name)
+    return path.name != LOCK and PARTIAL not in path.suffixes and not any(part.startswith(".") for part in path.parts)
+
+
+def _shards(folder: Path, index: str) -> set[str]:
+    """The files among which an index says the weights are shared."""
+    try:
+        names = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return set()  # its own form is found at fault
+    return {(Path(index).parent / name).as_posix() for name in names if is_inside(name)}
+
+
+def _check(
+    path: Path, entry: PublishedFile | None, recorded: Mapping[str, Any] | None, effort: Effort
+) -> tuple[str | None, dict[str, Any] | None]:
+    """A file's fault, and what is to be recorded of it; None for either where there is nothing."""
+    status = path.stat()
+    sizes = [n for n in (entry.bytes if entry else None, recorded["bytes"] if recorded else None) if n is not None]
+    for size in sizes:
+        if status.st_size != size:
+            return f"has {status.st_size} bytes but {size} were expected: it is cut off or another file", None
+    same = recorded is not None and recorded["mtime_ns"] == status.st_mtime_ns
+    if recorded is not None and (effort == "sizes" or (same and effort == "changed")):
+        return differs(recorded["sha256"], entry, None), None
+    fault = fault_of(path)
+    if fault or effort == "sizes":
+        return fault, None
+    found = hash_of(path)
+    fault = differs(found, entry, recorded)
+    if fault:
+        return fault, {**recorded, "mtime_ns": _DOUBTFUL} if recorded else None
+    return None, _record(path, found)
+
+
+def _record(path: Path, sha256: str) -> dict[str, Any]:
+    status = path.stat()
+    return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": sha256}
+
+
+def _read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """What is recorded by name, and the names that the publisher listed."""
+    try:
+        lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+        files = {
+            name: {"bytes": int(f["bytes"]), "mtime_ns": int(f["mtime_ns"]), "sha256": str(f["sha256"])}
+            for name, f in lock["files"].items()
+            if is_inside(name)
+        }
+        return files, [name for name in lock.get("listed", ()) if is_inside(name)]
+    except web.MALFORMED:
+        return {}, []
+
+
+def _write_lock(entry: Published, folder: Path, files: Mapping[str, Any], listed: Iterable[str]) -> None:
+    lock = {"format": 1, "name": entry.name, "source": entry.source, "listed": sorted(listed), "files": dict(files)}
+    write_json(folder / LOCK, lock)

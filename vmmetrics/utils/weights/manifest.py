@@ -1,0 +1,143 @@
+"""What is published where: the ``[[checkpoints]]`` of ``weights/manifest.toml``."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import PurePosixPath
+
+from vmmetrics.errors import SetupError
+from vmmetrics.utils.weights.shipped import weights_folder
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """One file of a checkpoint, or several of a kind.
+
+    Attributes:
+        path: Name below the checkpoint's folder; may hold ``*`` where the publisher's file list decides.
+        bytes: Its size where that is known.
+        about: Size to reckon with where it is not.
+        sha256: Its hash, hexadecimal, or the first digits where only those are published; None where nothing is.
+        url: Where it is, for what is not on the hub.
+        member: Name of the file inside the archive at ``url``, or None where ``url`` is the file.
+        optional: Whether the checkpoint is whole without it.
+    """
+
+    path: str
+    bytes: int | None = None
+    about: int | None = None
+    sha256: str | None = None
+    url: str | None = None
+    member: str | None = None
+    optional: bool = False
+
+    @property
+    def pattern(self) -> bool:
+        """Whether the name stands for several files."""
+        return "*" in self.path
+
+    def matches(self, path: str) -> bool:
+        """Whether a file of this name is meant."""
+        return fnmatchcase(path, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One checkpoint as its publisher gives it away.
+
+    Attributes:
+        name: What it is asked for by, and the name of its folder.
+        sets: Names under which it is fetched with others.
+        used_by: Model and metrics that need it.
+        licence: SPDX identifier, or where it stands.
+        files: What belongs to it.
+        hub: Repository on the Hugging Face hub, or None where the files have addresses of their own.
+        revision: Commit of that repository, or its branch.
+        notice: What a user should know before fetching it, or None.
+        must_accept: Whether the notice must be agreed to.
+    """
+
+    name: str
+    sets: tuple[str, ...]
+    used_by: str
+    licence: str
+    files: tuple[PublishedFile, ...]
+    hub: str | None = None
+    revision: str = "main"
+    notice: str | None = None
+    must_accept: bool = False
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, in words."""
+        return f"{self.hub}@{self.revision[:12]}" if self.hub else ", ".join(f.url or "" for f in self.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, about."""
+        return sum(f.bytes or f.about or 0 for f in self.files)
+
+    def described(self, path: str) -> PublishedFile | None:
+        """The entry that speaks of the file ``path``, by its name rather than by a pattern."""
+        return min((f for f in self.files if f.matches(path)), key=lambda f: f.pattern, default=None)
+
+
+@cache
+def load_published() -> dict[str, Published]:
+    """Return the published checkpoints by name, in the order of the manifest.
+
+    Raises:
+        SetupError: The manifest is not there.
+    """
+    path = weights_folder() / "manifest.toml"
+    if not path.is_file():
+        raise SetupError(f"{path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["checkpoints"]
+    found = [
+        Published(**{**e, "sets": tuple(e["sets"]), "files": tuple(PublishedFile(**f) for f in e["files"])})
+        for e in entries
+    ]
+    return {entry.name: entry for entry in found}
+
+
+def published(name: str) -> Published:
+    """Return one checkpoint.
+
+    Raises:
+        SetupError: No such name; the text has the nearest one.
+    """
+    return select([name])[0]
+
+
+def select(names: Iterable[str] | None = None) -> list[Published]:
+    """Return the checkpoints of these names and sets, each once, in the order of the manifest; None for all.
+
+    Raises:
+        SetupError: A name is neither; the text has the nearest one.
+    """
+    known = load_published()
+    wanted = set(known if names is None else names)
+    sets = {s for entry in known.values() for s in entry.sets}
+    for name in sorted(wanted - known.keys() - sets):
+        near = difflib.get_close_matches(name, [*known, *sets], n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise SetupError(f"There is no checkpoint {name!r}; {hint}'vmmetrics weights list' names all")
+    return [entry for entry in known.values() if entry.name in wanted or wanted.intersection(entry.sets)]
+
+
+def is_inside(path: object) -> bool:
+    r"""Whether a name from elsewhere is a text that stays below the folder it is joined to, and can be printed.
+
+    >>> is_inside("a/b.bin"), is_inside("../b.bin"), is_inside("/b.bin"), is_inside("\x1b]0;b.bin"), is_inside(3)
+    (True, False, False, False, False)
+    """
+    if not isinstance(path, str) or not path.isprintable():
+        return False
+    parts = PurePosixPath(path)
+    safe = not parts.is_absolute() and ".." not in parts.parts and bool(parts.parts)
+    return safe and not any(c in path for c in "\\:\0") and not path.startswith("~")

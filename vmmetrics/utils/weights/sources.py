@@ -1,0 +1,181 @@
+"""Where the files of a checkpoint can be had: the publisher, a mirror, or a folder copied by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from vmmetrics.errors import SetupError
+from vmmetrics.utils import web
+from vmmetrics.utils.weights.download import get
+from vmmetrics.utils.weights.folder import LOCK
+from vmmetrics.utils.weights.manifest import Published, PublishedFile, is_inside
+
+_LARGEST_FILE = 10**13  # bytes of a file that a listing may state: a hundred times the largest checkpoint
+_LARGEST_LISTING = 10_000_000  # bytes; a checkpoint has tens of files of a hundred bytes each
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """One file that can be fetched.
+
+    Attributes:
+        path: Name below the checkpoint's folder.
+        url: Where it, or the archive around it, is.
+        bytes: Its size where the publisher says it, or the server.
+        sha256: Its hash where the server says it, or None.
+        member: Name inside the archive at ``url``, or None.
+        headers: What to send along.
+    """
+
+    path: str
+    url: str
+    bytes: int | None = None
+    sha256: str | None = None
+    member: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_offline() -> bool:
+    """Whether the environment forbids the network: ``VMMETRICS_OFFLINE`` or ``HF_HUB_OFFLINE``."""
+    said = (os.environ.get(name, "").strip().lower() for name in ("VMMETRICS_OFFLINE", "HF_HUB_OFFLINE"))
+    return any(value not in ("", "0", "false", "no", "off") for value in said)
+
+
+def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
+    """Ask which files of a checkpoint there are.
+
+    Args:
+        entry: The checkpoint.
+        mirror: Address of a weights folder that a web server gives away; None asks the publisher.
+
+    Raises:
+        SetupError: The server refuses, cannot be reached, or lacks a file.
+    """
+    if mirror is not None:
+        remotes = _of_mirror(entry, mirror.rstrip("/"))
+    elif entry.hub is not None:
+        remotes = _of_hub(entry, entry.hub)
+    else:
+        return [Remote(f.path, f.url or "", None if f.member else f.bytes, member=f.member) for f in entry.files]
+    for file in entry.files:
+        if not file.optional and not any(file.matches(remote.path) for remote in remotes):
+            raise SetupError(f"{entry.name}: {mirror or entry.source} has no file {file.path}")
+    return [remote for remote in remotes if entry.described(remote.path) is not None]
+
+
+def addresses(entry: Published) -> list[str]:
+    """Where a person gets the files with a browser."""
+    if entry.hub is not None:
+        return [f"{_hub()}/{entry.hub}/tree/{entry.revision}"]
+    return [file.url for file in entry.files if file.url]
+
+
+def _hub() -> str:
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+
+
+def _of_hub(entry: Published, repository: str) -> list[Remote]:
+    """Read the hub's listing; huggingface_hub, which knows the user's token, would wait for it without a bound."""
+    try:
+        from huggingface_hub import hf_hub_url
+        from huggingface_hub.utils import build_hf_headers
+    except ImportError as error:
+        raise SetupError(
+            f"{entry.name} lies on the Hugging Face hub, which needs {error.name}: pip install 'vmmetrics[vmbench]'"
+        ) from error
+    headers = build_hf_headers(library_name="vmmetrics")
+    address = f"{_hub()}/api/models/{repository}/revision/{quote(entry.revision, safe='')}"
+    try:
+        listing = get(f"{address}?blobs=true", _LARGEST_LISTING, headers)
+    except SetupError as error:
+        raise SetupError(f"{entry.source}: cannot be listed on {_hub()}: {error}") from error
+    try:
+        found = json.loads(listing)
+        commit = str(found.get("sha") or entry.revision)
+        return [
+            Remote(
+                file["rfilename"],
+                hf_hub_url(repository, file["rfilename"], revision=commit, endpoint=_hub()),
+                web.count(file.get("size"), _LARGEST_FILE),
+                str(file["lfs"]["sha256"]) if file.get("lfs") else None,
+                headers=headers,
+            )
+            for file in found["siblings"]
+            if is_inside(file["rfilename"])
+        ]
+    except web.MALFORMED as error:
+        raise SetupError(f"{address}: not a listing of the Hugging Face hub: {web.reason(error)}") from error
+
+
+def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
+    """The record beside the mirror's files says what there is; single files need none."""
+    base = f"{mirror}/{entry.name}"
+    if not any(file.pattern for file in entry.files):
+        return [Remote(f.path, f"{base}/{f.path}", f.bytes) for f in entry.files if not f.optional]
+    try:
+        files: dict[str, Any] = json.loads(get(f"{base}/{LOCK}", _LARGEST_LISTING))["files"]
+        remotes = [
+            Remote(name, f"{base}/{name}", web.count(f["bytes"], _LARGEST_FILE), str(f["sha256"]))
+            for name, f in files.items()
+            if is_inside(name)
+        ]
+    except web.MALFORMED as error:
+        raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {web.reason(error)}") from error
+    for remote in remotes:
+        if remote.bytes is None:
+            raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {remote.path} has no size")
+    return remotes
+
+
+def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, Path]:
+    """Look for a checkpoint's files in a folder that somebody copied here.
+
+    Known are: a weights folder, the publisher's own folder, the hub's cache, and the folder of one checkpoint. Files
+    are taken from one place only, since names like ``config.json`` are everybody's.
+
+    Args:
+        entry: The checkpoint.
+        folder: Where to look.
+        alone: Whether the folder itself may be the checkpoint's.
+
+    Returns:
+        Files by their name in the weights folder, of the place that has the most; archives by the name of their member.
+    """
+    places = [folder / entry.name]
+    if entry.hub is not None:
+        organisation, _, repository = entry.hub.partition("/")
+        cache = folder / f"models--{organisation}--{repository}" / "snapshots"
+        newest = sorted(cache.glob("*"), key=lambda p: p.stat().st_mtime, reverse=True)
+        places += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
+    if alone or len(entry.files) == 1:
+        places.append(folder)
+    found = [_copies_in(entry, place) for place in places]
+    return max(found, key=len)
+
+
+def _copies_in(entry: Published, place: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for file in entry.files:
+        if file.pattern:
+            found |= {p.relative_to(place).as_posix(): p for p in sorted(place.glob(file.path)) if p.is_file()}
+            continue
+        names = [file.path, *([archive_name(file)] if file.member else [])]
+        copy = next((place / name for name in names if (place / name).is_file()), None)
+        if copy is not None:
+            found[file.path] = copy
+    return found
+
+
+def archive_name(file: PublishedFile) -> str:
+    """Name of the archive around a file.
+
+    >>> archive_name(PublishedFile("a.onnx", url="https://host/models/a-b.zip", member="end2end.onnx"))
+    'a-b.zip'
+    """
+    return (file.url or "").rpartition("/")[2]
