@@ -24,7 +24,7 @@ from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.harness.running import asked_of
 from vmmetrics.utils.endpoint import KEY_VARIABLE, Turn, wire
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parents[1]
 KEY = "sk-never-to-be-written-0123456789"
 
 
