@@ -35,6 +35,7 @@ from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.perception.vmbench.adapters.grounding import resized
 from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality
 from vmmetrics.perception.vmbench.released import Released
+from vmmetrics.types import AmplitudeResult
 
 NOUN = "Horse"
 Names = dict[str, Any]
@@ -219,7 +220,7 @@ def main() -> None:
             "pas": pas.measure(scene, "vmbench"),
             "tcs": tcs.measure(scene, "vmbench"),
             "ois": ois.measure(scene, "vmbench"),
-            "mss": mss.measure(scene, "vmbench", theirs["pas"]),
+            "mss": mss.measure(scene, "vmbench", AmplitudeResult(0.0, amplitude=theirs["pas"])),
         }
         for key, score in theirs.items():
             values[key].add(score)

@@ -37,7 +37,7 @@ from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.perception.views import Viewer
 from vmmetrics.perception.vmbench.adapters import grounding
 from vmmetrics.perception.vmbench.adapters.qalign import windows_of
-from vmmetrics.types import MetricResult, Protocol
+from vmmetrics.types import AmplitudeResult, MetricResult, Protocol
 from vmmetrics.video import read_clip
 
 FPS, FULL, SMALL = 8, (49, 480, 720), (10, 96, 144)
@@ -279,7 +279,7 @@ def measures(protocol: Protocol) -> dict[str, Measure]:
         "pas": lambda scene: pas.measure(scene, protocol),
         "tcs": lambda scene: tcs.measure(scene, protocol),
         "ois": lambda scene: ois.measure(scene, protocol),
-        "mss": lambda scene: mss.measure(scene, protocol, 0.2),
+        "mss": lambda scene: mss.measure(scene, protocol, AmplitudeResult(0.0, amplitude=0.2)),
         "cas": cas.measure,
     }
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from vmmetrics import functional
     from vmmetrics.clip import Clip, Subject
     from vmmetrics.errors import ClipError, SetupError, VMMetricsError
+    from vmmetrics.metrics import METRICS
     from vmmetrics.scoring.api import score
     from vmmetrics.scoring.suite import ClipScores, Suite
-    from vmmetrics.types import METRICS, Event, MetricResult
+    from vmmetrics.types import Event, MetricResult
     from vmmetrics.video import read_clip
 
 
@@ -23,7 +24,7 @@ _HOMES = {
     "ClipError": "vmmetrics.errors",
     "ClipScores": "vmmetrics.scoring.suite",
     "Event": "vmmetrics.types",
-    "METRICS": "vmmetrics.types",
+    "METRICS": "vmmetrics.metrics",
     "MetricResult": "vmmetrics.types",
     "SetupError": "vmmetrics.errors",
     "Subject": "vmmetrics.clip",

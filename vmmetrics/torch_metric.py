@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.suite import Suite
-from vmmetrics.types import METRICS, Protocol
+from vmmetrics.types import Protocol
 from vmmetrics.video import read_clip
 
 try:

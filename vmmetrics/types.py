@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ Box = tuple[float, float, float, float]
 
 Tags = Mapping[str, str | float]
 """What a prompt list says of the kind of motion asked for, by name (``"pattern"``, ``"skeleton"``, ``"seconds"``)."""
-
-METRICS = ("cas", "mss", "ois", "pas", "tcs")
-"""The five metrics, by the key they have in every record and table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +71,16 @@ class MetricResult:
         if self.score is not None and not self.applicable:
             raise ValueError("Expected no score from a metric that does not apply")
 
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """Numbers beside the score that tables show, by column; none for most metrics."""
+        return {}
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """What is stored of a result beside its events and series, by name; nothing for most metrics."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class AmplitudeResult(MetricResult):
@@ -85,6 +92,11 @@ class AmplitudeResult(MetricResult):
     """
 
     amplitude: float | None = None
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """The amplitude, where there is one."""
+        return {} if self.amplitude is None else {"amplitude": float(self.amplitude)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +131,8 @@ class PlausibilityResult(MetricResult):
     view_scores: tuple[float, ...] = ()
     view_frames: tuple[tuple[int, int], ...] = ()
     looks: tuple[Look, ...] = ()
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """What the score was made from."""
+        return {name: getattr(self, name) for name in ("probabilities", "view_scores", "view_frames", "looks")}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.functional import motion_index
-from vmmetrics.types import METRICS
+from vmmetrics.metrics import METRICS
 
 SHARE = st.floats(0, 1)
 SCORES = st.fixed_dictionaries({"cas": SHARE, "mss": SHARE}, optional={"ois": SHARE, "pas": SHARE, "tcs": SHARE})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.metrics import mss
+from vmmetrics.types import AmplitudeResult
 
 STEADY = [0.8] * 10
 
@@ -46,12 +47,12 @@ def test_the_amplitude_chooses_the_threshold(row):
     table = mss.EMBEDDED_THRESHOLDS
     amplitude = (0.0, *table.amplitude_bounds)[row]
     quality = [*STEADY, 0.8 - table.thresholds[row] - 0.01]
-    events = mss.measure(scene_of(quality), "vmmetrics", amplitude).events
+    events = mss.measure(scene_of(quality), "vmmetrics", AmplitudeResult(0.5, amplitude=amplitude)).events
     assert [event.threshold for event in events] == [table.thresholds[row]]
 
 
 def test_vmbench_flags_both_frames_of_a_jump():
-    result = mss.measure(scene_of([*STEADY, 0.3, *STEADY]), "vmbench", 5.0)
+    result = mss.measure(scene_of([*STEADY, 0.3, *STEADY]), "vmbench", AmplitudeResult(0.5, amplitude=5.0))
     assert [event.frames[0] for event in result.events] == [9, 10, 11]
 
 

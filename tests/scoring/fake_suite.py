@@ -18,9 +18,11 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.perception.answers import Objects, PointTracks, Poses, SceneObject
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import METRICS, AmplitudeResult, Event, MetricResult
+from vmmetrics.scoring.suite import ClipScores
+from vmmetrics.types import AmplitudeResult, Event, MetricResult
 
 SUITE = "fake_suite:FakeSuite"
 
@@ -63,9 +65,9 @@ def meet(place: Path) -> None:
         time.sleep(0.01)
 
 
-class FakeScores:
+class FakeScores(ClipScores):
     def __init__(self, results: dict[str, MetricResult], errors: dict[str, str]) -> None:
-        self.results, self.errors, self.notes, self.seconds = results, errors, (), 0.0
+        super().__init__("fake", results, errors, 0.0)
 
 
 class FakeSuite:

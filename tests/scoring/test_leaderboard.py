@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.leaderboard_text import averages_note, published_rows, to_csv, to_latex, to_markdown
 from vmmetrics.scoring.record import Record
-from vmmetrics.types import METRICS
 
 CONFIGURATION = {
     "preset": "embedded", "protocol": "vmmetrics", "models": {"flow": "DIS"}, "weights": {"a": "00"},

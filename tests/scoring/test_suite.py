@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError
+from vmmetrics.metrics import METRICS, registry
 from vmmetrics.perception.presets import Preset
 from vmmetrics.perception.scene import Models
 from vmmetrics.scoring import suite as suite_module
 from vmmetrics.scoring.suite import Suite
-from vmmetrics.types import METRICS, AmplitudeResult, MetricResult
+from vmmetrics.types import AmplitudeResult, MetricResult
 
 
 @pytest.fixture
@@ -26,17 +28,17 @@ def clip_of(frames: int = 4) -> Clip:
 
 
 def measures_giving(monkeypatch: pytest.MonkeyPatch, **measures: object) -> None:
-    order = ("pas", "mss", "ois", "tcs", "cas")
-    monkeypatch.setattr(
-        suite_module, "_MEASURES", {k: measures.get(k, lambda s, p, e: MetricResult(0.5)) for k in order}
-    )
+    """Have each of our metrics give 0.5, but for those that are given."""
+    for key, metric in registry._registry.items():
+        measure = measures.get(key, lambda s, p, **_: MetricResult(0.5))
+        monkeypatch.setitem(registry._registry, key, replace(metric, measure=measure, beside=None))
 
 
 def test_one_metric_failing_leaves_the_others(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> MetricResult:
+    def fail(*_: object, **__: object) -> MetricResult:
         raise RuntimeError("no memory left")
 
-    measures_giving(monkeypatch, ois=fail, tcs=lambda s, p, e: MetricResult(None, "no object"))
+    measures_giving(monkeypatch, ois=fail, tcs=lambda s, p: MetricResult(None, "no object"))
     scores = Suite().score_clip(clip_of())
     assert scores.errors == {"ois": "RuntimeError: no memory left"}
     assert scores.missing == {"tcs": "no object"}
@@ -49,18 +51,18 @@ def test_mss_is_told_the_amplitude_even_when_pas_is_not_wanted(
 ) -> None:
     seen = []
 
-    def measure_mss(scene: object, protocol: str, earlier: dict[str, MetricResult]) -> MetricResult:
-        seen.append(earlier["pas"].amplitude)
+    def measure_mss(scene: object, protocol: str, pas: AmplitudeResult) -> MetricResult:
+        seen.append(pas.amplitude)
         return MetricResult(1.0)
 
-    measures_giving(monkeypatch, pas=lambda s, p, e: AmplitudeResult(0.25, amplitude=0.1), mss=measure_mss)
+    measures_giving(monkeypatch, pas=lambda s, p: AmplitudeResult(0.25, amplitude=0.1), mss=measure_mss)
     scores = Suite(metrics=("mss",)).score_clip(clip_of())
     assert seen == [0.1]
     assert list(scores.results) == ["mss"]
 
 
 def test_amplitude_is_handed_on(bare_preset: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    measures_giving(monkeypatch, pas=lambda s, p, e: AmplitudeResult(0.25, amplitude=0.1))
+    measures_giving(monkeypatch, pas=lambda s, p: AmplitudeResult(0.25, amplitude=0.1))
     assert Suite().score_clip(clip_of()).amplitude == 0.1
     assert Suite(metrics=("tcs",)).score_clip(clip_of()).amplitude is None
 

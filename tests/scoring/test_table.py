@@ -12,9 +12,9 @@ import pytest
 
 import vmmetrics
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import Table, _parquet
-from vmmetrics.types import METRICS
 
 
 def record(clip: str, model: str | None = None, **found: Any) -> Record:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vmmetrics.alignment.study import Study, known_clips, snapped
-from vmmetrics.types import METRICS, BoolArray, FloatArray
+from vmmetrics.metrics import METRICS
+from vmmetrics.types import BoolArray, FloatArray
 
 # The average judgement and the average metric, held against each other like any others.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,22 +16,11 @@ if TYPE_CHECKING:
     from vmmetrics.scoring.leaderboard_text import PublishedRow
 
 
-class By(StrEnum):
-    """Columns to rank by."""
-
-    AVERAGE = "average"
-    CAS = "cas"
-    MSS = "mss"
-    OIS = "ois"
-    PAS = "pas"
-    TCS = "tcs"
-
-
 def leaderboard(
     runs: Annotated[
         list[str], typer.Argument(help="Run directories; NAME=DIRECTORY names the model of one.", show_default=False)
     ],
-    by: Annotated[By, typer.Option(help="Column to rank by.")] = By.AVERAGE,
+    by: Annotated[str, typer.Option(help="Column to rank by: average, or a metric.")] = "average",
     published: Annotated[bool, typer.Option(help="VMBench's published rows below ours.")] = True,
     csv: Annotated[Path | None, typer.Option(help="Write a CSV with everything.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table.")] = None,
@@ -49,7 +37,7 @@ def leaderboard(
     from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
-    boards = make_boards(runs, by.value)
+    boards = make_boards(runs, by.lower())
     known = published_rows() if published else []
     for board in boards:
         _print(board, known, output)
@@ -66,25 +54,25 @@ def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
+    from vmmetrics.metrics.registry import label
     from vmmetrics.scoring import leaderboard_text as text
-    from vmmetrics.scoring.leaderboard import COLUMNS
 
     title = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}"
     grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     grid.add_column("", justify="right")
     grid.add_column("model", overflow="fold")
-    for column in COLUMNS:
-        grid.add_column(column if column == "average" else column.upper(), justify="right", no_wrap=True)
+    for column in board.columns:
+        grid.add_column(label(column), justify="right", no_wrap=True)
     for row in board.rows:
-        cells = [text.cell_lines(row.cells[column], row.prompts) for column in COLUMNS]
+        cells = [text.cell_lines(row.cells[column], row.prompts) for column in board.columns]
         shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
         grid.add_row(str(row.rank or text.NONE), row.model, *shown)
     if published:
         grid.add_section()
         grid.add_row("", Text(text.published_title(board), "italic"))
     for known in published:
-        scores = [text.published_average(known), *(f"{known.scores[m]:.1f}" for m in COLUMNS[1:])]
-        grid.add_row("", Text(known.model), *scores, style="dim")
+        scores = text.published_scores(board, known)
+        grid.add_row("", Text(known.model), text.published_average(known), *scores, style="dim")
     output.print(grid)
     output.print(board.label, style="bold", soft_wrap=True)
     for remark in text.remarks(board, published):

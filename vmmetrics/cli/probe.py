@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, MAX_SEED, finite
-from vmmetrics.cli.running import EXIT_FAILURES, TimeoutOption, parse_names
+from vmmetrics.cli.running import EXIT_FAILURES, PluginOption, TimeoutOption, parse_names
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def probe(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")] = 1,
     timeout: TimeoutOption = None,
+    plugin: PluginOption = None,
     out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
 ) -> None:
@@ -82,16 +83,18 @@ def probe(
     from vmmetrics.alignment.probe.api import probe as run_probe
     from vmmetrics.alignment.probe.results import Tolerance
     from vmmetrics.cli.progress import CaseProgress, open_consoles
+    from vmmetrics.metrics.registry import load_plugins
 
     output, messages = open_consoles()
-    wanted = [*(_names(metrics) or ()), *(function or ())]
+    plugins = [str(path.absolute()) for path in plugin or ()]
+    wanted = [*(_names(metrics) or ()), *load_plugins(plugins), *(function or ())]
     if not wanted:
         raise typer.BadParameter("no metric is wanted")
     with stoppable(), CaseProgress(messages) as progress:
         try:
             report = run_probe(
                 list(clips), wanted, plan=plan, preset=preset, tolerance=Tolerance(*tolerance), out=out, jobs=jobs,
-                timeout=timeout, prompts=prompts, subject=subject, listener=progress,
+                timeout=timeout, prompts=prompts, subject=subject, plugins=plugins, listener=progress,
             )  # fmt: skip
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error

@@ -13,8 +13,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from vmmetrics.cli.progress import reasons
+from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.table import Table, cell
-from vmmetrics.types import METRICS
 from vmmetrics.utils.statistics.paired import Mean
 
 _STYLES = {"failed": "red", "-": "dim", "n/a": "dim"}
@@ -117,8 +117,10 @@ def print_missing(table: Table, output: Console) -> None:
 
 def _print_directions(table: Table, path: Path, messages: Console) -> None:
     messages.print(f"results: {path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
-    drawable = [r for r in table if r.path and not r.error and any(metric in METRICS for metric in r.scores)]
-    if drawable:  # the one with the lowest score has most to show; a low PAS alone is no fault
-        scored = min(drawable, key=lambda record: min((s for m, s in record.scores.items() if m != "pas"), default=1))
+    known = registered()
+    drawable = [r for r in table if r.path and not r.error and not known.keys().isdisjoint(r.scores)]
+    if drawable:  # the one with the lowest score has most to show
+        telling = {key for key, metric in known.items() if metric.low_is_fault}
+        scored = min(drawable, key=lambda r: min((s for m, s in r.scores.items() if m in telling), default=1))
         command = f"vmmetrics show {shlex.quote(str(path))} {shlex.quote(scored.clip)} --out show.png"
         messages.print(f"what cost points: {command}", soft_wrap=True)

@@ -10,6 +10,7 @@ import typer
 from vmmetrics.cli.numbers import MAX_FPS, MAX_JOBS, finite
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
+    PluginOption,
     TimeoutOption,
     find_tasks,
     parse_bytes,
@@ -18,6 +19,7 @@ from vmmetrics.cli.running import (
     prepare_run,
     work_through,
 )
+from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.settings import Settings
@@ -35,7 +37,9 @@ def score(
         Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
     ] = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about, such as 'a black horse'.")] = None,
-    metrics: Annotated[str | None, typer.Option(help="Some of cas,mss,ois,pas,tcs. Default: all.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help=f"Some of {','.join(METRICS)}, and of plugins. Default: all.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(help="Which models. Default: embedded, which needs no download.")
     ] = None,
@@ -50,6 +54,7 @@ def score(
         int | None, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")
     ] = None,
     timeout: TimeoutOption = None,
+    plugin: PluginOption = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: Annotated[
         float | None,
@@ -78,6 +83,7 @@ def score(
             "protocol": protocol,
             "metrics": None if metrics is None else parse_names(metrics),
             "cas_model": None if cas_model is None else str(cas_model.absolute()),
+            "plugins": tuple(str(path.absolute()) for path in plugin or ()),
         },
         {"assume_fps": assume_fps, "max_memory": None if max_memory is None else parse_bytes(max_memory)},
     )
@@ -101,6 +107,7 @@ def _settings(choice: dict[str, Any], reading: dict[str, Any]) -> Settings:
     from vmmetrics.scoring.settings import Settings, reading_options
 
     given = {name: value for name, value in choice.items() if value is not None}
+    given.setdefault("metrics", (*METRICS, *load_plugins(given["plugins"])))
     try:
         return Settings(reading=tuple(reading_options(**reading).items()), **given)
     except ValueError as error:

@@ -6,10 +6,11 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 
-from vmmetrics.types import METRICS, MetricResult
+from vmmetrics.functional.motion_index import PARTS
+from vmmetrics.types import MetricResult
 
 
-def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence[str] = METRICS) -> MetricResult:
+def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence[str] = PARTS) -> MetricResult:
     """Mean of the five scores of a clip or of a model.
 
     An average over fewer metrics is another quantity, so a missing score is never skipped in silence: the result
@@ -47,9 +48,9 @@ def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence
 
 
 def _check_key(key: str) -> None:
-    if key not in METRICS:
-        near = difflib.get_close_matches(str(key).lower(), METRICS, n=1, cutoff=0.0)
-        raise ValueError(f"Expected a metric of {', '.join(METRICS)} but got {key!r}; did you mean {near[0]!r}?")
+    if key not in PARTS:
+        near = difflib.get_close_matches(str(key).lower(), PARTS, n=1, cutoff=0.0)
+        raise ValueError(f"Expected a metric of {', '.join(PARTS)} but got {key!r}; did you mean {near[0]!r}?")
 
 
 def _value(key: str, given: MetricResult | float | None) -> float | None:

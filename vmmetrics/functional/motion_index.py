@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from vmmetrics.types import METRICS, MetricResult
+from vmmetrics.types import MetricResult
 
 VERSION = "1"
 """Of the formula and its constants; goes with every index that is stored."""
@@ -16,6 +16,8 @@ LEAST_SMOOTHNESS = 0.7
 DEDUCTIONS: Mapping[str, float] = {"ois": 0.2, "tcs": 0.2, "pas": 0.05}
 """What a score of 0 takes off, as a share. Few objects and people are found in most clips, and one false loss decides
 their score, so they may not outweigh what every clip has; that a clip hardly moves is no fault of how it moves."""
+PARTS = tuple(sorted(("cas", "mss", *DEDUCTIONS)))
+"""Keys of the scores that the index is made of."""
 PLAIN_MOTION = 0.1
 """PAS from which motion is plain and costs nothing; more is not better motion."""
 
@@ -45,8 +47,8 @@ def motion_index(scores: Mapping[str, float]) -> MetricResult:
         'no score for cas'
     """
     for key, value in scores.items():
-        if key not in METRICS:
-            raise ValueError(f"Expected metrics among {METRICS} but got {key!r}")
+        if key not in PARTS:
+            raise ValueError(f"Expected metrics among {PARTS} but got {key!r}")
         if not 0 <= value <= 1:  # NaN too
             raise ValueError(f"Expected {key} in 0..1 but got {value}")
     absent = [key for key in ("cas", "mss") if key not in scores]

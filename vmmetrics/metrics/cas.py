@@ -10,13 +10,13 @@ import numpy as np
 
 from vmmetrics.functional import commonsense_adherence_score
 from vmmetrics.perception.scene import ExplainingModel, Scene
-from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult
+from vmmetrics.types import Box, Event, FloatArray, Look, MetricResult, Protocol
 
 LEAST_GAIN = 0.05
 """Gain of a part that is worth naming: less changes no score by more than half of the last digit that tables show."""
 
 
-def measure(scene: Scene) -> MetricResult:
+def measure(scene: Scene, protocol: Protocol = "vmmetrics") -> MetricResult:  # noqa: ARG001 - the same by both
     """Score a clip's commonsense adherence; missing where the preset has no plausibility model."""
     model = scene.models.plausibility
     if model is None:

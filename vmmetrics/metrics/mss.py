@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from vmmetrics.clip import Clip
 from vmmetrics.functional import motion_smoothness_score
 from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds
 from vmmetrics.perception.scene import Scene
@@ -22,7 +23,7 @@ allowed for inside the quality model, so the classes need no different threshold
 """
 
 
-def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> MetricResult:
+def measure(scene: Scene, protocol: Protocol, pas: MetricResult | None = None) -> MetricResult:
     """Score a clip's motion smoothness.
 
     Under ``"vmbench"`` the released code's rule is applied (a change in either direction flags both frames); with
@@ -31,13 +32,14 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
     Args:
         scene: The clip.
         protocol: ``"vmmetrics"`` or ``"vmbench"``.
-        amplitude: The ``.amplitude`` of PAS under the same protocol, or None where there is none.
+        pas: PAS under the same protocol, whose amplitude chooses the threshold; None where there is none.
 
     Returns:
         Score in 0..1, 1 best; missing for a single frame. The score counts the frames that quality drops in (the
         formula) and, under ``"vmmetrics"``, the square of each frame's unsteadiness where the preset knows it;
         an event there also names the frames after the drop until the quality is back.
     """
+    amplitude = None if pas is None else pas.numbers.get("amplitude")
     if len(scene.clip) == 1:
         return MetricResult(None, "one frame: no change of quality to judge")
     if scene.models.released is not None:
@@ -50,6 +52,11 @@ def measure(scene: Scene, protocol: Protocol, amplitude: float | None) -> Metric
     result = motion_smoothness_score(scene.quality, amplitude, threshold=threshold, unsteadiness=unsteady)
     events = (replace(e, frames=_until_back(scene.quality, e.frames[0], threshold)) for e in result.events)
     return replace(result, events=tuple(events))
+
+
+def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:  # noqa: ARG001 - any clip
+    """Return the properties of the scene that can be computed while other metrics are."""
+    return ("unsteadiness", "quality") if protocol == "vmmetrics" else ("quality",)
 
 
 def _until_back(quality: FloatArray, drop: int, allowed: float) -> tuple[int, ...]:

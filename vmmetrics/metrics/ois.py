@@ -51,6 +51,11 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     return object_integrity_score(poses.keypoints[:, large], poses.scores[:, large], evidence=kept)
 
 
+def beside(clip: Clip, protocol: Protocol) -> tuple[str, ...]:
+    """Return the properties of the scene that can be computed while other metrics are."""
+    return ("poses",) if protocol == "vmbench" or expects_body(clip) else ()
+
+
 def expects_body(clip: Clip) -> bool:
     """Whether a body may be expected: always, but where the clip's tags say that there is none."""
     return clip.tags.get(SKELETON) != "none"

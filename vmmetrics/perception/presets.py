@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Models
-from vmmetrics.types import METRICS, Protocol
+from vmmetrics.types import Protocol
 from vmmetrics.utils.weights.shipped import load_manifest, weight_path
 
 
@@ -17,12 +17,12 @@ class Wanted:
     """What a preset is to be used for.
 
     Attributes:
-        metrics: What is wanted of it; a preset need have no more than these ask for.
+        abilities: What is wanted of it (:data:`vmmetrics.metrics.registry.ABILITIES`), and need be there; None is all.
         protocol: Which definition.
         threads: Threads for the neural models; None leaves it to them.
     """
 
-    metrics: Sequence[str] = METRICS
+    abilities: Collection[str] | None = None
     protocol: Protocol = "vmmetrics"
     threads: int | None = None
 
@@ -98,7 +98,7 @@ def _vmbench(wanted: Wanted) -> Preset:
 
     if wanted.threads is not None:
         preset.set_threads(wanted.threads)
-    places = preset.locate(wanted.metrics, wanted.protocol)
+    places = preset.locate(wanted.abilities, wanted.protocol)
     cas = tuple(name for name in places if name == preset.VIDEOMAE)
     hashes = preset.hashes(tuple(places))
     return Preset(

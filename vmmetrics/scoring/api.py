@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.local import prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Settings, reading_options
@@ -15,7 +16,7 @@ from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import shard as shard_of
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
 from vmmetrics.scoring.work import Task
-from vmmetrics.types import METRICS, Protocol
+from vmmetrics.types import Protocol
 
 
 def score(
@@ -36,6 +37,7 @@ def score(
     assume_fps: float | None = None,
     max_memory: int | None = None,
     follow_links: bool = True,
+    plugins: Sequence[str | os.PathLike[str]] = (),
     listener: Listener | None = None,
 ) -> Table:
     """Score clips.
@@ -63,6 +65,8 @@ def score(
         assume_fps: Frames per second where a source states none; None takes the reader's default.
         max_memory: Bytes that one clip may take while it is scored; None takes the reader's default.
         follow_links: Whether symlinks may lead out of the folders given; those that do are errors otherwise.
+        plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`); every worker
+            runs them. Their keys then go among ``metrics``.
         listener: Is told of every clip that is done.
 
     Returns:
@@ -77,7 +81,8 @@ def score(
     checked_timeout(timeout, jobs)
     reading = reading_options(assume_fps, max_memory)
     cas = None if cas_model is None else os.path.abspath(cas_model)  # noqa: PTH100  (links are kept)
-    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas)
+    files = tuple(os.path.abspath(path) for path in plugins)  # noqa: PTH100
+    settings = Settings(preset, protocol, tuple(metrics), tuple(reading.items()), cas, plugins=files)
     tasks = tasks_of(clips, settings, prompts, subject, fps=fps, layout=layout, follow_links=follow_links)
     directory = None if out is None else Path(out)
     return run(prepare(settings), shard_of(tasks, *shard), jobs, directory, listener, timeout)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.scoring.record import Record, in_order
+from vmmetrics.metrics.registry import in_order
+from vmmetrics.scoring.record import Record
 from vmmetrics.utils.schema import check, convert, read_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json

@@ -12,23 +12,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics.registry import METRICS, in_order, label
 from vmmetrics.scoring.directory import read_records, read_run_json
 from vmmetrics.scoring.record import Record
-from vmmetrics.types import METRICS, FloatArray
+from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.paired import contributions, holm, interval, rank_shares, resampled_means, sign_flip_p
 from vmmetrics.utils.storage import provenance
 
 # What a leaderboard holds; all scores are times 100, as VMBench prints its own.
 
 AVERAGE = "average"
-"""The mean of the five metrics' means."""
-By = Literal["average", "cas", "mss", "ois", "pas", "tcs"]
-COLUMNS: tuple[str, ...] = (AVERAGE, *METRICS)
+"""The mean of our metrics' means."""
 SCALE = 100
 
 
@@ -57,7 +56,7 @@ class Row:
 
     Attributes:
         model: Its name.
-        cells: By column: the average and the five metrics.
+        cells: By column: the average and the metrics.
         prompts: Its prompts.
         clips: Its clips.
         rank: Place, 1 best; None where what is ranked by has no mean.
@@ -106,6 +105,7 @@ class Board:
         preset: Which models scored.
         protocol: By which definition.
         comparable: Whether with the published numbers.
+        columns: The average, our metrics and those of one's own that any run has.
         by: Column that it is ranked by.
         rows: Best first, those without a rank last.
         steps: Between each model and the next.
@@ -117,6 +117,7 @@ class Board:
     preset: str
     protocol: str
     comparable: bool
+    columns: tuple[str, ...]
     by: str
     rows: tuple[Row, ...]
     steps: tuple[Step, ...]
@@ -133,19 +134,20 @@ class _Model:
     name: str
     run: Path
     configuration: Mapping[str, Any]
+    own: Mapping[str, Mapping[str, Any]]  # metrics of the user's
     records: tuple[Record, ...]
     warnings: tuple[str, ...]
 
 
-def make_boards(runs: Sequence[str], by: By = "average") -> list[Board]:
+def make_boards(runs: Sequence[str], by: str = AVERAGE) -> list[Board]:
     """Make a table of every preset and protocol among runs.
 
     Args:
         runs: Run directories; ``NAME=DIRECTORY`` names the model of a run whose clips lie in no folder per model.
-        by: Column to rank by.
+        by: Column to rank by: ``"average"`` or a metric.
 
     Raises:
-        SetupError: One is no run, holds no clips, or two hold a model of one name.
+        SetupError: One is no run, holds no clips, or two hold a model of one name; no run has that column.
     """
     groups: dict[str, list[_Model]] = {}
     for run in runs:
@@ -158,7 +160,9 @@ def make_boards(runs: Sequence[str], by: By = "average") -> list[Board]:
 def _models(run: str) -> Iterator[_Model]:
     """The models of a run: one per folder, or one in all."""
     name, path = _split(run)
-    configuration = read_run_json(path)["configuration"]
+    header = read_run_json(path)
+    configuration = header["configuration"]
+    own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
     if not {"preset", "protocol"} <= configuration.keys():
         raise SetupError(f"{path / 'run.json'} does not say preset and protocol; score the clips again")
     by_model: dict[str | None, list[Record]] = {}
@@ -169,7 +173,7 @@ def _models(run: str) -> Iterator[_Model]:
         raise SetupError(f"{path} holds no clips yet")
     for model, records in by_model.items():
         shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
-        yield _Model(shown, path, configuration, tuple(records), tuple(warnings))
+        yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings))
 
 
 def _split(run: str) -> tuple[str | None, Path]:
@@ -179,7 +183,7 @@ def _split(run: str) -> tuple[str | None, Path]:
     return name, Path(path)
 
 
-def _board(models: list[_Model], by: By) -> Board:
+def _board(models: list[_Model], by: str) -> Board:
     places: dict[str, Path] = {}
     for model in models:
         other = places.setdefault(model.name, model.run)
@@ -189,12 +193,19 @@ def _board(models: list[_Model], by: By) -> Board:
                 "join the parts of one run with 'vmmetrics merge'"
             )
     models = sorted(models, key=lambda model: model.name)
+    own = {key: part for model in models for key, part in model.own.items()}
+    keys = in_order([*METRICS, *own])
+    if by not in (AVERAGE, *keys):
+        raise SetupError(f"No column {by!r} to rank by; there are {', '.join((AVERAGE, *keys))}")
     keyed, note = _by_prompt(models)
     prompts = sorted({prompt for found in keyed for prompt in found})
-    scores = np.stack([_matrix(found, prompts) for found in keyed])
+    scale = {key: SCALE if own.get(key, {}).get("range", [0, 1]) == [0, 1] else 1 for key in keys}
+    scores = np.stack([_matrix(found, prompts, scale) for found in keyed])
     means = resampled_means(scores)
-    order, rows = _rows(models, keyed, scores, means, by)
-    steps = _steps([models[index].name for index in order], scores[order], by)
+    ranked = slice(0, len(METRICS)) if by == AVERAGE else slice(keys.index(by), keys.index(by) + 1)
+    upwards = not own.get(by, {}).get("lower_is_better", False)
+    order, rows = _rows(models, keyed, scores, means, by, ranked, upwards, keys)
+    steps = _steps([models[index].name for index in order], scores[order][:, :, ranked])
     first = models[0].configuration
     comparable = bool(first.get("comparable"))
     return Board(
@@ -202,6 +213,7 @@ def _board(models: list[_Model], by: By) -> Board:
         preset=str(first["preset"]),
         protocol=str(first["protocol"]),
         comparable=comparable,
+        columns=(AVERAGE, *keys),
         by=by,
         rows=rows,
         steps=steps,
@@ -210,7 +222,7 @@ def _board(models: list[_Model], by: By) -> Board:
             *_configuration_notes(models),
             *_damage_notes(models),
             note,
-            *_missing_notes(rows),
+            *_missing_notes(rows, keys),
             *_rank_notes(rows, by),
         ),
     )
@@ -237,54 +249,67 @@ def _name(record: Record) -> str:
     return str(inner.with_suffix("") if inner.name else inner)
 
 
-def _matrix(found: Mapping[str, list[Record]], prompts: list[str]) -> FloatArray:
-    """(P, 5) scores times 100, NaN where there is none; the mean where a prompt has several clips."""
-    matrix = np.full((len(prompts), len(METRICS)), np.nan)
+def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mapping[str, float]) -> FloatArray:
+    """(P, K) scores by metric of ``scale``, NaN where there is none; the mean where a prompt has several clips."""
+    matrix = np.full((len(prompts), len(scale)), np.nan)
     for row, prompt in enumerate(prompts):
-        for column, metric in enumerate(METRICS):
+        for column, metric in enumerate(scale):
             values = [r.scores[metric] for r in found.get(prompt, ()) if r.error is None and metric in r.scores]
             if values:
-                matrix[row, column] = SCALE * math.fsum(values) / len(values)
+                matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
     return matrix
 
 
 def _rows(
-    models: list[_Model], keyed: list[dict[str, list[Record]]], scores: FloatArray, means: FloatArray, by: By
+    models: list[_Model],
+    keyed: list[dict[str, list[Record]]],
+    scores: FloatArray,
+    means: FloatArray,
+    by: str,
+    columns: slice,
+    upwards: bool,
+    keys: Sequence[str],
 ) -> tuple[list[int], tuple[Row, ...]]:
-    """The ranked models' indices, best first, and every model's row in order."""
-    cells = [_cells(model.records, scores[m], means[:, m]) for m, model in enumerate(models)]
-    values = [cells[m][by].mean for m in range(len(models))]
-    ranked = sorted((m for m, value in enumerate(values) if value is not None), key=lambda m: -(values[m] or 0.0))
-    shares = rank_shares(_column(means[:, ranked], by)) if ranked else np.zeros((0, 0))
-    place = {m: number for number, m in enumerate(ranked)}
+    """The ranked models' indices, best first, and every model's row in order.
+
+    Args:
+        models: M models.
+        keyed: Their records by prompt.
+        scores: (M, P, K).
+        means: (R, M, K) of resampled prompts.
+        by: What is ranked by.
+        columns: The scores that it is the mean of.
+        upwards: Whether more is better.
+        keys: The K metrics.
+    """
+    sign = 1.0 if upwards else -1.0
+    cells = [_cells(model.records, scores[m], means[:, m], keys) for m, model in enumerate(models)]
+    values = {m: sign * mean for m in range(len(models)) if (mean := cells[m][by].mean) is not None}
+    ranked = sorted(values, key=lambda m: -values[m])
+    shares = rank_shares(sign * means[:, ranked, columns].mean(axis=2)) if ranked else np.zeros((0, 0))
     rows = []
-    for m in [*ranked, *(m for m in range(len(models)) if m not in place)]:
-        rank = None if m not in place else 1 + sum((values[o] or 0.0) > (values[m] or 0.0) for o in ranked)
-        share = tuple(shares[place[m]].tolist()) if m in place else ()
+    for m in [*ranked, *(m for m in range(len(models)) if m not in values)]:
+        rank = None if m not in values else 1 + sum(values[o] > values[m] for o in ranked)
+        share = tuple(shares[ranked.index(m)].tolist()) if m in values else ()
         rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
     return ranked, tuple(rows)
 
 
-def _column(means: FloatArray, by: By) -> FloatArray:
-    """(R, M) of (R, M, 5): one metric, or the mean of all."""
-    column: FloatArray = means.mean(axis=2) if by == AVERAGE else means[:, :, METRICS.index(by)]
-    return column
-
-
-def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray) -> dict[str, Cell]:
-    """The average and the five metrics of one model, from (P, 5) scores and (R, 5) means of samples."""
+def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
+    """The average and the metrics of one model, from (P, K) scores and (R, K) means of samples."""
     cells: dict[str, Cell] = {}
-    for column, metric in enumerate(METRICS):
+    for column, metric in enumerate(keys):
         known = scores[~np.isnan(scores[:, column]), column]
         low, high = interval(means[:, column]) if known.size > 1 else (None, None)
         mean = float(known.mean()) if known.size else None
         cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
     found = [cells[metric].mean for metric in METRICS]
-    absent = [metric.upper() for metric in METRICS if cells[metric].mean is None]
+    absent = [label(metric) for metric in METRICS if cells[metric].mean is None]
     mean = None if absent else float(np.mean([value for value in found if value is not None]))
     several = all(cells[metric].prompts > 1 for metric in METRICS)
-    low, high = interval(means.mean(axis=1)) if mean is not None and several else (None, None)
-    any_score = int((~np.isnan(scores)).any(axis=1).sum())
+    ours = slice(0, len(METRICS))
+    low, high = interval(means[:, ours].mean(axis=1)) if mean is not None and several else (None, None)
+    any_score = int((~np.isnan(scores[:, ours])).any(axis=1).sum())
     without = {f"no score for {', '.join(absent)}": len(records)} if absent else {}
     return {AVERAGE: Cell(mean, low, high, any_score, without), **cells}
 
@@ -302,12 +327,11 @@ def _reason(record: Record, metric: str) -> str:
     return f"does not apply ({why})" if metric in record.not_applicable else why
 
 
-def _steps(names: list[str], scores: FloatArray, by: By) -> tuple[Step, ...]:
-    """Each ranked model against the next, from (M, P, 5) scores in order; Holm over all of them."""
+def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
+    """Each ranked model against the next, from (M, P, K) scores in order; Holm over all of them."""
     if len(names) < 2:
         return ()
-    columns = list(range(len(METRICS))) if by == AVERAGE else [METRICS.index(by)]
-    differences = (scores[:-1] - scores[1:])[:, :, columns]
+    differences = scores[:-1] - scores[1:]
     samples = resampled_means(differences).mean(axis=2)
     steps = [
         _step(above, below, differences[number], samples[:, number])
@@ -346,15 +370,15 @@ def _damage_notes(models: list[_Model]) -> list[str]:
     return [f"{run}: {text}" for run, texts in warnings.items() for text in texts]
 
 
-def _missing_notes(rows: Sequence[Row]) -> list[str]:
+def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:
     notes = []
     for row in rows:
-        for metric in METRICS:
+        for metric in keys:
             without = row.cells[metric].without
             if without:
                 told = ", ".join(f"{reason} ({clips})" for reason, clips in list(without.items())[:2])
                 notes.append(
-                    f"{row.model}: no {metric.upper()} for {sum(without.values())} of {row.clips} clips: {told}"
+                    f"{row.model}: no {label(metric)} for {sum(without.values())} of {row.clips} clips: {told}"
                 )
     return notes
 
@@ -363,5 +387,5 @@ def _rank_notes(rows: Sequence[Row], by: str) -> list[str]:
     unranked = [row.model for row in rows if row.rank is None]
     if not unranked:
         return []
-    why = "no score at all in some metric; --by ranks by one of them" if by == AVERAGE else f"no {by.upper()}"
+    why = "no score at all in some metric; --by ranks by one of them" if by == AVERAGE else f"no {label(by)}"
     return [f"Not ranked ({why}): {', '.join(unranked)}"]

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmmetrics.scoring.leaderboard import COLUMNS, Board, Cell, Row, Step
-from vmmetrics.types import METRICS
+from vmmetrics.metrics.registry import in_order, label, registered
+from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step
 from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
 
 # The table that VMBench's authors published (arXiv 2503.10076 and the README of AMAP-ML/VMBench), times 100.
@@ -47,9 +47,11 @@ class PublishedRow:
 
 def published_rows() -> list[PublishedRow]:
     """Return the rows, best mean of the five columns first."""
+    columns = {key: metric.column for key, metric in registered().items() if metric.column is not None}
+    order = in_order(columns)
     with _FILE.open(encoding="utf-8", newline="") as file:
         rows = [
-            PublishedRow(row["model"], {metric: float(row[metric]) for metric in METRICS}, float(row["average"]))
+            PublishedRow(row["model"], {key: float(row[columns[key]]) for key in order}, float(row[AVERAGE]))
             for row in csv.DictReader(file)
         ]
     return sorted(rows, key=lambda row: -row.mean)
@@ -65,7 +67,6 @@ NONE = "–"
 """Where there is no number."""
 SOURCES = ("scored", "published")
 """What stands in the column ``source`` of the CSV."""
-_HEADS = {column: column if column == "average" else column.upper() for column in COLUMNS}
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -100,6 +101,11 @@ def published_average(row: PublishedRow) -> str:
     return f"{row.average:.1f}{'' if row.adds_up else '*'}"
 
 
+def published_scores(board: Board, row: PublishedRow) -> list[str]:
+    """Published scores under the columns of a table, the average left out; nothing under metrics of one's own."""
+    return [f"{row.scores[key]:.1f}" if key in row.scores else "" for key in board.columns[1:]]
+
+
 def published_title(board: Board) -> str:
     """What the published numbers are to the table above them."""
     if not board.comparable:
@@ -127,9 +133,10 @@ def share_text(row: Row) -> str:
 def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
     """One row per model and table; numbers in full, times 100."""
     ends = ("low", "high", "prompts", "clips_without")
+    columns = list(dict.fromkeys(column for board in boards for column in board.columns))
     names = [
         "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
-        *(name for c in COLUMNS for name in (c, *(f"{c}_{end}" for end in ends))),
+        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in ends))),
         "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
     ]  # fmt: skip
     rows: list[dict[str, object]] = []
@@ -173,17 +180,17 @@ def to_markdown(boards: Sequence[Board], published: Sequence[PublishedRow]) -> s
 
 
 def _markdown(board: Board, published: Sequence[PublishedRow]) -> str:
-    heads = ["rank", "model", *_HEADS.values()]
+    heads = ["rank", "model", *map(label, board.columns)]
     lines = [f"**{markdown(board.label)}** (× 100, 95 % bootstrap intervals over {board.prompts} prompts)", ""]
-    lines += [_pipes(heads), _pipes(["--:", ":--", *["--:"] * len(COLUMNS)])]
+    lines += [_pipes(heads), _pipes(["--:", ":--", *["--:"] * len(board.columns)])]
     for row in board.rows:
-        cells = [" ".join(cell_lines(row.cells[c], row.prompts)) for c in COLUMNS]
+        cells = [" ".join(cell_lines(row.cells[c], row.prompts)) for c in board.columns]
         lines.append(_pipes([str(row.rank or NONE), markdown(row.model), *cells]))
     if published:
-        lines.append(_pipes(["", f"*{published_title(board)}*", *[""] * len(COLUMNS)]))
+        lines.append(_pipes(["", f"*{published_title(board)}*", *[""] * len(board.columns)]))
     for known in published:
         average = published_average(known).replace("*", r"\*")
-        lines.append(_pipes(["", markdown(known.model), average, *(f"{known.scores[m]:.1f}" for m in METRICS)]))
+        lines.append(_pipes(["", markdown(known.model), average, *published_scores(board, known)]))
     lines.append("")
     lines += [f"- {markdown(text)}" for text in remarks(board, published)]
     return "\n".join([*lines, ""])
@@ -202,19 +209,19 @@ def to_latex(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
 
 
 def _latex(board: Board, published: Sequence[PublishedRow]) -> str:
-    width = len(COLUMNS) + 2
+    width = len(board.columns) + 2
     lines = [tex_comment(line) for line in (board.label, "needs \\usepackage{booktabs}", *remarks(board, published))]
-    lines += [rf"\begin{{tabular}}{{rl{'r' * len(COLUMNS)}}}", r"\toprule"]
-    lines += [_ampersands(["", "model", *_HEADS.values()]), r"\midrule"]
+    lines += [rf"\begin{{tabular}}{{rl{'r' * len(board.columns)}}}", r"\toprule"]
+    lines += [_ampersands(["", "model", *map(label, board.columns)]), r"\midrule"]
     for row in board.rows:
-        cells = [_latex_cell(row.cells[c], row.prompts) for c in COLUMNS]
+        cells = [_latex_cell(row.cells[c], row.prompts) for c in board.columns]
         lines.append(_ampersands([tex(str(row.rank or NONE)), tex(row.model), *cells]))
     if published:
         title = tex(published_title(board))
         lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"]
     for known in published:
         average = published_average(known).replace("*", r"$^{*}$")
-        lines.append(_ampersands(["", tex(known.model), average, *(f"{known.scores[m]:.1f}" for m in METRICS)]))
+        lines.append(_ampersands(["", tex(known.model), average, *published_scores(board, known)]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.metrics.registry import in_order
 from vmmetrics.scoring.directory import FORMAT, described, events_lines, read_records, read_run_json
-from vmmetrics.scoring.record import Record, in_order
+from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import Table, export
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import temporary_of, write_json

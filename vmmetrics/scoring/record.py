@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from vmmetrics.types import METRICS, Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
+from vmmetrics.metrics import registry
+from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
 from vmmetrics.utils.schema import convert
-
-_OF_PLAUSIBILITY = ("probabilities", "view_scores", "view_frames")
 
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
@@ -46,7 +45,7 @@ class Record:
         seconds: Time spent on the clip.
 
     Raises:
-        ValueError: Under protocol ``vmmetrics`` one of the five metrics lies outside 0..1.
+        ValueError: Under protocol ``vmmetrics`` a score lies outside its metric's range.
     """
 
     clip: str
@@ -73,10 +72,10 @@ class Record:
 
     def __post_init__(self) -> None:
         if self.protocol == "vmmetrics":  # the released scores leave 0..1
-            for metric in METRICS:
-                score = self.scores.get(metric)
-                if score is not None and not 0 <= score <= 1:
-                    raise ValueError(f"Expected {metric} in 0..1 but got {score}")
+            for key, score in self.scores.items():
+                metric = registry.find(key)
+                if metric is not None and not metric.range[0] <= score <= metric.range[1]:
+                    raise ValueError(f"Expected {key} in {metric.range[0]:g}..{metric.range[1]:g} but got {score}")
 
     @property
     def failed(self) -> bool:
@@ -91,11 +90,11 @@ class Record:
     @property
     def motion_index(self) -> float | None:
         """Overall index (:func:`vmmetrics.functional.motion_index`); None without CAS or MSS, or under ``vmbench``."""
-        from vmmetrics.functional import motion_index
+        from vmmetrics.functional.motion_index import PARTS, motion_index
 
         if self.protocol != "vmmetrics":
             return None  # the released scores leave 0..1
-        return motion_index({metric: score for metric, score in self.scores.items() if metric in METRICS}).score
+        return motion_index({metric: score for metric, score in self.scores.items() if metric in PARTS}).score
 
     def settled(self) -> set[str]:
         """The metrics that need no more work: scored or missing."""
@@ -114,13 +113,14 @@ class Record:
         if older is None or self.error is not None or older.error is not None or not self.same_input(older):
             return self
         ours = {*self.scores, *self.missing, *self.errors}
+        anew = {name for key in ours if (metric := registry.find(key)) for name in metric.numbers}
         return replace(
             self,
             scores={**_without(older.scores, ours), **self.scores},
             missing={**_without(older.missing, ours), **self.missing},
             not_applicable=(*(m for m in older.not_applicable if m not in ours), *self.not_applicable),
             errors={**_without(older.errors, ours), **self.errors},
-            amplitude=self.amplitude if "pas" in ours else older.amplitude,
+            amplitude=self.amplitude if "amplitude" in anew else older.amplitude,
             notes=tuple(dict.fromkeys((*older.notes, *self.notes))),
             seconds=round(self.seconds + older.seconds, 3),
         )
@@ -128,16 +128,6 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """The line in ``scores.jsonl``; :func:`vmmetrics.utils.schema.convert` reads it back."""
         return asdict(self)
-
-
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of scores as they are listed: the five metrics first, then anything else by name.
-
-    >>> in_order({"ssim", "tcs", "niqe", "cas"})
-    ('cas', 'tcs', 'niqe', 'ssim')
-    """
-    given = set(names)
-    return (*(m for m in METRICS if m in given), *sorted(given.difference(METRICS)))
 
 
 def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
@@ -151,9 +141,7 @@ def result_to_json(result: MetricResult) -> dict[str, Any]:
         "events": [_plain(event) for event in events],
         "series": {name: [_short(v) for v in np.asarray(s, float).tolist()] for name, s in result.series.items()},
     }
-    if isinstance(result, PlausibilityResult):
-        stored |= {name: _plain(getattr(result, name)) for name in _OF_PLAUSIBILITY}
-        stored["looks"] = [_plain(asdict(look)) for look in result.looks]
+    stored |= {name: _plain(value) for name, value in result.details.items()}
     return stored
 
 
@@ -196,6 +184,8 @@ def result_from_json(metric: str, line: Any, score: float | None, missing: str |
 
 def _plain(value: Any) -> Any:
     """``value`` as JSON can hold it: numpy scalars as numbers, what is not finite as None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, tuple | list | np.ndarray):

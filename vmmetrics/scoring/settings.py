@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
-from vmmetrics.types import METRICS, Protocol
+from vmmetrics.metrics import METRICS
+from vmmetrics.metrics.registry import find, in_order, load_plugins, registered
+from vmmetrics.types import Protocol
 from vmmetrics.utils.storage.provenance import decisive_versions
 from vmmetrics.video import ASSUME_FPS
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
@@ -63,7 +65,7 @@ class Settings:
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's, or None.
         threads: Threads per process for the neural models; never changes a score.
         suite: Class that scores, as ``module:name``.
-        known: The metrics there are.
+        plugins: Python files that register metrics of one's own; every worker runs them.
 
     Raises:
         ValueError: No metric, or an unknown one.
@@ -76,14 +78,20 @@ class Settings:
     cas_model: str | None = None
     threads: int | None = None
     suite: str = field(default_factory=lambda: SUITE)
-    known: ClassVar[tuple[str, ...]] = METRICS
+    plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.metrics) - set(self.known))
+        load_plugins(self.plugins)
+        known = self.known()
+        unknown = sorted(set(self.metrics).difference(known))
         if unknown or not self.metrics:
             found = repr(unknown[0]) if unknown else "none"
-            raise ValueError(f"Expected metrics among {', '.join(self.known)} but got {found}")
-        object.__setattr__(self, "metrics", tuple(metric for metric in self.known if metric in self.metrics))
+            raise ValueError(f"Expected metrics among {', '.join(known)} but got {found}")
+        object.__setattr__(self, "metrics", tuple(metric for metric in known if metric in self.metrics))
+
+    def known(self) -> tuple[str, ...]:
+        """Return the metrics there are, as they are listed."""
+        return in_order(registered())
 
     def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
         """Load the models.
@@ -92,6 +100,7 @@ class Settings:
             ValueError: Unknown preset, protocol or metric.
             SetupError: Something the preset needs is missing here.
         """
+        load_plugins(self.plugins)  # in a worker, too
         module, _, name = self.suite.partition(":")
         make: Callable[..., Scoring] = getattr(import_module(module), name)
         chosen = self.metrics if metrics is None else metrics
@@ -103,5 +112,5 @@ class Settings:
         return {**described, "reading": dict(self.reading), "versions": decisive_versions()}
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:  # noqa: ARG002
-        """What single scores depend on besides, by name; nothing, where all share one configuration."""
-        return {}
+        """What single scores depend on besides, by name: metrics that are not ours, with what registered them."""
+        return {key: metric.describe() for key in self.metrics if key not in METRICS and (metric := find(key))}

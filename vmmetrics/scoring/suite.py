@@ -15,32 +15,12 @@ from typing import Any, get_args
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.functional.motion_index import VERSION as INDEX_VERSION
-from vmmetrics.metrics import cas, mss, ois, pas, tcs
+from vmmetrics.metrics import METRICS, Metric
+from vmmetrics.metrics.registry import in_order, load_plugins, registered
 from vmmetrics.perception.presets import Wanted, load_preset, with_cas_model
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import METRICS, AmplitudeResult, MetricResult, Protocol, Tags
+from vmmetrics.types import MetricResult, Protocol, Tags
 from vmmetrics.video import read_clip
-
-Measure = Callable[[Scene, Protocol, Mapping[str, MetricResult]], MetricResult]
-
-
-def _measure_mss(scene: Scene, protocol: Protocol, earlier: Mapping[str, MetricResult]) -> MetricResult:
-    amplitude = earlier.get("pas")
-    return mss.measure(scene, protocol, amplitude.amplitude if isinstance(amplitude, AmplitudeResult) else None)
-
-
-# PAS stands first because MSS chooses its threshold by it; the rest are independent of one another.
-_MEASURES: dict[str, Measure] = {
-    "pas": lambda scene, protocol, _: pas.measure(scene, protocol),
-    "mss": _measure_mss,
-    "ois": lambda scene, protocol, _: ois.measure(scene, protocol),
-    "tcs": lambda scene, protocol, _: tcs.measure(scene, protocol),
-    "cas": lambda scene, _, __: cas.measure(scene),
-}
-
-
-# What these metrics look at needs little of the others' perception and can run beside it.
-_INDEPENDENT = {"ois": ("poses",), "mss": ("unsteadiness", "quality")}
 
 
 def attempt(
@@ -101,8 +81,7 @@ class ClipScores:
     @property
     def amplitude(self) -> float | None:
         """PAS's amplitude before its threshold, where PAS was scored."""
-        result = self.results.get("pas")
-        return result.amplitude if isinstance(result, AmplitudeResult) else None
+        return next((r.numbers["amplitude"] for r in self.results.values() if "amplitude" in r.numbers), None)
 
 
 class Suite:
@@ -115,6 +94,7 @@ class Suite:
         cas_model: Checkpoint of a commonsense classifier to use instead of the preset's (see
             :func:`~vmmetrics.perception.presets.with_cas_model`).
         threads: Threads for the neural models; None leaves it to them.
+        plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
 
     Raises:
         ValueError: Unknown protocol or metric.
@@ -135,17 +115,22 @@ class Suite:
         *,
         cas_model: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        plugins: Sequence[str] = (),
     ) -> None:
         if protocol not in get_args(Protocol):
             raise ValueError(f"Expected protocol to be one of {get_args(Protocol)} but got {protocol!r}")
-        unknown = [m for m in metrics if m not in METRICS]
-        if unknown or not metrics:
-            raise ValueError(f"Expected metrics among {METRICS} but got {tuple(metrics)}")
+        load_plugins(plugins)
+        known = registered()
+        if not metrics or not known.keys() >= set(metrics):
+            raise ValueError(f"Expected metrics among {in_order(known)} but got {tuple(metrics)}")
         self.preset = preset
         self.protocol: Protocol = protocol
-        self.metrics = tuple(m for m in METRICS if m in metrics)
-        wanted = [m for m in self.metrics if m != "cas" or cas_model is None]
-        self._preset = load_preset(preset, Wanted(tuple(wanted), protocol, threads))
+        self.metrics = in_order(metrics)
+        self._computed = _with_those_before(self.metrics, known)
+        needs = {need for metric in self._computed for need in metric.needs}
+        if cas_model is not None:
+            needs.discard("plausibility")
+        self._preset = load_preset(preset, Wanted(frozenset(needs), protocol, threads))
         if cas_model is not None:
             self._preset = with_cas_model(self._preset, Path(cas_model))
 
@@ -221,8 +206,9 @@ class Suite:
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
                 pool.submit(_ask, scene, self._independent(scene.clip))
-            for key in self._order():
-                attempt(key, partial(_MEASURES[key], scene, self.protocol, results), results, errors)
+            for metric in self._computed:
+                earlier = {key: results.get(key) for key in metric.after}
+                attempt(metric.key, partial(metric.compute, scene, self.protocol, **earlier), results, errors)
         return ClipScores(
             name=scene.clip.name,
             results={k: results[k] for k in self.metrics if k in results},
@@ -232,13 +218,14 @@ class Suite:
         )
 
     def _independent(self, clip: Clip) -> list[str]:
-        names = [name for key, names in _INDEPENDENT.items() if key in self.metrics for name in names]
-        if self.protocol == "vmmetrics":
-            return [name for name in names if name != "poses" or ois.expects_body(clip)]
-        return [name for name in names if name != "unsteadiness"]
+        """Properties of the scene that need little of what the metrics ask first, and can be computed beside it."""
+        return [name for metric in self._computed for name in metric.beside_others(clip, self.protocol)]
 
-    def _order(self) -> list[str]:
-        wanted = set(self.metrics)
-        if "mss" in wanted:
-            wanted.add("pas")
-        return [key for key in _MEASURES if key in wanted]
+
+def _with_those_before(keys: Sequence[str], known: Mapping[str, Metric]) -> tuple[Metric, ...]:
+    """Return the metrics of these keys and those whose results they read, in an order to compute them in."""
+    wanted = set(keys)
+    for metric in reversed(list(known.values())):  # a metric is registered after those whose results it reads
+        if metric.key in wanted:
+            wanted.update(metric.after)
+    return tuple(metric for key, metric in known.items() if key in wanted)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics.registry import METRICS, in_order
 from vmmetrics.scoring.directory import read_records, read_run_json
-from vmmetrics.scoring.record import Record, in_order
-from vmmetrics.types import METRICS
+from vmmetrics.scoring.record import Record
 from vmmetrics.utils.display.markup import csv_text
 from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
 from vmmetrics.utils.storage.atomic import write_atomically, write_text
@@ -230,9 +230,10 @@ def _row(record: Record) -> dict[str, Any]:
 
 def _average(record: Record) -> float | None:
     """Mean of the five metrics, only where all five are there."""
-    from vmmetrics.functional import average
+    from vmmetrics.functional.averaging import average
+    from vmmetrics.functional.motion_index import PARTS
 
-    return average({metric: score for metric, score in record.scores.items() if metric in METRICS}).score
+    return average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score
 
 
 # The tables of a run directory, made anew from its records and put in place in one step.

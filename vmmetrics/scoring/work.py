@@ -15,7 +15,7 @@ from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, explain
 from vmmetrics.scoring.record import Record, result_to_json
 from vmmetrics.scoring.settings import Scoring, Settings
-from vmmetrics.types import AmplitudeResult, Tags
+from vmmetrics.types import Tags
 from vmmetrics.video import read_clip
 from vmmetrics.video.fingerprint import array_fingerprint, fingerprint, state
 
@@ -200,15 +200,12 @@ class Scorer:
 
 def _found(scores: ClipScores) -> dict[str, Any]:
     results = scores.results
-    amplitude = results.get("pas")
     return {
         "scores": {m: float(r.score) for m, r in results.items() if r.score is not None},
         "missing": {m: r.missing for m, r in results.items() if r.missing is not None},
         "not_applicable": tuple(m for m, r in results.items() if not r.applicable),
         "errors": dict(scores.errors),
-        "amplitude": float(amplitude.amplitude)
-        if isinstance(amplitude, AmplitudeResult) and amplitude.amplitude is not None
-        else None,
+        "amplitude": scores.amplitude,
     }
 
 

@@ -15,11 +15,11 @@ import pytest
 from vmmetrics.alignment.baselines import suite as suite_module
 from vmmetrics.alignment.baselines.api import measure
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.table import COLUMNS, Table
-from vmmetrics.types import METRICS
 
 SOME = ("ssim", "frame_difference", "brisque")
 ROOT = Path(__file__).parents[3]

@@ -18,8 +18,8 @@ from vmmetrics.alignment.baselines.judge.clients import Endpoint
 from vmmetrics.alignment.baselines.judge.questions import DIMENSIONS, REFUSED, read_answer, schema
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.directory import read_records
-from vmmetrics.types import METRICS
 from vmmetrics.utils.endpoint import Pace, Reply, Turn, wire
 
 _spec = importlib.util.spec_from_file_location("judge_server", Path(__file__).with_name("judge_server.py"))

@@ -21,7 +21,7 @@ from vmmetrics.alignment.perturbations.glitches import burst_frames
 from vmmetrics.alignment.perturbations.timing import TIMINGS
 from vmmetrics.alignment.perturbations.warps import smooth_walk
 from vmmetrics.clip import Clip
-from vmmetrics.types import METRICS
+from vmmetrics.metrics import METRICS
 
 OF_PICTURES = [n for n in DEFECTS if n not in TIMINGS]
 STRENGTHS = (0.25, 0.5, 0.75, 1.0)

@@ -4,7 +4,7 @@ import pytest
 
 from vmmetrics.alignment.readers.columns import aspects_of, faces
 from vmmetrics.errors import SetupError
-from vmmetrics.types import METRICS
+from vmmetrics.metrics import METRICS
 
 
 @pytest.mark.parametrize(

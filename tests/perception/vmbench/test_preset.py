@@ -19,13 +19,13 @@ from released_fakes import FakeModels, FakePeople, noise_clip
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+from vmmetrics.metrics import METRICS
 from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench import preset as module
 from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality
 from vmmetrics.scoring.suite import Suite
-from vmmetrics.types import METRICS
 
 
 class FakeClassifier:
@@ -94,10 +94,11 @@ def test_windows_are_the_released_ones(length: int):
 @pytest.mark.parametrize(("amplitude", "limit"), [(None, 0.01), (0.05, 0.01), (0.1, 0.015), (0.3, 0.025), (0.7, 0.03)])
 def test_thresholds_are_the_published_ones(fakes: FakeModels, amplitude: float | None, limit: float):
     from vmmetrics.metrics import mss
+    from vmmetrics.types import AmplitudeResult
 
     clip = noise_clip(12, 8.0)
     scene = Suite(preset="vmbench", protocol="vmbench").scene(clip)
-    result = mss.measure(scene, "vmbench", amplitude)
+    result = mss.measure(scene, "vmbench", None if amplitude is None else AmplitudeResult(0.5, amplitude=amplitude))
     assert result.score == pytest.approx(scripts.smoothness(fakes, clip.frames, amplitude), abs=1e-12)
     assert all(event.threshold == limit for event in result.events)
 
@@ -127,13 +128,15 @@ def test_what_had_to_be_done_to_fit_is_told(fakes: FakeModels):
 
 
 def test_it_needs_what_its_metrics_ask_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    assert module.needed(["ois"], "vmbench") == ["rtmdet-m-person", "rtmpose-m-body7"]
-    assert "one-align" not in module.needed(["cas", "pas", "tcs"], "vmmetrics")
-    assert "cotracker3-offline" in module.needed(["mss"], "vmbench")  # for PAS, which its threshold is chosen by
-    assert "sam-vit-huge" not in module.needed(METRICS, "vmmetrics")
+    assert module.needed(["poses"], "vmbench") == ["rtmdet-m-person", "rtmpose-m-body7"]
+    assert "one-align" not in module.needed(["plausibility", "subject", "objects"], "vmmetrics")
+    assert "sam-vit-huge" in module.needed(["subject"], "vmbench")
+    assert "sam-vit-huge" not in module.needed(None, "vmmetrics")
     monkeypatch.setenv("VMMETRICS_WEIGHTS", str(tmp_path))
     with pytest.raises(SetupError, match=r"vmmetrics weights fetch rtmdet-m-person rtmpose-m-body7"):
-        load_preset("vmbench", Wanted(metrics=("ois",)))
+        load_preset("vmbench", Wanted(abilities=("poses",)))
+    with pytest.raises(SetupError, match="cotracker"):  # for PAS, which the threshold of MSS is chosen by
+        Suite(preset="vmbench", metrics=("mss",))
 
 
 def test_without_cotracker_its_licence_is_told(monkeypatch: pytest.MonkeyPatch):

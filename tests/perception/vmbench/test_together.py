@@ -20,11 +20,11 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 from released_fakes import FakeModels, noise_clip  # noqa: E402
 
 from benchmarks.vmbench_networks import random_models  # noqa: E402
+from vmmetrics.metrics import METRICS  # noqa: E402
 from vmmetrics.perception.presets import Preset  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import grounding  # noqa: E402
 from vmmetrics.scoring import suite as suite_module  # noqa: E402
 from vmmetrics.scoring.suite import Suite  # noqa: E402
-from vmmetrics.types import METRICS  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vmmetrics.alignment.baselines import measures
+from vmmetrics.metrics import METRICS
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import METRICS, MetricResult
+from vmmetrics.types import MetricResult
 
 Measure = Callable[[Scene], MetricResult]
 

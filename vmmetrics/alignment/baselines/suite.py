@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, Loaded, Measure, chosen
 from vmmetrics.clip import Clip
@@ -167,13 +167,15 @@ class BaselineSettings(Settings):
         preset: Always ``"baselines"``.
         metrics: Names of baselines, as :func:`vmmetrics.alignment.baselines.catalogue.chosen` gives them.
         given: What families need from the user, by name of the family.
-        known: The baselines there are.
     """
 
     preset: str = PRESET
     metrics: tuple[str, ...] = tuple(BASELINES)
     given: tuple[tuple[str, Any], ...] = ()
-    known: ClassVar[tuple[str, ...]] = tuple(BASELINES)
+
+    def known(self) -> tuple[str, ...]:
+        """Return the baselines there are."""
+        return tuple(BASELINES)
 
     def build(self, metrics: tuple[str, ...] | None = None) -> Scoring:
         """Load what the baselines need.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vmmetrics.alignment.perturbations import glitches, harmless, objects
 from vmmetrics.alignment.perturbations.motion import MOTIONS
 from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
-from vmmetrics.alignment.perturbations.perturbation import Metric, Perturbation, Rng, with_frames
+from vmmetrics.alignment.perturbations.perturbation import Perturbation, Rng, with_frames
 from vmmetrics.alignment.perturbations.timing import TIMINGS, breaks_of
 from vmmetrics.clip import Clip
 
@@ -24,14 +24,14 @@ LEAST_CHANGE = 1.5
 """Mean grey-level change in a quarter of a second from which a defect of time alone can be seen."""
 
 
-def _moving(name: str, owner: Metric, what: str, full: str) -> Perturbation:
+def _moving(name: str, owner: str, what: str, full: str) -> Perturbation:
     def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
         return with_frames(clip, MOTIONS[name](clip.frames, strength, clip.fps, rng)), ()
 
     return Perturbation(name, "defect", owner, what, full, change)
 
 
-def _timing(name: str, owner: Metric, what: str, full: str) -> Perturbation:
+def _timing(name: str, owner: str, what: str, full: str) -> Perturbation:
     def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
         _check_motion(clip)
         order = TIMINGS[name](len(clip), strength, clip.fps, rng)
@@ -62,7 +62,7 @@ def _glitch(name: str, what: str, full: str) -> Perturbation:
 
 
 def _of_things(
-    name: str, owner: Metric, what: str, full: str, done: Callable[[Clip, float, Things], NDArray[np.uint8]]
+    name: str, owner: str, what: str, full: str, done: Callable[[Clip, float, Things], NDArray[np.uint8]]
 ) -> Perturbation:
     def change(clip: Clip, strength: float, _: Rng, things: Things | None) -> tuple[Clip, tuple[int, ...]]:
         if things is None:

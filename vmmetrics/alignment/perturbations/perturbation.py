@@ -15,7 +15,6 @@ from vmmetrics.types import Box
 
 Rng = np.random.Generator
 Family = Literal["defect", "invariance"]
-Metric = Literal["cas", "mss", "ois", "pas", "tcs"]
 Change = Callable[[Clip, float, Rng, Things | None], tuple[Clip, tuple[int, ...]]]
 
 LEAST_FRAMES = 8
@@ -52,7 +51,7 @@ class Perturbation:
     Attributes:
         name: By which it is asked for, and which seeds it.
         family: ``"defect"``, or ``"invariance"`` for what no metric of motion should mind.
-        owner: Metric that ought to notice; None for invariances. Laid down before anything was measured.
+        owner: str that ought to notice; None for invariances. Laid down before anything was measured.
         what: What happens, in words.
         full: What strength 1 is; strength 0 is nothing, and in between the amount grows.
         change: Clip, strength, generator and things to a new clip and its breaks.
@@ -62,7 +61,7 @@ class Perturbation:
 
     name: str
     family: Family
-    owner: Metric | None
+    owner: str | None
     what: str
     full: str
     change: Change

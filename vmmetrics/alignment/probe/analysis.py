@@ -21,8 +21,9 @@ from vmmetrics.alignment.probe.results import (
     Specificity,
     Tolerance,
 )
-from vmmetrics.scoring.record import in_order
-from vmmetrics.types import METRICS, FloatArray
+from vmmetrics.metrics import METRICS
+from vmmetrics.metrics.registry import in_order
+from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
 
 # The lines of a probe, looked up by metric, case and clip.

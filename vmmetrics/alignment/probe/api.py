@@ -15,9 +15,9 @@ from vmmetrics.alignment.probe.plan import Plan
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.alignment.probe.session import Listener, Session
 from vmmetrics.engines.pool import checked_timeout
+from vmmetrics.metrics.registry import METRICS, in_order, load_plugins, registered
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.tasks import tasks_of_arrays, tasks_of_paths
-from vmmetrics.types import METRICS
 
 # From names of metrics to who computes them.
 
@@ -25,29 +25,32 @@ ALL_BASELINES = "baselines"
 """Stands for every baseline that needs nothing of the user's."""
 
 
-def named_sources(names: Sequence[str], preset: str) -> list[Settings]:
+def named_sources(names: Sequence[str], preset: str, plugins: Sequence[str] = ()) -> list[Settings]:
     """Return who computes the metrics of these names: one source for all of ours, one for all baselines.
 
     Args:
         names: Keys of our metrics, baselines, or ``"baselines"``.
         preset: Models of ours.
+        plugins: Python files that register metrics of one's own.
 
     Raises:
         ValueError: An unknown name.
     """
-    ours = tuple(name for name in METRICS if name in names)
-    others = [name for name in names if name not in METRICS and name != ALL_BASELINES]
-    sources = [Settings(preset, metrics=ours)] if ours else []
+    load_plugins(plugins)
+    known = in_order(registered())
+    ours = tuple(name for name in known if name in names)
+    others = [name for name in names if name not in known and name != ALL_BASELINES]
+    sources = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
     try:
         baselines = chosen([*others, *(chosen(None) if ALL_BASELINES in names else ())])
     except ValueError as error:
-        raise ValueError(f"No metric of ours ({', '.join(METRICS)}) and: {error}") from error
+        raise ValueError(f"No metric of ours ({', '.join(known)}) and: {error}") from error
     return [*sources, *([BaselineSettings(metrics=baselines)] if baselines else [])]
 
 
 def probe(
     clips: Any,
-    metric: str | Function | Sequence[str | Function] = ("cas", "mss", "ois", "pas", "tcs"),
+    metric: str | Function | Sequence[str | Function] = METRICS,
     *,
     plan: Plan | None = None,
     preset: str = "embedded",
@@ -59,6 +62,7 @@ def probe(
     layout: str | None = None,
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
     listener: Listener | None = None,
 ) -> ProbeReport:
     """Inject defects and harmless changes into good clips, and report what metrics make of them.
@@ -79,6 +83,7 @@ def probe(
         layout: Axes of arrays, such as ``"TCHW"``.
         prompts: Prompt list for clips on disk; None looks beside them.
         subject: What every clip is about.
+        plugins: Python files that register metrics of one's own (:func:`vmmetrics.metrics.register`).
         listener: Is told of every case.
 
     Raises:
@@ -97,7 +102,7 @@ def probe(
     """
     checked_timeout(timeout, jobs)
     plan = plan or Plan()
-    sources = sources_of(metric, preset)
+    sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
         tasks = tasks_of_paths(items, (), prompts, subject).tasks
@@ -108,9 +113,11 @@ def probe(
     return analyse(lines, tolerance or Tolerance(), session.configuration())
 
 
-def sources_of(metric: str | Function | Sequence[str | Function], preset: str) -> list[Source]:
+def sources_of(
+    metric: str | Function | Sequence[str | Function], preset: str, plugins: Sequence[str] = ()
+) -> list[Source]:
     """Return the sources of metrics given by name or as functions."""
     given = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
     names = [item for item in given if isinstance(item, str) and ":" not in item]
     own = [own_function(item) for item in given if not isinstance(item, str) or ":" in item]
-    return [*named_sources(names, preset), *own]
+    return [*named_sources(names, preset, plugins), *own]

@@ -13,9 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from vmmetrics.alignment.perturbations import DEFECTS
-from vmmetrics.alignment.probe.results import ProbeReport
-from vmmetrics.alignment.probe.tables import short
-from vmmetrics.types import METRICS
+from vmmetrics.alignment.probe.results import ProbeReport, Specificity
+from vmmetrics.metrics.registry import METRICS, colour_of, label
 from vmmetrics.utils.display import style
 from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, chart_style, grid_of, hexadecimal
 
@@ -27,7 +26,6 @@ _DIVERGING = LinearSegmentedColormap.from_list("change", ["#d55e00", "#ffffff", 
 _NOTHING = "#eceef2"
 _CELL = 0.3  # inches, height of a row
 Dashes = Literal["-", "--", ":"]
-_GROUPS = ("mss", "ois", "pas", "tcs", "cas")
 
 
 def draw_charts(report: ProbeReport) -> dict[str, Figure]:
@@ -45,7 +43,7 @@ def draw_charts(report: ProbeReport) -> dict[str, Figure]:
 
 def heatmap(report: ProbeReport) -> Figure:
     """Defect × metric: mean change at the greatest strength in units of the metric's noise, owners framed."""
-    rows = [s for owner in _GROUPS for s in report.specificity if s.owner == owner]
+    rows = _by_owner(report)
     names = [m.name for m in report.metrics]
     figure = Figure(figsize=(WIDTH, _CELL * len(rows) + 1.7), layout="constrained")
     axes = figure.subplots()
@@ -57,7 +55,7 @@ def heatmap(report: ProbeReport) -> Figure:
     for y, row in enumerate(rows):
         for x, name in enumerate(names):
             _cell(axes, x, y, values[y, x], name == row.owner)
-    heads = [f"{short(m.name)} ({m.clips})" for m in report.metrics]
+    heads = [f"{label(m.name)} ({m.clips})" for m in report.metrics]
     axes.set_xticks(range(len(names)), heads, rotation=40, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(rows)), [row.defect for row in rows])
@@ -99,9 +97,15 @@ def _cell(axes: Axes, x: int, y: int, value: float, owner: bool) -> None:
                   fontsize=7.5, color=colour)  # fmt: skip
 
 
+def _by_owner(report: ProbeReport) -> list[Specificity]:
+    """Return what each defect did, those of one owner together, in the order of the library."""
+    owners = list(dict.fromkeys(defect.owner for defect in DEFECTS.values()))
+    return sorted(report.specificity, key=lambda s: owners.index(s.owner))
+
+
 def curves(report: ProbeReport) -> Figure:
     """Draw a small panel per defect: mean change against strength, a line per metric, in units of its noise."""
-    defects = [s.defect for owner in _GROUPS for s in report.specificity if s.owner == owner]
+    defects = [s.defect for s in _by_owner(report)]
     figure, panels = grid_of(len(defects), COLUMNS, 1.5, share_y=True)
     noise = {m.name: m.noise for m in report.metrics}
     looks = metric_looks([m.name for m in report.metrics])
@@ -121,14 +125,14 @@ def curves(report: ProbeReport) -> Figure:
             if owner and bounded:
                 axes.fill_between(*np.array(bounded).T, color=colour, alpha=0.18, linewidth=0)
         owner_name = DEFECTS[defect].owner
-        axes.set_title(f"{defect} ({short(owner_name or '')})", fontsize=8)
+        axes.set_title(f"{defect} ({label(owner_name or '')})", fontsize=8)
         axes.axhspan(-1, 1, color=RULE, alpha=0.6, linewidth=0, zorder=0)
         axes.set_yscale("symlog", linthresh=1)
         axes.set_xlim(0, 1.03)
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         axes.tick_params(labelsize=7)
         axes.yaxis.set_major_formatter(lambda v, _: f"{v:g}".replace("-", "−"))
-    handles = [Line2D([], [], color=c, linestyle=d, label=short(name)) for name, (c, d) in looks.items()]
+    handles = [Line2D([], [], color=c, linestyle=d, label=label(name)) for name, (c, d) in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(7, len(handles)), fontsize=8)
     figure.supylabel("mean change, in units of the metric's noise, against strength", fontsize=9)
     return figure
@@ -136,9 +140,7 @@ def curves(report: ProbeReport) -> Figure:
 
 def metric_looks(names: Sequence[str]) -> dict[str, tuple[str, Dashes]]:
     """Colour and line of each metric: ours in their own colours, others dashed."""
-    ours: dict[str, tuple[str, Dashes]] = {
-        name: (hexadecimal(colour), "-") for name, colour in style.METRIC_COLOURS.items()
-    }
+    ours: dict[str, tuple[str, Dashes]] = {name: (hexadecimal(colour_of(name)), "-") for name in METRICS}
     looks: dict[str, tuple[str, Dashes]] = {}
     others = [name for name in names if name not in ours]
     for name in names:
@@ -164,7 +166,7 @@ def minfps(report: ProbeReport) -> Figure:
                       markerfacecolor="white" if not limit.bounded else None)  # fmt: skip
         middle = float(np.median([limit.lowest for limit in found]))
         axes.plot([middle, middle], [y - 0.32, y + 0.32], color=INK, linewidth=1.5)
-    axes.set_yticks(range(len(names)), [short(n) for n in names])
+    axes.set_yticks(range(len(names)), [label(n) for n in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")

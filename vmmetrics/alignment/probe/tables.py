@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe.results import Curve, Invariance, ProbeReport
+from vmmetrics.metrics.registry import label
 from vmmetrics.utils.display.markup import csv_text, markdown
 
 NONE = "–"
@@ -38,14 +39,9 @@ def grids(report: ProbeReport) -> list[Grid]:
     return [grid for grid in made if grid.rows]
 
 
-def short(name: str) -> str:
-    """A metric as the tables name it: ours in capitals."""
-    return name.upper() if name in ("cas", "mss", "ois", "pas", "tcs") else name
-
-
 def _facts(report: ProbeReport) -> Grid:
     rows = tuple(
-        (short(m.name), str(m.clips), str(len(m.lost)), f"{m.scale:.3g}", NONE if m.noise is None else f"{m.noise:.3g}")
+        (label(m.name), str(m.clips), str(len(m.lost)), f"{m.scale:.3g}", NONE if m.noise is None else f"{m.noise:.3g}")
         for m in report.metrics
     )
     notes = ("noise: root mean square of the changes under harmless changes, at least 1 % of the scale",)
@@ -58,10 +54,10 @@ def _effects(report: ProbeReport) -> Grid:
     for found in report.specificity:
         cells = [_effect(found.effects.get(name), name == found.owner) for name in names]
         first = {True: "yes", False: "no", None: NONE}[found.owner_first]
-        rows.append((found.defect, short(found.owner or NONE), *cells, first))
+        rows.append((found.defect, label(found.owner or NONE), *cells, first))
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
-    heads = ("defect", "owner", *map(short, names), "owner first")
+    heads = ("defect", "owner", *map(label, names), "owner first")
     return Grid(f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes)
 
 
@@ -79,7 +75,7 @@ def _noticed(report: ProbeReport) -> Grid:
         "exceeds the metric's noise; ~ where the curve turns back by more than the noise",
         "?: fewer clips have a score before and after than an interval needs",
     )
-    heads = ("defect", *(short(m.name) for m in report.metrics))
+    heads = ("defect", *(label(m.name) for m in report.metrics))
     return Grid("Smallest strength noticed", heads, tuple(rows), notes)
 
 
@@ -106,7 +102,7 @@ def _harmless(report: ProbeReport) -> Grid:
     )
     t = report.tolerance
     notes = (f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale",)
-    heads = ("change", *(short(m.name) for m in report.metrics))
+    heads = ("change", *(label(m.name) for m in report.metrics))
     return Grid("Absolute change under harmless changes: mean, largest", heads, rows, notes)
 
 
@@ -123,7 +119,7 @@ def _rates(report: ProbeReport) -> Grid:
         lowest = [r.lowest for r in found]
         kept = sum(r.lowest < r.native for r in found)
         rows.append(
-            (short(metric.name), str(len(found)), f"{lowest[0]:.3g}", f"{statistics.median(lowest):.3g}",
+            (label(metric.name), str(len(found)), f"{lowest[0]:.3g}", f"{statistics.median(lowest):.3g}",
              f"{lowest[-1]:.3g}", f"{kept}", str(sum(not r.bounded for r in found)))
         )  # fmt: skip
     heads = ("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.types import METRICS
+from vmmetrics.metrics.registry import find, registered
 
 # The first that a table has counts. Compared without case, with "_" for whatever is no letter or digit.
 CLIP = (
@@ -119,23 +119,12 @@ def is_text(cells: Iterable[Any]) -> bool:
 # - A dimension about other things is faced by metrics of its own name, and by all if it is asked for.
 # - Where only one dimension is left, everything faces it.
 
-SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "cas": ("cas", "common_sense", "commonsense", "plausib", "physic", "phy", "factual", "realis", "reality",
-            "natural"),
-    "mss": ("mss", "smooth", "flicker", "jitter", "jerk", "temporal_consistency", "blur"),
-    "ois": ("ois", "integrity", "structur", "deform", "distort", "shape", "anatom", "limb", "subject_consistency"),
-    "pas": ("pas", "dynamic", "amplitude", "degree", "magnitude", "amount", "intensity"),
-    "tcs": ("tcs", "temporal_consistency", "temporal_coherence", "coheren", "continuity", "appearance_consistency",
-            "identity", "vanish", "subject_consistency"),
-}  # fmt: skip
-"""Parts of the names of dimensions, by the metric that claims to measure them."""
 OTHER_THINGS = (
     "static", "aesthetic", "imaging", "image", "visual", "technical", "alignment", "align", "text", "prompt", "color",
     "colour", "scene", "object_class", "action", "composition", "focus", "lighting", "clear", "letters", "safety",
     "unsafe", "detail", "refinement", "semantic", "style", "sharpness", "resolution", "camera", "audio", "background",
 )  # fmt: skip
 """Words in the names of dimensions that are not about how things move."""
-_AMOUNT = "pas"
 
 Facing = Mapping[str, Sequence[str] | str]
 
@@ -181,10 +170,16 @@ def aspects_of(dimension: str) -> frozenset[str] | None:
     (['mss'], frozenset(), None)
     """
     name = normalised(dimension)
-    found = frozenset(metric for metric, parts in SYNONYMS.items() if any(_has(name, part) for part in parts))
-    if found and not (found == {_AMOUNT} and _has(name, "camera")):
+    known = registered().items()
+    found = frozenset(key for key, metric in known if any(_has(name, part) for part in metric.aspects))
+    if found and not (_is_amount(found) and _has(name, "camera")):
         return found
     return frozenset() if any(_has(name, word) for word in OTHER_THINGS) else None
+
+
+def _is_amount(aspects: frozenset[str] | None) -> bool:
+    """Whether these are about an amount of motion and nothing else."""
+    return bool(aspects) and all((metric := find(key)) is not None and metric.is_amount for key in aspects or ())
 
 
 def _has(name: str, part: str) -> bool:
@@ -219,11 +214,11 @@ def _guess(
         return tuple(dimensions)
     name = normalised(metric.rpartition(":")[2])
     namesakes = {d for d in dimensions if about[d] == frozenset() and _namesake(name, normalised(d))}
-    if len(motion) == 1 or name not in METRICS:
+    if len(motion) == 1 or name not in registered():
         chosen = {*motion, *namesakes}
     else:
         own = {d for d in motion if about[d] is None or name in (about[d] or ())}
-        chosen = (own or {d for d in motion if about[d] != frozenset({_AMOUNT})} or set(motion)) | namesakes
+        chosen = (own or {d for d in motion if not _is_amount(about[d])} or set(motion)) | namesakes
     return tuple(d for d in dimensions if d in chosen)
 
 

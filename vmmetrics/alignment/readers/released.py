@@ -13,7 +13,7 @@ from vmmetrics.alignment.readers.preferences import looks_like_pairs
 from vmmetrics.alignment.readers.ratings import read_ratings
 from vmmetrics.alignment.readers.tables import Table, numbers, read_json_or_lines, read_table, texts, to_number
 from vmmetrics.errors import SetupError
-from vmmetrics.types import METRICS
+from vmmetrics.metrics import METRICS
 
 Scale = tuple[float, float] | None
 

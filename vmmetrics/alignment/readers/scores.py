@@ -18,7 +18,8 @@ from vmmetrics.alignment.readers.names import NameMatch, match_names
 from vmmetrics.alignment.readers.ratings import clip_and_kind, clip_names
 from vmmetrics.alignment.readers.tables import Table, numbers, read_table, texts
 from vmmetrics.errors import SetupError
-from vmmetrics.types import METRICS, FloatArray
+from vmmetrics.metrics import METRICS
+from vmmetrics.types import FloatArray
 
 _NAMED = re.compile(r"^(?P<name>[^=/\\]+)=(?P<path>.+)$", re.DOTALL)
 _SHOWN = 5  # names in a note

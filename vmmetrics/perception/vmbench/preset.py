@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -28,16 +28,14 @@ DINO, SAM, SAM2, COTRACKER = "grounding-dino-base", "sam-vit-huge", "sam2.1-hier
 RTMDET, RTMPOSE = "rtmdet-m-person", "rtmpose-m-body7"
 QALIGN, VIDEOMAE = "one-align", "videomae-vmbench"
 
-_AMPLITUDE = {"vmbench": (DINO, SAM, COTRACKER), "vmmetrics": (DINO, SAM2, COTRACKER)}
-
 NEEDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "cas": {"vmbench": (VIDEOMAE,), "vmmetrics": (VIDEOMAE,)},
-    "mss": {protocol: (QALIGN, *names) for protocol, names in _AMPLITUDE.items()},  # reads PAS for its threshold
-    "ois": {"vmbench": (RTMDET, RTMPOSE), "vmmetrics": (RTMDET, RTMPOSE)},
-    "pas": _AMPLITUDE,
-    "tcs": {"vmbench": (DINO, SAM2, COTRACKER), "vmmetrics": (DINO, SAM2, COTRACKER)},
+    "subject": {"vmbench": (DINO, SAM, COTRACKER), "vmmetrics": (DINO, SAM2, COTRACKER)},
+    "quality": dict.fromkeys(("vmbench", "vmmetrics"), (QALIGN,)),
+    "poses": dict.fromkeys(("vmbench", "vmmetrics"), (RTMDET, RTMPOSE)),
+    "objects": dict.fromkeys(("vmbench", "vmmetrics"), (DINO, SAM2, COTRACKER)),
+    "plausibility": dict.fromkeys(("vmbench", "vmmetrics"), (VIDEOMAE,)),
 }
-"""Checkpoints that a metric cannot do without, by protocol."""
+"""Checkpoints that an ability of the scene cannot do without, by protocol."""
 
 DESCRIPTION = {
     "flow": "DIS optical flow (OpenCV), for pictures only",
@@ -50,18 +48,19 @@ DESCRIPTION = {
 }
 
 
-def needed(metrics: Sequence[str], protocol: Protocol) -> list[str]:
-    """Return the checkpoints that these metrics need, each once."""
-    return list(dict.fromkeys(name for metric in metrics for name in NEEDS[metric][protocol]))
+def needed(abilities: Collection[str] | None, protocol: Protocol) -> list[str]:
+    """Return the checkpoints that these abilities need, each once; None is all abilities."""
+    wanted = [names[protocol] for ability, names in NEEDS.items() if abilities is None or ability in abilities]
+    return list(dict.fromkeys(name for names in wanted for name in names))
 
 
-def locate(metrics: Sequence[str], protocol: Protocol) -> dict[str, Path]:
-    """Return where the checkpoints lie that these metrics need, all of them checked.
+def locate(abilities: Collection[str] | None, protocol: Protocol) -> dict[str, Path]:
+    """Return where the checkpoints lie that these abilities need, all of them checked.
 
     Raises:
         SetupError: One is missing or damaged, or CoTracker is not installed; the text has the command that mends it.
     """
-    names = needed(metrics, protocol)
+    names = needed(abilities, protocol)
     if COTRACKER in names:
         find_cotracker()
     return resolve_all(names)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vmmetrics.errors import VMMetricsError
+from vmmetrics.metrics.registry import find
 from vmmetrics.perception.answers import Objects, PointTracks, Poses
 from vmmetrics.perception.points import object_tracks
 from vmmetrics.perception.scene import Scene
@@ -47,15 +48,15 @@ class Findings:
 
 
 def _unsteadiness(results: Mapping[str, MetricResult]) -> list[Event]:
-    """What MSS lost to unsteadiness in all: spread over the whole clip, it has no event of its own."""
-    smoothness = results.get("mss")
-    if smoothness is None or smoothness.score is None or "unsteadiness" not in smoothness.series:
-        return []
-    dropped = len(smoothness.events) / len(smoothness.series["unsteadiness"])
-    charged = 1 - smoothness.score - dropped
-    if charged < LEAST_CHARGE:
-        return []
-    return [Event("mss", (), "things become others from frame to frame", magnitude=charged)]
+    """What smoothness lost to unsteadiness in all: spread over the whole clip, it has no event of its own."""
+    events = []
+    for metric, result in results.items():
+        if result.score is None or "unsteadiness" not in result.series:
+            continue
+        charged = 1 - result.score - len(result.events) / len(result.series["unsteadiness"])
+        if charged >= LEAST_CHARGE:
+            events.append(Event(metric, (), "things become others from frame to frame", magnitude=charged))
+    return events
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,16 @@ class Perceived:
 
 def perceive(scene: Scene, findings: Findings) -> Perceived:
     """Ask the models for what the metrics with a score have seen; what fails is left out of the picture."""
-    scored = {metric for metric, result in findings.results.items() if result.score is not None}
+    scored = [find(key) for key, result in findings.results.items() if result.score is not None]
+    needs = {need for metric in scored if metric is not None for need in metric.needs}
     objects, poses = None, None
     tracks: Mapping[int, PointTracks] = {}
-    if scored & {"pas", "tcs"}:
+    if needs & {"objects", "subject"}:
         try:
             objects, tracks = scene.objects, object_tracks(scene)
         except VMMetricsError:
             objects = None
-    if "ois" in scored:
+    if "poses" in needs:
         try:
             poses = scene.poses
         except VMMetricsError:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
+from vmmetrics.metrics.registry import colour_of
 from vmmetrics.scoring.show.findings import Findings
 from vmmetrics.types import Event, FloatArray
-from vmmetrics.utils.display.style import EXCUSED, FAINT, FAULT, INK, METRIC_COLOURS, PAPER, RULE, Colour, write
+from vmmetrics.utils.display.style import EXCUSED, FAINT, FAULT, INK, PAPER, RULE, Colour, write
 
 STRIP_HEIGHT = 96
 GAP = 38
@@ -106,7 +107,7 @@ def _curve(strip: Strip, num_frames: int, width: int) -> Image.Image:
     room = size[1] - 4 * _FINE
     heights = room * (1 - (strip.values - low) / (high - low)) + 2 * _FINE
     xs = [frame_x(frame, num_frames, width) * _FINE for frame in range(num_frames)]
-    colour = METRIC_COLOURS.get(strip.metric, INK)
+    colour = colour_of(strip.metric)
     if strip.threshold is not None:
         held_against = room * (1 - (strip.threshold - low) / (high - low)) + 2 * _FINE
         for x, y in zip(xs, held_against, strict=True):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vmmetrics.clip import Clip
+from vmmetrics.metrics.registry import colour_of
 from vmmetrics.perception.answers import Objects, PointTracks, Poses
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, strips_of
@@ -18,7 +19,6 @@ from vmmetrics.utils.display.style import (
     FAINT,
     FAULT,
     INK,
-    METRIC_COLOURS,
     OBJECTS,
     PAPER,
     RULE,
@@ -271,7 +271,7 @@ def draw_header(draw: ImageDraw.ImageDraw, findings: Findings, left: int, width:
     for place, (metric, value, reason) in enumerate(_chips(findings)):
         x, y = left + place * (chip + 12), BORDER + 84
         draw.rounded_rectangle((x, y, x + chip, y + 58), 6, outline=RULE, width=2)
-        draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=METRIC_COLOURS.get(metric, INK))
+        draw.rectangle((x + 2, y + 8, x + 6, y + 50), fill=colour_of(metric))
         write(draw, (x + 16, y + 8), metric.upper(), 14, FAINT)
         if value is not None:
             write(draw, (x + 16, y + 27), value, 20, INK)

@@ -21,10 +21,6 @@ EXCUSED: Colour = (150, 156, 168)
 OBJECTS: tuple[Colour, ...] = (
     (0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (240, 228, 66),
 )  # fmt: skip
-METRIC_COLOURS: dict[str, Colour] = {
-    "cas": (204, 121, 167), "mss": (0, 114, 178), "ois": (0, 158, 115), "pas": (230, 159, 0), "tcs": (86, 180, 233),
-}  # fmt: skip
-
 _FAMILIES = ("DejaVuSans.ttf", "Arial.ttf", "LiberationSans-Regular.ttf")  # with signs beyond Latin; else Pillow's own
 _PLAIN = str.maketrans({"×": "x", "−": "-", "–": "-", "—": "-", "…": "...", "≥": ">=", "≤": "<=", "τ": "tau"})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.utils.endpoint import objects_in, refuses
 
 VERSION = 1
@@ -15,29 +16,9 @@ LEVELS = (1, 5)
 """Worst and best level of an answer."""
 
 DIMENSIONS = {
-    "cas": (
-        "plausibility of motion: do things move as gravity, inertia, contact and their own build allow? "
-        "5 nothing contradicts experience, 3 one thing plainly does, 1 hardly anything moves as it could."
-    ),
-    "mss": (
-        "smoothness of motion: does the picture stay equally clear while things move, without stutter, flicker, sudden "
-        "blur or smearing from frame to frame? 5 clean throughout, 3 disturbed now and then, 1 disturbed all along."
-    ),
-    "ois": (
-        "integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints that bend "
-        "as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
-        "null if the clip shows neither a body nor an object."
-    ),
-    "pas": (
-        "amount of visible motion of the main subject, the camera's own motion left out: "
-        "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit."
-    ),
-    "tcs": (
-        "continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the picture "
-        "or there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many things do."
-    ),
+    key: asked for key, metric in sorted(registered().items()) if key in METRICS and (asked := metric.question)
 }
-"""What each of the five is about, in our words."""
+"""What each of our metrics is about, in our words."""
 
 SYSTEM = (
     "You rate the motion in short video clips. You are shown frames of one clip in order, with the time of each. Judge "
