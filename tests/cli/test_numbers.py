@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import pytest
 import typer.main
 
-from vmmetrics.cli import numbers
+from vmmetrics.cli import options
 from vmmetrics.cli.app import app
 from vmmetrics.cli.running import parse_bytes, parse_shard
 from vmmetrics.video import timing
@@ -26,11 +26,11 @@ def _numeric(commands: typer.Typer, path: tuple[str, ...] = ()) -> Iterator[tupl
         name = command.name or command.callback.__name__
         for parameter, hint in get_type_hints(command.callback, include_extras=True).items():
             (kind, *more) = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-            numbers = re.findall(r"\b(?:int|float)\b", str(kind))
-            if numbers:
+            options = re.findall(r"\b(?:int|float)\b", str(kind))
+            if options:
                 (option,) = more
                 named = option.default if isinstance(option.default, str) else f"--{parameter.replace('_', '-')}"
-                yield (*path, name), named, len(numbers)
+                yield (*path, name), named, len(options)
 
 
 OPTIONS = list(_numeric(app))
@@ -88,4 +88,4 @@ def test_sizes_and_shards_within_bounds_are_read() -> None:
 
 
 def test_the_bound_on_rates_is_the_readers() -> None:
-    assert numbers.MAX_FPS == timing.MAX_FPS
+    assert options.MAX_FPS == timing.MAX_FPS

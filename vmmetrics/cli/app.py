@@ -1,4 +1,4 @@
-"""The ``vmmetrics`` command: one module per subcommand, each importing what it needs when it runs."""
+"""The ``vmmetrics`` command: a module per group of commands, each importing what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from vmmetrics.cli import (
-    align,
-    baselines,
-    cas,
-    doctor,
-    generate_clips,
-    leaderboard,
-    merge,
-    plan,
-    probe,
-    prompts,
-    score,
-    show,
-    understand,
-    weights,
-)
+from vmmetrics.cli import align, baselines, cas, generate_clips, leaderboard, probe, prompts, score, understand, weights
 from vmmetrics.utils.display.markup import clean
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # click's; typer keeps it in other places by version
@@ -62,14 +47,14 @@ app = typer.Typer(
 )
 app.command("score")(score.score)
 app.command("generate-clips")(generate_clips.generate_clips)
-app.command("show")(show.show)
-app.command("merge")(merge.merge)
+app.command("show")(score.show)
+app.command("merge")(score.merge)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("align")(align.align)
-app.command("plan")(plan.plan)
+app.command("plan")(align.plan)
 app.command("baselines")(baselines.baselines)
 app.command("probe")(probe.probe)
-app.command("doctor")(doctor.doctor)
+app.command("doctor")(weights.doctor)
 app.add_typer(cas.app, name="cas")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(understand.app, name="understand")

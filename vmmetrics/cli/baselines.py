@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_JOBS, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_JOBS, finite
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
     TimeoutOption,

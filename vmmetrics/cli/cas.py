@@ -2,12 +2,99 @@
 
 from __future__ import annotations
 
+import hashlib
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from vmmetrics.cli import cas_label, cas_reward, cas_training
+from vmmetrics.cli import cas_label, cas_training
+from vmmetrics.cli.options import MAX_SEED
+from vmmetrics.cli.running import EXIT_FAILURES
+
+if TYPE_CHECKING:
+    from vmmetrics.cas.label.videoreward import VideoReward
+
+
+# ``vmmetrics cas reward``: clips in, comparisons by VideoReward out.
+
+
+class DType(StrEnum):
+    """Precisions to run in."""
+
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+
+
+def reward(
+    clips: Annotated[list[Path], typer.Argument(help="Files and folders of clips.", show_default=False)],
+    model: Annotated[Path, typer.Option(help="Folder with KwaiVGI/VideoReward.", show_default=False)],
+    base: Annotated[Path, typer.Option(help="Folder with Qwen/Qwen2-VL-2B-Instruct.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Comparisons to write (JSONL).", show_default=False)],
+    instruction: Annotated[
+        Path | None, typer.Option(help="VideoAlign's prompt_template.py. Default: looked for in and above --model.")
+    ] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")] = None,
+    rewards: Annotated[
+        Path | None, typer.Option(help="Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
+    ] = None,
+    across_prompts: Annotated[bool, typer.Option(help="Compare clips of different prompts too.")] = False,
+    sampled: Annotated[
+        bool, typer.Option(help="One drawn outcome per pair, not three weighted with their probabilities.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="For drawing.")] = 0,
+    device: Annotated[str, typer.Option(help="Where to run, as torch names it.")] = "cpu",
+    dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.BFLOAT16,
+) -> None:
+    """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
+
+    Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
+    failed, 2 wrong usage or setup.
+    """
+    from vmmetrics.cas.label.rewards import Step, compare_rewards, reward_clips, rewarded
+    from vmmetrics.cas.label.videoreward import VideoReward
+    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.utils.storage.atomic import write_atomically
+    from vmmetrics.utils.storage.journal import encode
+    from vmmetrics.video import discover
+    from vmmetrics.video.prompts import Prompts
+
+    _, messages = open_consoles()
+    sources = discover(clips)
+    if not sources:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    known = Prompts.load(prompts, next((source.root for source in sources if source.root is not None), None))
+    scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype.value)
+    steps: list[Step] = []
+    file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
+    for step in reward_clips(sources, known, scorer, _identity(scorer, model, dtype.value), file):
+        steps.append(step)
+        said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
+        line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
+        messages.print(line, style="red" if step.error else "", soft_wrap=True)
+    lines = compare_rewards(rewarded(steps), sampled=sampled, seed=seed, across_prompts=across_prompts)
+    write_atomically(out, b"".join(encode(line) for line in lines))
+    failed = sum(step.error is not None for step in steps)
+    messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")
+    if not lines:
+        messages.print("no two clips share a prompt; --across-prompts compares them all the same")
+    if failed:
+        messages.print(f"{failed} of {len(steps)} clips failed")
+        raise typer.Exit(EXIT_FAILURES)
+
+
+def _identity(scorer: VideoReward, folder: Path, dtype: str) -> str:
+    """Names what a reward depends on besides the clip."""
+    from vmmetrics.cas.label.videoreward_files import weights_hash
+
+    said = hashlib.sha256(scorer.text.encode()).hexdigest()
+    return f"VideoReward {weights_hash(folder)} {dtype} text {said[:12]}"
+
 
 app = typer.Typer(help="Commonsense adherence: labels, and classifiers that learn from them.", no_args_is_help=True)
 app.command("label")(cas_label.label)
-app.command("reward")(cas_reward.reward)
+app.command("reward")(reward)
 app.command("train")(cas_training.train)
 app.command("eval")(cas_training.evaluate)

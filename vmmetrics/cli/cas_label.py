@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_SEED, finite
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_SECONDS, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -66,8 +66,7 @@ def generate_clips(
     Running the same command again resumes; several at once on one folder share the work. What made
     each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cli.generate_progress import ClipProgress
-    from vmmetrics.cli.progress import count, open_consoles
+    from vmmetrics.cli.progress import ClipProgress, count, open_consoles
     from vmmetrics.prompts.clips.jobs import plan_of
     from vmmetrics.prompts.clips.loop import generate
     from vmmetrics.prompts.files import read_entries

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES, PluginOption, TimeoutOption, parse_names
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 

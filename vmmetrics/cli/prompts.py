@@ -2,23 +2,203 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
-from vmmetrics.cli import (
-    prompts_compare,
-    prompts_extract,
-    prompts_filter,
-    prompts_generate,
-    prompts_review,
-    prompts_select,
-    prompts_stats,
-)
+from vmmetrics.cli import prompts_extract, prompts_filter, prompts_generate, prompts_review
+from vmmetrics.cli.options import MAX_COUNT, MAX_SEED, check_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+
+# ``vmmetrics prompts stats``: a prompt list in figures.
+
+PICTURES = (".png", ".svg")
+
+
+def stats(
+    prompts: Annotated[
+        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
+    ],
+    metadata: Annotated[
+        Path | None, typer.Option(help="Folder of metadata to hold the list against. Default: the library's.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+    parse: Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")] = True,
+    embedding: Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")] = True,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the sample of a long list.")] = 0,
+) -> None:
+    """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.prompts.files import read_entries, read_metadata
+    from vmmetrics.prompts.report.tables import print_statistics
+    from vmmetrics.prompts.statistics.report import describe, prepare
+
+    check_picture(picture)
+    check_outputs([prompts], [picture, json_file])
+    output, messages = open_consoles()
+    known = read_metadata(metadata)
+    prepared = prepare(
+        read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=teller(messages)
+    )
+    found = describe(prepared, known, seed=seed)
+    print_statistics(found, output)
+    if picture is not None:
+        from vmmetrics.prompts.report.charts import statistics_chart
+
+        save_picture(statistics_chart(found), picture)
+    save_json(found.to_json(), json_file)
+    for path in (picture, json_file):
+        if path is not None:
+            messages.print(f"written: {path}", soft_wrap=True)
+
+
+def teller(messages: Console) -> Callable[[str], None]:
+    """Prints what takes a while."""
+    return lambda text: messages.print(f"{text} ...", soft_wrap=True)
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a name that no picture can have, before anything is worked out."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"expected a name in {' or '.join(PICTURES)} but got {path}", param_hint="--picture")
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure, whole or not at all."""
+    from tempfile import TemporaryDirectory
+
+    from vmmetrics.errors import cannot
+    from vmmetrics.utils.display.canvas import save_charts
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".picture-", dir=path.parent) as beside:
+            save_charts({"picture": figure}, Path(beside), path.suffix.lower())[0].replace(path)
+    except OSError as error:
+        raise cannot("write", path, error) from error
+
+
+def save_json(value: Any, path: Path | None) -> None:
+    """Write figures where a file was asked for."""
+    from vmmetrics.utils.storage.atomic import write_json
+
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, value)
+
+
+# ``vmmetrics prompts compare``: two prompt lists side by side.
+
+
+def compare(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.", show_default=False)],
+    metadata: Annotated[
+        Path | None, typer.Option(help="Folder of metadata to hold both against. Default: the library's.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(min=2, max=MAX_COUNT, help="Prompts to compare variety at. Default: the smaller list's."),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets of that size.")] = 200,
+    parse: Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")] = True,
+    embedding: Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")] = True,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the subsets.")] = 0,
+) -> None:
+    """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.prompts.files import read_entries, read_metadata
+    from vmmetrics.prompts.report.tables import print_comparison
+    from vmmetrics.prompts.statistics.comparison import compare as hold_against
+    from vmmetrics.prompts.statistics.report import prepare
+
+    check_picture(picture)
+    check_outputs([first, second], [picture, json_file])
+    output, messages = open_consoles()
+    say = teller(messages)
+    known = read_metadata(metadata)
+    names = [Path(source).stem for source in (first, second)]
+    if names[0] == names[1]:
+        names = [first, second]
+    sides = [
+        prepare(read_entries(source), name, seed=seed, parse=parse, embed=embedding, say=say)
+        for source, name in zip((first, second), names, strict=True)
+    ]
+    say(f"{draws} random subsets")
+    found = hold_against(sides[0], sides[1], known, size=size, draws=draws, seed=seed)
+    print_comparison(found, output)
+    if picture is not None:
+        from vmmetrics.prompts.report.comparison import comparison_chart
+
+        save_picture(comparison_chart(found), picture)
+    save_json(found.to_json(), json_file)
+    for path in (picture, json_file):
+        if path is not None:
+            messages.print(f"written: {path}", soft_wrap=True)
+
+
+# ``vmmetrics prompts select``: a balanced subset.
+
+
+def select(
+    prompts: Annotated[
+        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
+    ],
+    size: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Prompts to choose.")],
+    out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of ties and of the random subsets.")] = 0,
+    balance: Annotated[bool, typer.Option(help="Give every pattern as many prompts.")] = True,
+    embedding: Annotated[
+        bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
+    ] = False,
+    random: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets to hold it against.")] = 1000,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+) -> None:
+    """Choose prompts that cover actions, subjects and places and keep the list's proportions.
+
+    Prints the objective and the distance to the list's proportions beside those of random subsets.
+    """
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.prompts.files import read_entries, write_entries
+    from vmmetrics.prompts.report.tables import print_selection
+    from vmmetrics.prompts.selection.balance import select as choose
+    from vmmetrics.utils.schema import plain
+    from vmmetrics.utils.storage.atomic import write_json
+
+    check_outputs([prompts], [out, json_file])
+    output, messages = open_consoles()
+    entries = read_entries(prompts)
+    vectors = None
+    if embedding:
+        from vmmetrics.utils.text.embedding import embed
+
+        vectors = embed([entry.prompt for entry in entries])
+    found = choose(entries, size, seed=seed, balanced=balance, vectors=vectors, random_subsets=random)
+    write_entries(out, [entries[place] for place in found.places])
+    if json_file is not None:
+        write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
+    print_selection(found, len(entries), output)
+    messages.print(f"written: {out}", soft_wrap=True)
+
 
 app = typer.Typer(help="Motion prompts: extract, generate, filter, review, select, measure.", no_args_is_help=True)
 app.command("review")(prompts_review.review)
-app.command("select")(prompts_select.select)
-app.command("stats")(prompts_stats.stats)
-app.command("compare")(prompts_compare.compare)
+app.command("select")(select)
+app.command("stats")(stats)
+app.command("compare")(compare)
 app.command("extract")(prompts_extract.extract)
 app.command("filter")(prompts_filter.filter_prompts)
 app.command("generate")(prompts_generate.generate)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED
+from vmmetrics.cli.options import MAX_COUNT, MAX_JOBS, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli.bars import StepBar, agreed
-from vmmetrics.cli.endpoint_options import (
+from vmmetrics.cli.options import (
     KEY_VARIABLE,
+    MAX_COUNT,
     KeyEnv,
     MaxCost,
     ModelThere,
@@ -21,10 +22,10 @@ from vmmetrics.cli.endpoint_options import (
     Tokens,
     Url,
     Yes,
+    check_outputs,
+    finite,
     open_client,
 )
-from vmmetrics.cli.numbers import MAX_COUNT, finite
-from vmmetrics.cli.prompts_outputs import check_outputs
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import StepBar, agreed
-from vmmetrics.cli.endpoint_options import (
+from vmmetrics.cli.options import (
     KEY_VARIABLE,
+    MAX_COUNT,
+    MAX_JOBS,
+    MAX_SEED,
     KeyEnv,
     MaxCost,
     ModelThere,
@@ -19,9 +22,9 @@ from vmmetrics.cli.endpoint_options import (
     Tokens,
     Url,
     Yes,
+    finite,
     open_client,
 )
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED
+from vmmetrics.cli.options import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.prompts.review.apply import Rule
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_SECONDS, finite
+from vmmetrics.cli.options import MAX_SECONDS, finite
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.utils.display.markup import shortened
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_FPS, MAX_JOBS, finite
+from vmmetrics.cli.options import MAX_FPS, MAX_JOBS, finite
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
     PluginOption,
@@ -112,3 +113,68 @@ def _settings(choice: dict[str, Any], reading: dict[str, Any]) -> Settings:
         return Settings(reading=tuple(reading_options(**reading).items()), **given)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+# ``vmmetrics merge``: the shards of a run made one.
+
+
+def merge(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="New run directory.", show_default=False)],
+) -> None:
+    """Join run directories of one configuration, such as the shards of a large set."""
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.cli.results import print_results
+    from vmmetrics.scoring.merge import merge as merge_runs
+
+    output, messages = open_consoles()
+    merged = merge_runs(runs, out)
+    for warning in merged.warnings:
+        messages.print(f"warning: {warning}", soft_wrap=True)
+    print_results(merged.table, output, messages, name_failures=True)
+    if merged.duplicates:
+        messages.print(f"{len(merged.duplicates)} clips were in several runs")
+    if merged.conflicts:
+        messages.print(f"{len(merged.conflicts)} of them scored differently; the first run counts")
+
+
+# ``vmmetrics show``: a picture or film of what cost a clip its points.
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="Run directory.", show_default=False)],
+    clip: Annotated[
+        str, typer.Argument(help="Name of the clip, as the table has it, or its path.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Picture (.png) or film (.mp4) to write.", show_default=False)],
+) -> None:
+    """Draw what cost a clip its points: masks, tracks, skeletons, and the curves with the frames at fault."""
+    if out.suffix.lower() not in (".png", ".mp4"):
+        raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
+    if not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.scoring.recall import recall
+    from vmmetrics.scoring.show.film import write_film
+    from vmmetrics.scoring.show.findings import Findings, perceive
+    from vmmetrics.scoring.show.sheet import draw_sheet
+    from vmmetrics.utils.storage.atomic import temporary_of
+
+    found = recall(run, clip)
+    output, messages = open_consoles()
+    for warning in found.warnings:
+        messages.print(f"warning: {warning}", soft_wrap=True)
+    findings = Findings(found.record.clip, found.label, found.results, found.record.errors, found.record.prompt)
+    perceived = perceive(found.scene, findings)
+    building = temporary_of(out)
+    try:
+        building.mkdir()
+        partial = building / out.name
+        if out.suffix.lower() == ".mp4":
+            write_film(partial, found.clip, findings, perceived)
+        else:
+            draw_sheet(found.clip, findings, perceived).save(partial)
+        partial.replace(out)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    output.print(str(out), soft_wrap=True)

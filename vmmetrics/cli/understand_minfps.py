@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_PRICE, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_PRICE, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -60,7 +60,7 @@ def minfps(
     usage or setup, 130 stopped.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.cli.prompts_stats import check_picture
+    from vmmetrics.cli.prompts import check_picture
     from vmmetrics.understanding.benchmarks import registry
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
 
@@ -202,7 +202,7 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from vmmetrics.cli.prompts_stats import save_picture
+    from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.minfps.minfps import agreement, distributions
 
     rows = distributions(found, group)

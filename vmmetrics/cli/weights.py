@@ -17,6 +17,29 @@ if TYPE_CHECKING:
     from vmmetrics.utils.weights.download import Progress as Told
     from vmmetrics.utils.weights.fetch import Listener
 
+
+# ``vmmetrics doctor``: what is here, what can run, and what mends the rest.
+
+
+def doctor() -> None:
+    """Say what is installed, which presets can run here, and which command mends what is missing."""
+    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.scoring import checkup
+
+    output, _ = open_consoles()
+    report = checkup.check_up()
+    for title, findings in report.items():
+        output.print(title, style="bold")
+        for finding in findings:
+            sign, style = {True: ("ok", "green"), False: ("BAD", "red"), None: ("--", "dim")}[finding.good]
+            output.print(f"  {sign:<4}", style=style, end="")
+            output.print(f"{finding.name}: {finding.text}", soft_wrap=True)
+            if finding.cure:
+                output.print(f"       mend it with: {finding.cure}", soft_wrap=True)
+    if any(finding.good is False for findings in report.values() for finding in findings):
+        raise typer.Exit(1)
+
+
 EXIT_DAMAGED = 1
 
 app = typer.Typer(help="Published weights: list, fetch, verify, find.", no_args_is_help=True)

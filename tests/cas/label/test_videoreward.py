@@ -307,7 +307,7 @@ def test_the_command_from_clips_to_labels(files: tuple[Path, Path, Any, dict[str
 
     from vmmetrics.cas.label.comparisons import read_comparisons
     from vmmetrics.cas.label.label import LabelSettings, label_clips
-    from vmmetrics.cli.cas_reward import reward
+    from vmmetrics.cli.cas import reward
 
     app = typer.Typer()
     app.command("reward")(reward)

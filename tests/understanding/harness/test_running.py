@@ -17,7 +17,7 @@ import pytest
 import tiny_benchmark
 
 from tests import endpoint_server as server
-from vmmetrics.cli import endpoint_options
+from vmmetrics.cli import options
 from vmmetrics.cli.main import main
 from vmmetrics.understanding import benchmarks
 from vmmetrics.understanding.benchmarks import registry
@@ -337,7 +337,7 @@ def test_nothing_is_sent_before_the_cost_is_agreed_on(understand: Any, served: A
 
 
 def test_the_key_is_where_the_client_looks_for_it() -> None:
-    assert endpoint_options.KEY_VARIABLE == KEY_VARIABLE
+    assert options.KEY_VARIABLE == KEY_VARIABLE
 
 
 def test_fewer_questions_are_a_part_of_more(understand: Any) -> None:

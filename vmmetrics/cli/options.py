@@ -1,16 +1,50 @@
-"""Options of the commands that ask a model behind an endpoint, and the client that they describe."""
+"""What the commands on prompt lists must not do with the files they are given."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from vmmetrics.cli.numbers import MAX_COUNT, MAX_JOBS, MAX_PRICE, finite
-
 if TYPE_CHECKING:
     from vmmetrics.utils.endpoint import Client
+
+
+# Bounds of the numbers that options take: nothing larger is meant, and what counts by them must not overflow.
+
+MAX_COUNT = 10**9
+"""Of clips, prompts, frames, tokens, pixels, draws."""
+MAX_JOBS = 1024
+"""Of processes and threads."""
+MAX_SEED = 2**63 - 1
+"""Larger ones torch refuses."""
+MAX_FPS = 1000.0
+"""As :data:`vmmetrics.video.timing.MAX_FPS`, which would load numpy into every command."""
+MAX_SECONDS = 1e6
+"""Eleven days; waiting in the system overflows at 24."""
+MAX_PRICE = 1e9
+"""In the money of the prices given."""
+
+
+_Number = TypeVar("_Number", bound=float | tuple[float, ...] | None)
+
+
+def finite(value: _Number) -> _Number:
+    """Return an option's float, tuple of floats or None; the range check of an option lets NaN pass.
+
+    Raises:
+        typer.BadParameter: One is NaN or infinite.
+    """
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        raise typer.BadParameter(f"expected a finite number but got {value}")
+    return value
+
+
+# Options of the commands that ask a model behind an endpoint, and the client that they describe.
 
 KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 """As :data:`vmmetrics.utils.endpoint.KEY_VARIABLE`, which would load the client into every command."""
@@ -79,3 +113,22 @@ def open_client(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return Client(settings, replies, max_cost)
+
+
+def check_outputs(lists: Sequence[str], outputs: Sequence[Path | None]) -> None:
+    """Refuse, before any work, outputs that would overwrite a list that is read, or one another.
+
+    Args:
+        lists: Lists that are read, as given.
+        outputs: Files that will be written; None for those not asked for.
+
+    Raises:
+        typer.BadParameter: One would.
+    """
+    from vmmetrics.utils.weights.shipped import shipped_list
+
+    written = [path.resolve() for path in outputs if path is not None]
+    if set(written) & {shipped_list(name).resolve() for name in lists}:
+        raise typer.BadParameter("a list that is read would be written over; choose another name")
+    if len(set(written)) < len(written):
+        raise typer.BadParameter("two of the files to be written are one; give them different names")
