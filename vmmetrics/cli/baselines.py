@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_JOBS, finite
+from vmmetrics.cli.options import (
+    MAX_COUNT,
+    MAX_JOBS,
+    AllowFailures,
+    AssumeFps,
+    Clips,
+    FollowLinks,
+    MaxMemory,
+    PromptsBeside,
+    RunFolder,
+    finite,
+)
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
     TimeoutOption,
@@ -32,13 +43,8 @@ SHOWN_MODELS = 5
 
 
 def baselines(
-    clips: Annotated[
-        list[Path], typer.Argument(help="Files, folders of clips, or folders of frames.", show_default=False)
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/."),
-    ] = None,
+    clips: Clips,
+    out: RunFolder = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Names with commas between them. Default: those that need no download."),
@@ -66,28 +72,16 @@ def baselines(
         str | None,
         typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY."),
     ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
-    ] = None,
+    prompts: PromptsBeside = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Values do not depend on it.")
     ] = None,
     timeout: TimeoutOption = None,
     shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01, max=MAX_FPS, callback=finite, help="Frames per second where a clip states none. Default: 8."
-        ),
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
-    ] = None,
-    follow_links: Annotated[
-        bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")
-    ] = True,
-    allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
+    assume_fps: AssumeFps = None,
+    max_memory: MaxMemory = None,
+    follow_links: FollowLinks = True,
+    allow_failures: AllowFailures = False,
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli import cas_label, cas_training
-from vmmetrics.cli.options import MAX_SEED
+from vmmetrics.cli.options import MAX_SEED, PromptsFound
 from vmmetrics.cli.running import EXIT_FAILURES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def reward(
     instruction: Annotated[
         Path | None, typer.Option(help="VideoAlign's prompt_template.py. Default: looked for in and above --model.")
     ] = None,
-    prompts: Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")] = None,
+    prompts: PromptsFound = None,
     rewards: Annotated[
         Path | None, typer.Option(help="Rewards (JSONL); resumes what is there. Default: OUT.rewards.jsonl.")
     ] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_JOBS, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_JOBS, MAX_SEED, ClipFolder, Device, finite
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def evaluate(
     classifier: Annotated[
         str, typer.Argument(help="best.pt of a training run, VMBench's checkpoint, or 'embedded'.", show_default=False)
     ],
-    clips: Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)],
+    clips: ClipFolder,
     labels: Annotated[Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Also clips of prompts that the checkpoint was trained on.")
     ] = False,
-    device: Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")] = None,
+    device: Device = None,
     precision: Annotated[
         PrecisionOption | None, typer.Option(help="Default: fp16 on a GPU, as the released code, else fp32.")
     ] = None,
@@ -101,7 +101,7 @@ class PrecisionOption(StrEnum):
 
 
 def train(
-    clips: Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)],
+    clips: ClipFolder,
     labels: Annotated[
         Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")
     ],
@@ -164,7 +164,7 @@ def train(
         int | None, typer.Option(min=1, max=MAX_COUNT, help="Steps between saves. Default: 200.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Of everything drawn. Default: 0.")] = None,
-    device: Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")] = None,
+    device: Device = None,
     workers: Annotated[
         int, typer.Option(min=0, max=MAX_JOBS, help="Processes that read clips, per process that trains.")
     ] = 2,

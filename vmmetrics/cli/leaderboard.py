@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,9 @@ def leaderboard(
     ],
     by: Annotated[str, typer.Option(help="Column to rank by: average, or a metric.")] = "average",
     published: Annotated[bool, typer.Option(help="VMBench's published rows below ours.")] = True,
-    csv: Annotated[Path | None, typer.Option(help="Write a CSV with everything.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs).")] = None,
+    csv: CsvFile = None,
+    markdown: MarkdownFile = None,
+    latex: LatexFile = None,
 ) -> None:
     """Rank the models of some runs: means with intervals over prompts, steps tested in pairs, places by resampling.
 

@@ -68,6 +68,50 @@ KeyEnv = Annotated[str, typer.Option(help="Environment variable with the endpoin
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")]
 
 
+Clips = Annotated[list[Path], typer.Argument(help="Files, folders of clips, or folders of frames.", show_default=False)]
+RunFolder = Annotated[
+    Path | None,
+    typer.Option(help="Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/."),
+]
+PromptsBeside = Annotated[
+    Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
+]
+AssumeFps = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01, max=MAX_FPS, callback=finite, help="Frames per second where a clip states none. Default: 8."
+    ),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
+]
+FollowLinks = Annotated[
+    bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")
+]
+AllowFailures = Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")]
+PromptsFound = Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")]
+ClipFolder = Annotated[Path, typer.Argument(help="Folder of the clips.", show_default=False)]
+Device = Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU where there is one.")]
+CsvFile = Annotated[Path | None, typer.Option(help="Write a CSV with everything.")]
+MarkdownFile = Annotated[Path | None, typer.Option(help="Write a Markdown table.")]
+LatexFile = Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs).")]
+Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")]
+PromptList = Annotated[
+    str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
+]
+PictureFile = Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")]
+FiguresFile = Annotated[Path | None, typer.Option("--json", help="File for the figures.")]
+Parse = Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")]
+Embedding = Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")]
+Temperature = Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of the writing.")]
+ScoredBy = Annotated[str, typer.Option(help="Scores of which protocol: vmmetrics or upstream.")]
+RunArgument = Annotated[Path, typer.Argument(help="Folder of a run.")]
+DataOfRun = Annotated[Path | None, typer.Option(help="The benchmark's data. Default: where the run had them.")]
+BenchmarkName = Annotated[str, typer.Argument(help="The benchmark; 'vmmetrics understand list' has them.")]
+Videos = Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")]
+
+
 def open_client(
     url: str | None,
     model: str | None,

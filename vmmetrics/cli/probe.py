@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, PromptsFound, Seed, finite
 from vmmetrics.cli.running import EXIT_FAILURES, PluginOption, TimeoutOption, parse_names
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +29,8 @@ def probe(
         typer.Argument(help="Files, folders of clips, or folders of frames: good clips.", show_default=False),
     ],
     metrics: Annotated[
-        str, typer.Option(help="Some of cas,mss,ois,pas,tcs, baselines by name, 'baselines' for all of them, or none.")
-    ] = "cas,mss,ois,pas,tcs",
+        str, typer.Option(help=f"Some of {','.join(METRICS)}, baselines by name, 'baselines' for all of them, or none.")
+    ] = ",".join(METRICS),
     function: Annotated[
         list[str] | None,
         typer.Option(help="A metric of your own, as module:name, from a Clip to a score; may be given again."),
@@ -60,9 +61,9 @@ def probe(
         tuple[float, float], typer.Option(callback=finite, help="For harmless changes: of the mean, and of one clip.")
     ] = (0.03, 0.10),
     preset: Annotated[str, typer.Option(help="Which models.")] = "embedded",
-    prompts: Annotated[Path | None, typer.Option(help="Prompt list. Default: looked for beside the clips.")] = None,
+    prompts: PromptsFound = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")] = 0,
+    seed: Seed = 0,
     jobs: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")] = 1,
     timeout: TimeoutOption = None,
     plugin: PluginOption = None,
@@ -83,7 +84,6 @@ def probe(
     from vmmetrics.alignment.probe.api import probe as run_probe
     from vmmetrics.alignment.probe.results import Tolerance
     from vmmetrics.cli.progress import CaseProgress, open_consoles
-    from vmmetrics.metrics.registry import load_plugins
 
     output, messages = open_consoles()
     plugins = [str(path.absolute()) for path in plugin or ()]

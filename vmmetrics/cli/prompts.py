@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli import prompts_extract, prompts_filter, prompts_generate, prompts_review
-from vmmetrics.cli.options import MAX_COUNT, MAX_SEED, check_outputs
+from vmmetrics.cli.options import (
+    MAX_COUNT,
+    MAX_SEED,
+    Embedding,
+    FiguresFile,
+    Parse,
+    PictureFile,
+    PromptList,
+    check_outputs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,16 +32,14 @@ PICTURES = (".png", ".svg")
 
 
 def stats(
-    prompts: Annotated[
-        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
-    ],
+    prompts: PromptList,
     metadata: Annotated[
         Path | None, typer.Option(help="Folder of metadata to hold the list against. Default: the library's.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
-    parse: Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")] = True,
-    embedding: Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")] = True,
+    picture: PictureFile = None,
+    json_file: FiguresFile = None,
+    parse: Parse = True,
+    embedding: Embedding = True,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the sample of a long list.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
@@ -107,15 +114,15 @@ def compare(
     metadata: Annotated[
         Path | None, typer.Option(help="Folder of metadata to hold both against. Default: the library's.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+    picture: PictureFile = None,
+    json_file: FiguresFile = None,
     size: Annotated[
         int | None,
         typer.Option(min=2, max=MAX_COUNT, help="Prompts to compare variety at. Default: the smaller list's."),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets of that size.")] = 200,
-    parse: Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")] = True,
-    embedding: Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")] = True,
+    parse: Parse = True,
+    embedding: Embedding = True,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the subsets.")] = 0,
 ) -> None:
     """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
@@ -154,9 +161,7 @@ def compare(
 
 
 def select(
-    prompts: Annotated[
-        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
-    ],
+    prompts: PromptList,
     size: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Prompts to choose.")],
     out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of ties and of the random subsets.")] = 0,
@@ -165,7 +170,7 @@ def select(
         bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
     random: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets to hold it against.")] = 1000,
-    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures.")] = None,
+    json_file: FiguresFile = None,
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.
 

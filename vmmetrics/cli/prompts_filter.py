@@ -18,6 +18,7 @@ from vmmetrics.cli.options import (
     ModelThere,
     PerMinute,
     Prices,
+    PromptList,
     Threads,
     Tokens,
     Url,
@@ -41,9 +42,7 @@ if TYPE_CHECKING:
 
 
 def filter_prompts(
-    prompts: Annotated[
-        str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
-    ],
+    prompts: PromptList,
     out: Annotated[Path, typer.Option(help="File for what is kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
         Path | None,

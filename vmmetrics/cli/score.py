@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_FPS, MAX_JOBS, finite
+from vmmetrics.cli.options import (
+    MAX_JOBS,
+    AllowFailures,
+    AssumeFps,
+    Clips,
+    FollowLinks,
+    MaxMemory,
+    PromptsBeside,
+    RunFolder,
+)
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
     PluginOption,
@@ -27,16 +36,9 @@ if TYPE_CHECKING:
 
 
 def score(
-    clips: Annotated[
-        list[Path], typer.Argument(help="Files, folders of clips, or folders of frames.", show_default=False)
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/."),
-    ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
-    ] = None,
+    clips: Clips,
+    out: RunFolder = None,
+    prompts: PromptsBeside = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about, such as 'a black horse'.")] = None,
     metrics: Annotated[
         str | None, typer.Option(help=f"Some of {','.join(METRICS)}, and of plugins. Default: all.")
@@ -57,20 +59,10 @@ def score(
     timeout: TimeoutOption = None,
     plugin: PluginOption = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01, max=MAX_FPS, callback=finite, help="Frames per second where a clip states none. Default: 8."
-        ),
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
-    ] = None,
-    follow_links: Annotated[
-        bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")
-    ] = True,
-    allow_failures: Annotated[bool, typer.Option(help="Exit with 0 even if clips failed.")] = False,
+    assume_fps: AssumeFps = None,
+    max_memory: MaxMemory = None,
+    follow_links: FollowLinks = True,
+    allow_failures: AllowFailures = False,
 ) -> None:
     """Score the motion of clips.
 

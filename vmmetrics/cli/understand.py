@@ -9,7 +9,21 @@ import typer
 
 from vmmetrics.cli import understand_build, understand_minfps, understand_run
 from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.options import KEY_VARIABLE, MAX_COUNT, MAX_SEED, KeyEnv, MaxCost, Prices, Yes
+from vmmetrics.cli.options import (
+    KEY_VARIABLE,
+    MAX_COUNT,
+    MAX_SEED,
+    CsvFile,
+    DataOfRun,
+    KeyEnv,
+    LatexFile,
+    MarkdownFile,
+    MaxCost,
+    Prices,
+    RunArgument,
+    ScoredBy,
+    Yes,
+)
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.understand_run import judge_of, print_differences, print_result, reopen, scoring
 
@@ -47,7 +61,7 @@ def list_benchmarks() -> None:
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of another.", show_default=False)],
-    protocol: Annotated[str, typer.Option(help="Scores of which protocol: vmmetrics or upstream.")] = "vmmetrics",
+    protocol: ScoredBy = "vmmetrics",
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the differences.")] = None,
 ) -> None:
     """Hold two models against each other on the questions both were asked.
@@ -77,14 +91,14 @@ def compare(
 
 def leaderboard(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
-    protocol: Annotated[str, typer.Option(help="Scores of which protocol: vmmetrics or upstream.")] = "vmmetrics",
+    protocol: ScoredBy = "vmmetrics",
     by: Annotated[
         str | None, typer.Option(help="Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Chart, PNG or SVG; a file for each benchmark.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write a CSV with everything.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write a Markdown table.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs).")] = None,
+    csv: CsvFile = None,
+    markdown: MarkdownFile = None,
+    latex: LatexFile = None,
 ) -> None:
     """Put scored runs into one table, the best first, with intervals over videos, paired tests and published rows.
 
@@ -140,9 +154,9 @@ def _print(board: Board, output: Console) -> None:
 
 
 def score(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    folder: RunArgument,
     protocol: Annotated[str, typer.Option(help="vmmetrics, or upstream as the released code does.")] = "vmmetrics",
-    data: Annotated[Path | None, typer.Option(help="The benchmark's data. Default: where the run had them.")] = None,
+    data: DataOfRun = None,
     judge: Annotated[
         str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
     ] = None,
@@ -183,12 +197,12 @@ def score(
 
 
 def submission(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    folder: RunArgument,
     out: Annotated[Path, typer.Option(help="File to write.")],
     protocol: Annotated[
         str, typer.Option(help="How answers are read: vmmetrics, or upstream as the released code does.")
     ] = "vmmetrics",
-    data: Annotated[Path | None, typer.Option(help="The benchmark's data. Default: where the run had them.")] = None,
+    data: DataOfRun = None,
 ) -> None:
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
     from vmmetrics.cli.progress import open_consoles

@@ -13,14 +13,14 @@ from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
     MAX_JOBS,
-    MAX_SEED,
     KeyEnv,
     MaxCost,
     PerMinute,
     Prices,
+    Seed,
+    Temperature,
     Url,
     Yes,
-    finite,
 )
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
@@ -59,8 +59,8 @@ def build(
         int | None, typer.Option(min=2, max=MAX_COUNT, help="tuna: drop what so many frames do not tell.")
     ] = None,
     apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")] = 0,
-    temperature: Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of the writing.")] = 0.7,
+    seed: Seed = 0,
+    temperature: Temperature = 0.7,
     tokens: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of what is written.")] = 4096,
     per_minute: PerMinute = None,
     threads: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Videos in hand at once.")] = 4,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.options import MAX_COUNT, MAX_PRICE, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_PRICE, BenchmarkName, PictureFile, Videos, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -31,10 +31,10 @@ _SAMPLE = 20
 
 
 def minfps(
-    name: Annotated[str, typer.Argument(help="The benchmark; 'vmmetrics understand list' has them.")],
+    name: BenchmarkName,
     data: Annotated[Path, typer.Option(help="Folder or file of the benchmark.")],
     by: Annotated[str, typer.Option(help="Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
-    videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")] = None,
+    videos: Videos = None,
     out: Annotated[Path, typer.Option(help="Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
     asks: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Times a model must be right, options shuffled.")] = 4,
     limit: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="The first so many questions only.")] = None,
@@ -43,7 +43,7 @@ def minfps(
     page: Annotated[
         bool, typer.Option("--page", help="Ask the person on a page in a browser of this machine.")
     ] = False,
-    picture: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg).")] = None,
+    picture: PictureFile = None,
     prices: Annotated[
         tuple[float, float] | None,
         typer.Option(callback=finite, metavar="IN OUT", help="Of a million tokens sent, and answered."),

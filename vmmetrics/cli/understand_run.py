@@ -18,11 +18,13 @@ from vmmetrics.cli.options import (
     MAX_COUNT,
     MAX_JOBS,
     MAX_SEED,
+    BenchmarkName,
     KeyEnv,
     MaxCost,
     PerMinute,
     Prices,
     Tokens,
+    Videos,
     Yes,
     finite,
 )
@@ -195,12 +197,12 @@ _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with 
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="The benchmark; 'vmmetrics understand list' has them.")],
+    name: BenchmarkName,
     model: Annotated[
         str, typer.Option(help="endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
     ],
     data: Annotated[Path, typer.Option(help="Folder or file of the benchmark, as it was released.")],
-    videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: with the data.")] = None,
+    videos: Videos = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; goes on with what is there.")] = None,
     frames: Annotated[
         str | None,
