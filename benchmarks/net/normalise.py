@@ -7,24 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-VOLATILE = frozenset(
-    [
-        "seconds",
-        "started",
-        "ended",
-        "time",
-        "date",
-        "when",
-        "at",
-        "created",
-        "made_at",
-        "machine",
-        "host",
-        "pid",
-        "elapsed",
-        "wall",
-    ]
-)
+VOLATILE = frozenset({"seconds", "started", "machine", "pid", "elapsed"})
 """Keys of JSON objects and columns of tables whose values are those of one start."""
 
 GONE = "<volatile>"

@@ -75,7 +75,8 @@ def _tried(case: Case, tree: Path, out: Path, scratch: Path) -> bool:
 def _record(case: Case, tree: Path, out: Path, scratch: Path) -> None:
     folder = scratch / case.family / case.name
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "in").mkdir(parents=True)
+    for part in ("in", "out", "home"):
+        (folder / part).mkdir(parents=True)
     for place in case.inputs:
         place(folder / "in")
     normaliser = Normaliser({folder: "<WORK>", tree: "<TREE>", ROOT: "<NET>", Path(sys.prefix): "<VENV>"})
@@ -98,7 +99,7 @@ def _environment(tree: Path, home: Path, columns: int = 160) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "PYTHONPATH": str(tree),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": str(fonts.with_name("net-bytecode")),  # not in the tree
         "PYTHONHASHSEED": "0",
         "COLUMNS": str(columns),
         "LINES": "50",
@@ -118,9 +119,7 @@ def _run(command: str, case: Case, tree: Path, folder: Path, normaliser: Normali
     if len(words) > 2 and words[-2] == "<":
         said, words = (folder / words[-1]).read_bytes(), words[:-2]
     program = [str(PROBES / f"{words[0][1:]}.py"), *words[1:]] if words[0][0] == "@" else ["-m", "vmmetrics", *words]
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    environment = _environment(tree, home, case.columns)
+    environment = _environment(tree, folder / "home", case.columns)
     try:
         done = subprocess.run(
             [sys.executable, *program], cwd=folder, env=environment, input=said, capture_output=True, timeout=LIMIT,

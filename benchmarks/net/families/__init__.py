@@ -10,15 +10,15 @@ from benchmarks.net.case import Case
 FAMILIES = {
     "names": "names",
     "help": "helps",
-    "align": "align",
+    "scores": "scores",
     "understand": "understand",
+    "align": "align",
     "prompts": "prompts",
     "cas": "cas",
     "weights": "weights",
     "baselines": "baselines",
-    "scores": "scores",
 }
-"""Family to module; those that take longest last."""
+"""Family to module, in the order in which they are computed."""
 
 
 def chosen(only: Sequence[str]) -> list[Case]:
