@@ -52,10 +52,19 @@ class Normaliser:
     def value(self, value: Any) -> Any:
         """Return a JSON value without what is volatile."""
         if isinstance(value, dict):
-            return {self.text(key): gone(item) if key in VOLATILE else self.value(item) for key, item in value.items()}
+            return {
+                self.text(key): gone(item) if _volatile(key, item) else self.value(item) for key, item in value.items()
+            }
         if isinstance(value, list):
             return [self.value(item) for item in value]
         return self.text(value) if isinstance(value, str) else value
+
+
+def _volatile(key: str, value: Any) -> bool:
+    """Say whether a value is one of this start; seconds of a clip are lists, those of a prompt whole numbers."""
+    if key == "seconds" and not isinstance(value, float):
+        return isinstance(value, str) and value.startswith("float ")
+    return key in VOLATILE
 
 
 def gone(value: Any) -> Any:

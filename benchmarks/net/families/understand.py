@@ -15,6 +15,14 @@ def asked(name: str, folder: str, *files: str, more: str = "") -> list[str]:
     """Return commands that run, score, compare and rank on one benchmark, and write what is handed in."""
     run = f"{U} run {name} --data in/{folder} --yes {more}"
     recorded = [f"recorded:in/said/{file}" for file in files]
+    if len(files) == 1:
+        return [
+            f"{run} --model majority --out run0",
+            f"{run} --model {recorded[0]} --out run1",
+            f"{U} score run1 --protocol upstream",
+            f"{U} leaderboard run0 run1 {OUT}",
+            f"{U} submission run1 --out out/handed-in.json",
+        ]
     return [
         *(f"{run} --model {model} --out run{n}" for n, model in enumerate((*MODELS, *recorded))),
         *(f"{run} --model {model} --out up{n} --protocol upstream" for n, model in enumerate(recorded)),
@@ -45,7 +53,7 @@ TUNA_CAP = (table("tuna/TUNA_CAP.tsv", made.TUNA_CAP_ROWS, "\t"), data("tuna/met
             data("result.json", made.TUNA_JUDGED), data("said/captions.json", made.TUNA_CAPTIONS))  # fmt: skip
 CUSTOM = (lines("custom/questions.jsonl", made.CUSTOM), *made.recorded_maps(made.CUSTOM_KEYS),
           made.films([f"v{n}" for n in range(5)], "custom/"))  # fmt: skip
-ASK = f"{U} run custom --data in/custom --model endpoint:net@{{url}}"
+ASK = f"{U} run custom --data in/custom --model endpoint:net@{{url}} --threads 1"
 CAPTION = "--model recorded:in/said/captions.json"
 BUILD_CAPTIONS = [{"video": f"v{n}", "caption": f"Caption {n}: it turns over, then slides off."} for n in range(3)]
 FAVOR_OURS = [
@@ -132,8 +140,8 @@ CASES = [
     }),
     *cases_of("understand", {
         "endpoint": (CUSTOM, [
-            f"{ASK} --out run --yes --prices 2 8 --threads 1",
-            f"{ASK} --out run --yes --prices 2 8 --threads 1",
+            f"{ASK} --out run --yes --prices 2 8",
+            f"{ASK} --out run --yes --prices 2 8",
             f"{ASK} --out film --yes --form video --side 32",
             f"{ASK} --out cheap --yes --prices 1 1 --max-cost 1e-4",
             f"{U} minfps custom --data in/custom --by endpoint:net@{{url}} --out rates --limit 3 --yes --asks 2",
