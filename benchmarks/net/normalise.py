@@ -16,6 +16,7 @@ PATTERNS = tuple(
     (re.compile(pattern), with_)
     for pattern, with_ in (
         (r" at 0x[0-9a-f]{8,16}\b", " at <address>"),
+        (r"(-(?:embedded|vmbench|baselines)-[a-z]+)-[0-9a-f]{8}\b", r"\1-<configuration>"),
         (r"\b(\d+\.\d+\.\d+)\+[0-9a-f]{8}\b", r"\1+<code>"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?", "<time>"),
         (r"\b\d+:\d\d(:\d\d)? left\b", "<time> left"),
@@ -24,6 +25,10 @@ PATTERNS = tuple(
         (r"in \d+(\.\d+)? (s|seconds|min|minutes|ms)\b", "in <time>"),
     )
 )
+
+
+WAITING = re.compile(r": at work for \d+:\d\d so far$")
+"""A line that only a slow start has."""
 
 
 class Normaliser:
@@ -56,7 +61,7 @@ class Normaliser:
                 self.text(key): gone(item) if _volatile(key, item) else self.value(item) for key, item in value.items()
             }
         if isinstance(value, list):
-            return [self.value(item) for item in value]
+            return [self.value(item) for item in value if not (isinstance(item, str) and WAITING.search(item))]
         return self.text(value) if isinstance(value, str) else value
 
 

@@ -15,7 +15,7 @@ CASES = [
             "baselines in --out run", "baselines in --out run", "leaderboard run", "merge run --out merged",
         ]),
         "some": (TWO, [
-            "baselines in --only niqe --out run", "baselines in --only niqe,ssim --out run --jobs 2",
+            "baselines in --only niqe --out run", "baselines in --only niqe,ssim --out run",
             "baselines in --only nonsense", "baselines in --only raft",
             "baselines in --weights raft=nowhere.pth --out x",
             "baselines in --only ssim --shard 1/2 --out part", "baselines in/nowhere", "baselines in --judge nowhere",

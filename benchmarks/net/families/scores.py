@@ -15,7 +15,7 @@ CASES = [
         "samples": ((samples(),), [
             "score in/samples --out run",
             "score in/samples --out run",
-            "score in/samples --out bench --protocol vmbench --jobs 2",
+            "score in/samples --out bench --protocol vmbench",
             f"leaderboard run bench {OUTPUTS}",
             "leaderboard run --by cas --no-published",
             f"show run {WALKS} --out show.png",
