@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,9 @@ from benchmarks.net.standin import served
 LIMIT = 1800
 """Seconds that one command may take."""
 
+UNDER_WAY: set[subprocess.Popen[bytes]] = set()
+"""Commands that end with this process."""
+
 
 def compute_all(cases: Sequence[Case], tree: Path, out: Path, jobs: int, again: bool) -> int:
     """Record each case that is not there yet; return an exit code."""
@@ -36,12 +40,21 @@ def compute_all(cases: Sequence[Case], tree: Path, out: Path, jobs: int, again: 
     # A folder of the same length for every tree: what is wrapped by the width of the terminal is wrapped alike.
     scratch = Path(tempfile.gettempdir()) / f"net-{hashlib.sha256(str(out).encode()).hexdigest()[:8]}"
     _check_tree(tree)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
     began = time.monotonic()
     with ThreadPoolExecutor(jobs) as pool:
         done = list(pool.map(lambda case: _tried(case, tree, out, scratch), todo))
     shutil.rmtree(scratch, ignore_errors=True)
     print(f"{time.monotonic() - began:.0f} s in all", flush=True)
     return int(not all(done))
+
+
+def _stop(*_: object) -> None:
+    """End what is under way and leave; records are written whole or not at all."""
+    for child in list(UNDER_WAY):
+        child.terminate()
+    os._exit(130)
 
 
 def _check_tree(tree: Path) -> None:
@@ -120,12 +133,18 @@ def _run(command: str, case: Case, tree: Path, folder: Path, normaliser: Normali
         said, words = (folder / words[-1]).read_bytes(), words[:-2]
     program = [str(PROBES / f"{words[0][1:]}.py"), *words[1:]] if words[0][0] == "@" else ["-m", "vmmetrics", *words]
     environment = _environment(tree, folder / "home", case.columns)
+    child = subprocess.Popen(
+        [sys.executable, *program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    UNDER_WAY.add(child)
     try:
-        done = subprocess.run(
-            [sys.executable, *program], cwd=folder, env=environment, input=said, capture_output=True, timeout=LIMIT,
-            check=False,
-        )  # fmt: skip
+        shown = child.communicate(said, LIMIT)
     except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
         return {"command": command, "exit": "took too long", "stdout": [], "stderr": []}
-    out, err = (normaliser.lines(text.decode(errors="backslashreplace")) for text in (done.stdout, done.stderr))
-    return {"command": command, "exit": done.returncode, "stdout": out, "stderr": err}
+    finally:
+        UNDER_WAY.discard(child)
+    out, err = (normaliser.lines(text.decode(errors="backslashreplace")) for text in shown)
+    return {"command": command, "exit": child.returncode, "stdout": out, "stderr": err}

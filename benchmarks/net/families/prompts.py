@@ -44,10 +44,10 @@ LISTED = [
 LIST = data("list.json", LISTED)
 ANNA, BOB = (f"--reviewer {name} --decisions decisions.jsonl" for name in ("anna", "bob"))
 ANNA_SAYS = (
-    "keep 1\nedit 2 A heron waits in the creek.\ndrop 4 implausible too short\nshow 3\nkeep\nskip 5\nundo\n"
-    "set 3 speed slow\nfind wheel\ndrop boring\nhelp\ngo 7\nkeep\nquit\n"
+    "keep 0001\nedit 0002 A heron waits in the creek.\ndrop 0004 implausible too short\nshow 0003\nkeep\nskip 0005\n"
+    "undo\nset 0003 speed slow\nfind wheel\ndrop boring\nhelp\ngo 0007\nkeep\nquit\n"
 )
-BOB_SAYS = "keep 1\nkeep 2\ndrop 4 unseen\ndrop 3 unseen\nkeep 7\nkeep 6\nnonsense\nkeep 8\n"
+BOB_SAYS = "keep 0001\nkeep 0002\ndrop 0004 unseen\ndrop 0003 unseen\nkeep 0007\nkeep 0006\nnonsense\nkeep 0008\n"
 GENERATOR = """import sys
 import av, numpy
 prompt, seed, out = sys.argv[1:]
