@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.net.normalise import GONE, VOLATILE, Normaliser
+from benchmarks.net.normalise import COLUMNS, GONE, Normaliser
 
 EMBEDDED = re.compile(r"data:(image|video)/(\w+);base64,([A-Za-z0-9+/=\s]+)")
 DRAWN = (
@@ -71,7 +71,7 @@ def _table(delimiter: str) -> Callable[[bytes, Normaliser], dict[str, Any]]:
         writer.writerow(header)
         for row in rows:
             cells = [*zip(header, row, strict=False), *[("", cell) for cell in row[len(header) :]]]
-            writer.writerow([GONE if name in VOLATILE and cell else cell for name, cell in cells])
+            writer.writerow([GONE if name in COLUMNS and cell else cell for name, cell in cells])
         return {"text": normaliser.lines(out.getvalue()), "ends": "\r\n" if "\r\n" in text else "\n"}
 
     return read

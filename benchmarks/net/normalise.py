@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-VOLATILE = frozenset({"seconds", "started", "machine", "pid", "elapsed"})
-"""Keys of JSON objects and columns of tables whose values are those of one start."""
+VOLATILE = frozenset({"started", "machine", "pid", "elapsed"})
+"""Keys of JSON objects whose values are those of one start."""
+
+COLUMNS = frozenset({"seconds", "started"})
+"""The same of columns of tables."""
 
 GONE = "<volatile>"
 
@@ -57,19 +60,16 @@ class Normaliser:
     def value(self, value: Any) -> Any:
         """Return a JSON value without what is volatile."""
         if isinstance(value, dict):
-            return {
-                self.text(key): gone(item) if _volatile(key, item) else self.value(item) for key, item in value.items()
-            }
+            kept = {k: v for k, v in value.items() if not _spent(k, v)}
+            return {self.text(k): gone(v) if k in VOLATILE else self.value(v) for k, v in kept.items()}
         if isinstance(value, list):
             return [self.value(item) for item in value if not (isinstance(item, str) and WAITING.search(item))]
         return self.text(value) if isinstance(value, str) else value
 
 
-def _volatile(key: str, value: Any) -> bool:
-    """Say whether a value is one of this start; seconds of a clip are lists, those of a prompt whole numbers."""
-    if key == "seconds" and not isinstance(value, float):
-        return isinstance(value, str) and value.startswith("float ")
-    return key in VOLATILE
+def _spent(key: str, value: Any) -> bool:
+    """Say whether a value is time spent, which is left out where it is 0; seconds of a clip are lists or whole."""
+    return key == "seconds" and isinstance(value, str) and (value.startswith("float ") or value == GONE)
 
 
 def gone(value: Any) -> Any:
