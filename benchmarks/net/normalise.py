@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-VOLATILE = frozenset({"started", "machine", "pid", "elapsed"})
+VOLATILE = frozenset({"started", "session", "mtime_ns", "machine", "pid", "elapsed"})
 """Keys of JSON objects whose values are those of one start."""
 
 COLUMNS = frozenset({"seconds", "started"})
@@ -24,12 +24,13 @@ PATTERNS = tuple(
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?", "<time>"),
         (r"\b\d+:\d\d(:\d\d)? left\b", "<time> left"),
         (r"\b\d[\d,]*(\.\d+)? s\b(?!econd)", "<seconds> s"),
-        (r"\b\d+(\.\d+)? (seconds|minutes) left", "<time> left"),
+        (r"\b\d+(\.\d+)? (s|min|h|seconds|minutes|hours) left\b", "<time> left"),
         (r"in \d+(\.\d+)? (s|seconds|min|minutes|ms)\b", "in <time>"),
     )
 )
 
 
+CODE = re.compile("[0-9a-f]{8}")
 WAITING = re.compile(r": at work for \d+:\d\d so far$")
 """A line that only a slow start has."""
 
@@ -61,10 +62,15 @@ class Normaliser:
         """Return a JSON value without what is volatile."""
         if isinstance(value, dict):
             kept = {k: v for k, v in value.items() if not _spent(k, v)}
-            return {self.text(k): gone(v) if k in VOLATILE else self.value(v) for k, v in kept.items()}
+            return {self.text(k): gone(v) if _volatile(k, v) else self.value(v) for k, v in kept.items()}
         if isinstance(value, list):
             return [self.value(item) for item in value if not (isinstance(item, str) and WAITING.search(item))]
         return self.text(value) if isinstance(value, str) else value
+
+
+def _volatile(key: str, value: Any) -> bool:
+    """Say whether a value is one of this start, or names the code by its hash."""
+    return key in VOLATILE or (key == "baselines" and isinstance(value, str) and CODE.fullmatch(value) is not None)
 
 
 def _spent(key: str, value: Any) -> bool:
