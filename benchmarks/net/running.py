@@ -109,7 +109,7 @@ def _record(case: Case, tree: Path, out: Path, scratch: Path) -> None:
 def _environment(tree: Path, home: Path, columns: int = 160) -> dict[str, str]:
     fonts = Path(tempfile.gettempdir()) / "net-matplotlib"
     return {
-        "PATH": os.environ["PATH"],
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(home),
         "PYTHONPATH": str(tree),
         "PYTHONPYCACHEPREFIX": str(fonts.with_name("net-bytecode")),  # not in the tree

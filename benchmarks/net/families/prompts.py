@@ -124,8 +124,8 @@ CASES = [
             f"{PROGRAM} --prompts in/list.json --seed 4",
             f"{PROGRAM.replace('--out clips', '--out mini')} --prompts mini --only skeleton=person --limit 2",
             "score clips --metrics pas,mss --out run", "generate-clips --prompts mini --out none",
-            "generate-clips --prompts mini --out none --command 'python x.py' --only nonsense=1",
-            "generate-clips --prompts mini --out none --command 'nothing-there {out}' --limit 1",
+            "generate-clips --prompts mini --out none --command 'python x.py {prompt} {out}' --only nonsense=1",
+            "generate-clips --prompts mini --out none --command 'nothing-there {prompt} {out}' --limit 1",
             "generate-clips --prompts mini --out none --pipeline nowhere --fps 8",
         ]),
         "metadata": ((lambda folder: shutil.copytree(ROOT / "prompts" / "metadata", folder / "metadata"),), [
