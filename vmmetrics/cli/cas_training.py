@@ -192,11 +192,10 @@ def _train(
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.train.run import train as train_classifier
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.perception.vmbench.ported.videomae import SIZES
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
-    origin = SIZES[start.value] if isinstance(start, Size) else start
+    origin = start.value if isinstance(start, Size) else start
     with stoppable(), TrainingProgress(messages) as progress:
         try:
             trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)

@@ -20,7 +20,7 @@ from vmmetrics.cas.train.trainer import Split, Trainer
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.vmbench.checkpoints import architecture_of, as_meta, load_encoder, read_checkpoint
-from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE
+from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def train(
     data: LabelledClips,
     out: Path,
     settings: TrainSettings,
-    start: Architecture | Path,
+    start: Architecture | str | Path,
     *,
     device: str | None = None,
     workers: int = 2,
@@ -58,7 +58,8 @@ def train(
         data: Clips with levels.
         out: Directory of the run.
         settings: The recipe.
-        start: An architecture to train from scratch, or a checkpoint, pre-trained or fine-tuned, to start from.
+        start: An architecture to train from scratch or its name in ``SIZES``, or a checkpoint, pre-trained or
+            fine-tuned, to start from.
         device: ``"cuda"``, ``"cpu"``; None takes a GPU where there is one.
         workers: Processes that make views, per process that trains.
         watcher: Who is told how it goes.
@@ -75,7 +76,7 @@ def train(
         tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
         failed = sorted((clip for part in tried for clip in part), key=lambda clip: clip.clip)
         split = _split(data.clips, failed, settings, watcher)
-        model, origin = _build_model(start, settings, watcher)
+        model, origin = _build_model(SIZES[start] if isinstance(start, str) else start, settings, watcher)
         run = {
             "settings": asdict(settings),
             "architecture": as_meta(model.net),
