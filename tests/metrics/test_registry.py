@@ -108,7 +108,7 @@ def test_metrics_of_installed_packages_are_found(monkeypatch: pytest.MonkeyPatch
             return self._loaded
 
     points = [Point(Metric("mine", "of mine", half)), Point(ImportError("no torch"))]
-    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
     registry._load_entry_points.cache_clear()
     try:
         with pytest.warns(UserWarning, match="metric mine of package package:mine cannot be loaded: no torch"):

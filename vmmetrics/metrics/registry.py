@@ -7,14 +7,13 @@ with an entry point in the group ``vmmetrics.metrics``.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -310,13 +309,15 @@ def _load_plugin(path: str) -> tuple[str, ...]:
         sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
         raise cannot("read", f"the plugin {path}", error) from error
-    spec = importlib.util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
+    from importlib import util
+
+    spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
     if spec is None or spec.loader is None:
         raise SetupError(f"The plugin {path} is no Python file: its name must end in .py")
     source = {"plugin": Path(path).name, "sha256": sha256}
     _registering.append(source)
     try:
-        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        module = sys.modules[spec.name] = util.module_from_spec(spec)
         spec.loader.exec_module(module)
     except Exception as error:
         raise SetupError(f"The plugin {path} fails: {type(error).__name__}: {error}") from error
@@ -330,6 +331,8 @@ def _load_plugin(path: str) -> tuple[str, ...]:
 
 @cache
 def _load_entry_points() -> None:
+    from importlib import metadata  # not for --help
+
     for point in metadata.entry_points(group=GROUP):
         package = point.dist.name if point.dist else point.value
         _registering.append({"package": package, "version": point.dist.version if point.dist else "unknown"})
