@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bad_inputs import moving_frames, write_video
+from tests.endpoint_server import Script, completion, hang_up, serve, slow, truncated
 from tests.reliability.warm import fork_workers
 from tests.reliability.watched import command, fork
-from tests.endpoint_server import Script, completion, hang_up, serve, slow, truncated
 
 KEY = "sk-never-to-be-written-0123456789"
 COUNT = 8
@@ -114,7 +114,7 @@ _ANIMALS = ("dog", "cat", "horse", "heron", "goose", "trout", "pony", "gull", "f
 
 def _write_prompts(path: Path) -> None:
     from vmmetrics.prompts.files import read_entries, write_entries
-    from vmmetrics.utils.weights.shipped import shipped_list
+    from vmmetrics.utils.weights.manifest import shipped_list
 
     write_entries(path, read_entries(shipped_list("mini"))[:10])
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.answers import Objects, PointTracks, Poses, SceneObject
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene, SceneObject
 from vmmetrics.types import METRICS, AmplitudeResult, Event, MetricResult
 
 SUITE = "fake_suite:FakeSuite"

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.answers import Objects, PointTracks, SceneObject
+from vmmetrics.perception.scene import Objects, PointTracks, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
-
 
 # The frames in which the released code looks for objects: about one a second.
 

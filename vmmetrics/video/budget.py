@@ -52,7 +52,7 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SizePlan:
     """How many frames are expected and the size they are kept at.
 
     Attributes:
@@ -111,7 +111,7 @@ def clip_bytes(count: int, width: int, height: int) -> int:
     return count * (pixels * 3 + math.ceil(working + masks) + FRAME_BYTES)
 
 
-def make_plan(count: int, width: int, height: int, max_memory: int, most: int = MAX_CLIP_PIXELS) -> Plan:
+def make_plan(count: int, width: int, height: int, max_memory: int, most: int = MAX_CLIP_PIXELS) -> SizePlan:
     """Choose the size at which ``count`` frames of ``width`` x ``height`` fit into ``max_memory`` bytes.
 
     Raises:
@@ -122,7 +122,7 @@ def make_plan(count: int, width: int, height: int, max_memory: int, most: int = 
     check_total(count, width, height, most)
     full = (width, height)
     if clip_bytes(count, *full) <= max_memory:
-        return Plan(count, full, full, max_memory)
+        return SizePlan(count, full, full, max_memory)
     least = min(1.0, MIN_SIDE / min(full))
     smallest = (math.ceil(width * least), math.ceil(height * least))
     if clip_bytes(count, *smallest) > max_memory:
@@ -133,7 +133,7 @@ def make_plan(count: int, width: int, height: int, max_memory: int, most: int = 
         )
     sizes = range(max(smallest), max(full))  # by the long side, so that every size keeps the aspect
     long = bisect_right(sizes, max_memory, key=lambda side: clip_bytes(count, *_scaled(full, side)))
-    return Plan(count, full, _scaled(full, sizes[long - 1]) if long else smallest, max_memory)
+    return SizePlan(count, full, _scaled(full, sizes[long - 1]) if long else smallest, max_memory)
 
 
 def _scaled(size: tuple[int, int], long_side: int) -> tuple[int, int]:
@@ -149,7 +149,7 @@ class FrameStore:
         plan: Expected count and size. More frames than expected are taken as long as the memory bound allows.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SizePlan) -> None:
         width, height = plan.kept
         self._plan = plan
         self._frames: NDArray[np.uint8] = np.empty((max(1, plan.count), height, width, 3), np.uint8)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from vmmetrics.errors import ClipError, os_reason
-from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
+from vmmetrics.video.budget import MAX_PIXELS, FrameStore, SizePlan, check_size, make_plan
 from vmmetrics.video.containers import check_whole, opened, packets_of, video_stream
 from vmmetrics.video.pixels import HDR_TRANSFERS, Decoded, FrameConverter, Limits, Orientation, colour_of
 from vmmetrics.video.timing import from_times, regular
@@ -209,7 +209,7 @@ class Decoder:
         self,
         stream: VideoStream,
         index: Index,
-        plan: Callable[[int, int], Plan],
+        plan: Callable[[int, int], SizePlan],
         wanted: Callable[[int, float | None], bool] | None = None,
     ) -> None:
         self.times: list[float | None] = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray
-from vmmetrics.video.budget import Plan, check_size
+from vmmetrics.video.budget import SizePlan, check_size
 from vmmetrics.video.containers import opened, packets_of, video_stream
 from vmmetrics.video.files import Decoder, Index, check_index, index_of, shown_at, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
@@ -61,7 +61,7 @@ def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
 
 
-def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], Plan]) -> Decoder:
+def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], SizePlan]) -> Decoder:
     groups, needed = _groups(path, wanted)
     with opened(path) as container:
         stream = video_stream(container)
@@ -150,15 +150,15 @@ def _at(timing: Timing, places: Sequence[int]) -> Timing:
     return Timing(timing.timestamps[list(places)], timing.fps, timing.notes)
 
 
-def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], Plan]:
+def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], SizePlan]:
     """Sizes that keep so many frames within memory; nothing but the frames is held."""
 
-    def plan(width: int, height: int) -> Plan:
+    def plan(width: int, height: int) -> SizePlan:
         check_size(width, height)
         full = _fitted(width, height, sampling.side)
         share = limits.max_memory / (count * full[0] * full[1] * 3)
         kept = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
-        return Plan(count, full, kept, limits.max_memory)
+        return SizePlan(count, full, kept, limits.max_memory)
 
     return plan
 

@@ -9,17 +9,13 @@ motion is that of one plane or one far scene, so it is explained more precisely 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
 
-from vmmetrics.perception.answers import Camera, Flow
+from vmmetrics.perception.scene import Camera, Flow, Scene
 from vmmetrics.types import FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
-
 
 # Planar motion models fitted to weighted point pairs: translation, affine, homography.
 
@@ -40,7 +36,7 @@ def apply(model: FloatArray, points: FloatArray) -> FloatArray:
 def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
     """Turn a model between working pixels into one between clip pixels (pixel centres at integers).
 
-    ``scale`` is (sx, sy), clip pixels per working pixel, as in :class:`~vmmetrics.perception.answers.Flow`.
+    ``scale`` is (sx, sy), clip pixels per working pixel, as in :class:`~vmmetrics.perception.scene.Flow`.
     """
     sx, sy = scale
     to_clip = np.array([[sx, 0.0, (sx - 1) / 2], [0.0, sy, (sy - 1) / 2], [0.0, 0.0, 1.0]])

@@ -11,19 +11,15 @@ One call follows one set of points that belong together (an object, the backgrou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from vmmetrics.perception.answers import Camera, Flow, PointTracks
 from vmmetrics.perception.embedded.camera import apply, fit_similarity, rescale
-from vmmetrics.perception.embedded.patches import Patches, sample
+from vmmetrics.perception.embedded.flow import Patches, sample
+from vmmetrics.perception.scene import Camera, Flow, PointTracks, Scene
 from vmmetrics.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
 
 DISTINCT = 5.0
 """Grey levels per pixel, in the direction of least change, from which on a patch is not found just anywhere."""
@@ -39,7 +35,7 @@ LONGEST_SEARCH = 128.0
 class GridTracker:
     """Follows sets of query points forwards and backwards; same answer as CoTracker gives.
 
-    Likeness is that of :meth:`~vmmetrics.perception.embedded.patches.Patches.likeness`; lengths are working pixels.
+    Likeness is that of :meth:`~vmmetrics.perception.embedded.flow.Patches.likeness`; lengths are working pixels.
 
     Attributes:
         alike: Likeness to its reference patch at which a point that the flow follows stays visible.

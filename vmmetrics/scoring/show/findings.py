@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.perception.answers import Objects, PointTracks, Poses
 from vmmetrics.perception.points import object_tracks
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene
 from vmmetrics.types import Event, MetricResult
 
 LEAST_CHARGE = 0.01

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vmmetrics.clip import Clip
-from vmmetrics.perception.answers import Objects, PointTracks, Poses
+from vmmetrics.perception.scene import Objects, PointTracks, Poses
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, strips_of
 from vmmetrics.types import Event

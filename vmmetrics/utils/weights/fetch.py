@@ -45,7 +45,7 @@ _BAD_ARCHIVE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class FetchListener:
     """Whom to tell.
 
     Attributes:
@@ -61,7 +61,7 @@ class Listener:
 
 def fetch(
     names: Iterable[str],
-    listener: Listener,
+    listener: FetchListener,
     *,
     home: Path | None = None,
     mirror: str | None = None,
@@ -117,7 +117,7 @@ def directions(lacking: Iterable[Inspection]) -> list[str]:
     return lines
 
 
-def _ask_about_licences(entries: list[Published], listener: Listener) -> None:
+def _ask_about_licences(entries: list[Published], listener: FetchListener) -> None:
     """Every notice once, before anything is fetched."""
     for entry in entries:
         if entry.notice and not entry.must_accept:
@@ -130,7 +130,7 @@ def _ask_about_licences(entries: list[Published], listener: Listener) -> None:
         )
 
 
-def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: Listener) -> None:
+def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
     lists, plan = [], []
     for found in lacking:
         remotes = list_remote(found.entry, mirror)
@@ -148,7 +148,7 @@ def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, lis
 
 
 @contextmanager
-def _alone_in(folder: Path, entry: Published, listener: Listener) -> Iterator[None]:
+def _alone_in(folder: Path, entry: Published, listener: FetchListener) -> Iterator[None]:
     """Wait until no other process fetches the same checkpoint, and keep others waiting."""
     guard = ByteLocks(folder / _GUARD)
     try:
@@ -162,7 +162,7 @@ def _alone_in(folder: Path, entry: Published, listener: Listener) -> Iterator[No
         guard.close()
 
 
-def _bring(entry: Published, remote: Remote, home: Path, listener: Listener) -> None:
+def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
     """Download one file, check it, and give it its name."""
     target = home / entry.name / remote.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +233,7 @@ def _extract(archive: Path, member: str, target: Path, most: int) -> Path:
     return out
 
 
-def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Listener, *, alone: bool) -> None:
+def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
         raise SetupError(f"{copies} is no folder")
     plan: list[tuple[Published, str, Path]] = []

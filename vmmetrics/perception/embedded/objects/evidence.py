@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.flow import pixel_grid
+from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
 
 GRID_SHORT_SIDE = 128
 """Short side of the maps: an object of 2 % of the frame still covers some 500 pixels."""
@@ -49,7 +47,7 @@ class Evidence:
 
     Attributes:
         colour: (T, h, w, 3) uint8 CIE Lab.
-        forward: (T-1, h, w, 2) float32 grid pixels, as in :class:`~vmmetrics.perception.answers.Flow`.
+        forward: (T-1, h, w, 2) float32 grid pixels, as in :class:`~vmmetrics.perception.scene.Flow`.
         backward: Likewise.
         forward_ok: (T-1, h, w) bool.
         backward_ok: Likewise.

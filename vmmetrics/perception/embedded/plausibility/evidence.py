@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vmmetrics.perception.embedded.flow import look_up, pixel_grid
 from vmmetrics.perception.embedded.plausibility.views import SIDE
 from vmmetrics.types import BoolArray, FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 # What frames show, by name: the probabilities of ImageNet's classes, place by place, and whether they keep.
 #
@@ -102,7 +102,7 @@ _SUDDEN = 0.6  # of the change at a cut is the most that the steps beside it may
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PlausibilityEvidence:
     """The evidence in a strand of n frames.
 
     Attributes:
@@ -142,7 +142,7 @@ MAPS: dict[str, tuple[int, int]] = {
 """Name of each map to the frames before and after a frame that its value there depends on."""
 
 
-def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evidence:
+def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> PlausibilityEvidence:
     """Measure a strand.
 
     Args:
@@ -164,7 +164,7 @@ def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evide
     _compare_motion(maps, flow)
     _leave_out_cuts(maps, travel, cuts)
     pooled = features[2].mean((1, 2))
-    return Evidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
+    return PlausibilityEvidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:

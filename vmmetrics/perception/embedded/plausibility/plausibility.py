@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vmmetrics.perception.embedded.plausibility import model as plausibility_model
-from vmmetrics.perception.embedded.plausibility.evidence import CELLS, Evidence, gather
+from vmmetrics.perception.embedded.plausibility.evidence import CELLS, PlausibilityEvidence, gather
 from vmmetrics.perception.embedded.plausibility.model import (
     NAMES,
     SUMMARIES,
@@ -25,7 +25,7 @@ from vmmetrics.perception.embedded.plausibility.model import (
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, Look
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 PARTS = 4
 """Parts along each side of the picture that are hidden in turn to see what the model looked at."""
@@ -57,7 +57,7 @@ class _View:
     """A view: its clip frames, the evidence of its strand, its place in there, its numbers."""
 
     frames: tuple[int, ...]
-    evidence: Evidence
+    evidence: PlausibilityEvidence
     first: int
     stop: int
     numbers: FloatArray

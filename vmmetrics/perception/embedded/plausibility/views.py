@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.clip import Clip
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 # The views a clip is judged by: about two seconds each, at one size and one pace whatever the clip's own.
 #

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.answers import Flow
+from vmmetrics.perception.scene import Flow
 from vmmetrics.types import BoolArray, FloatArray
 
 # What each frame looks like on its own: detail by scale and direction, and traces of blocks.

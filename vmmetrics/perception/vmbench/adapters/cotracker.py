@@ -26,13 +26,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.camera_motion import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
-from vmmetrics.perception.answers import Camera, PointTracks
+from vmmetrics.functional.pas import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
 from vmmetrics.perception.points import key_moments, moving_queries, object_queries, spread_queries, unsteady_objects
-from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import PointTracker, UInt8Array
+from vmmetrics.perception.scene import Camera, PointTracks, Scene
 from vmmetrics.perception.vmbench.runtime import Held, Shelf
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 WINDOW = 60
 """Frames that the checkpoint's time encoding is for; other lengths are interpolated to."""
@@ -93,7 +91,7 @@ def released_predictor(checkpoint: Path) -> Any:
 
 
 class CoTracker:
-    """A :class:`~vmmetrics.perception.vmbench.models.PointTracker`.
+    """Points followed through a clip by CoTracker3 offline.
 
     Args:
         checkpoint: ``scaled_offline.pth``.
@@ -283,7 +281,7 @@ class SharedPoints:
         points: Who follows them.
     """
 
-    points: PointTracker
+    points: CoTracker
 
     def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels; with all others if it is a set that is known."""
@@ -331,7 +329,7 @@ def background_queries(scene: Scene) -> FloatArray:
 
 
 def _kind(points: int) -> str:
-    """What :func:`~vmmetrics.functional.camera_motion.estimate_camera` fits to so many points."""
+    """What :func:`~vmmetrics.functional.pas.estimate_camera` fits to so many points."""
     if points >= MIN_POINTS_HOMOGRAPHY:
         return "homography"
     return "affine" if points >= MIN_POINTS_AFFINE else "translation"

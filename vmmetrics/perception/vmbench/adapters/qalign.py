@@ -20,13 +20,12 @@ from torch import Tensor
 
 from vmmetrics.errors import ClipError
 from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import UInt8Array, WindowRater
-from vmmetrics.perception.vmbench.ported.qalign_files import find_model, load_network
+from vmmetrics.perception.vmbench.ported.qalign_files import load_network
 from vmmetrics.perception.vmbench.ported.qalign_network import (
     LEVELS,
     Network,
+    PosedPrompt,
     Prompt,
-    Question,
     answer,
     normalised,
     pose,
@@ -34,11 +33,8 @@ from vmmetrics.perception.vmbench.ported.qalign_network import (
     shades,
     squared,
 )
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
-from vmmetrics.types import FloatArray
-
-HUB_ID = "q-future/one-align"
-"""The published model."""
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
+from vmmetrics.types import FloatArray, UInt8Array
 
 WINDOW = 3
 """Frames of a window."""
@@ -55,42 +51,32 @@ THREADS = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedQAlign:
     """The network, ready to be shown windows."""
 
     network: Network
-    question: Question
+    question: PosedPrompt
     table: Tensor
 
     @classmethod
-    def of(cls, network: Network, prompt: Prompt) -> Loaded:
+    def of(cls, network: Network, prompt: Prompt) -> LoadedQAlign:
         """Read the prompt with a network that is on its device, without gradients."""
         with torch.inference_mode():
             return cls(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
 
 
 class QAlignRater:
-    """A :class:`~vmmetrics.perception.vmbench.models.WindowRater`.
-
-    Nothing is ever downloaded: a hub id must be in the local cache.
+    """Q-Align's level of windows of frames. Nothing is ever downloaded.
 
     Args:
-        source: Hub id, a folder with the files of that repository, or its folder in the hub's cache.
-        device: Where it runs; None takes a GPU where there is one.
+        folder: Checkpoint ``one-align``.
+        shelf: The device, and the models it is shared with.
         precision: What it is computed in; scores, too, are as fine as this allows (in fp16 steps of 2⁻¹¹ above 0.5).
             Default: fp16, as released, on a GPU; fp32 on a CPU.
-        shelf: Whom it shares the device with; None for nobody.
     """
 
-    def __init__(
-        self,
-        source: str | Path = HUB_ID,
-        device: str | None = None,
-        precision: Precision | None = None,
-        shelf: Shelf | None = None,
-    ) -> None:
-        self.source = source
-        shelf = shelf_on(device, shelf)
+    def __init__(self, folder: Path, shelf: Shelf, precision: Precision | None = None) -> None:
+        self.folder = folder
         self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
         self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
@@ -128,7 +114,7 @@ class QAlignRater:
             rows = list(within.reshape(windows.shape))
             return torch.stack(in_batches(answers, rows, WINDOWS_AT_ONCE, self._held))
 
-    def _see(self, loaded: Loaded, frames: Sequence[UInt8Array]) -> Tensor:
+    def _see(self, loaded: LoadedQAlign, frames: Sequence[UInt8Array]) -> Tensor:
         """Return (T, tokens, width) of frames; later ones are scaled while the network sees earlier ones."""
         side = loaded.network.sizes.vision.image
 
@@ -140,17 +126,16 @@ class QAlignRater:
             scaled = [pool.submit(squared, frame, side) for frame in frames]
             return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._held))
 
-    def load(self) -> Loaded:
-        """Read the model from :attr:`source`; a subclass may get it from elsewhere."""
-        folder = find_model(self.source)
-        prompt = read_prompt(folder / "tokenizer.model")
-        return Loaded.of(load_network(folder, self.device, DTYPES[self.precision]), prompt)
+    def load(self) -> LoadedQAlign:
+        """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""
+        prompt = read_prompt(self.folder / "tokenizer.model")
+        return LoadedQAlign.of(load_network(self.folder, self.device, DTYPES[self.precision]), prompt)
 
 
 class QAlignQuality:
     """A :class:`~vmmetrics.perception.scene.QualityModel`: the level of the window around each frame."""
 
-    def __init__(self, rater: WindowRater) -> None:
+    def __init__(self, rater: QAlignRater) -> None:
         self.rater = rater
 
     def assess(self, scene: Scene) -> FloatArray:

@@ -72,7 +72,7 @@ class VisionTransformer(nn.Module):  # type: ignore[misc]
     def __init__(self, size: VisionSize) -> None:
         super().__init__()
         self.embeddings = Embeddings(size)
-        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(Block(size) for _ in range(size.depth))})
+        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(VisionBlock(size) for _ in range(size.depth))})
         self.post_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class Embeddings(nn.Module):  # type: ignore[misc]
         return self.pre_layernorm(tokens + self.position_embedding)
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class VisionBlock(nn.Module):  # type: ignore[misc]
     """Attention and a perceptron, each normed before and added."""
 
     def __init__(self, size: VisionSize) -> None:
@@ -108,7 +108,7 @@ class Block(nn.Module):  # type: ignore[misc]
         self.input_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
         self.self_attn = SelfAttention(size.width, size.heads)
         self.post_attention_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
-        self.mlp = Perceptron(size.width, size.mlp_width)
+        self.mlp = VisionPerceptron(size.width, size.mlp_width)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens of the shape given."""
@@ -132,7 +132,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return self.dense(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
 
 
-class Perceptron(nn.Module):  # type: ignore[misc]
+class VisionPerceptron(nn.Module):  # type: ignore[misc]
     """Two layers with CLIP's approximate GELU between them."""
 
     def __init__(self, width: int, hidden: int) -> None:
@@ -152,7 +152,7 @@ class VisualAbstractor(nn.Module):  # type: ignore[misc]
     def __init__(self, size: AbstractorSize, vision: VisionSize, out: int) -> None:
         super().__init__()
         self.query_embeds = nn.Parameter(torch.empty(1, size.queries, vision.width))
-        layers = nn.ModuleList(Layer(size, vision) for _ in range(size.depth))
+        layers = nn.ModuleList(AbstractorLayer(size, vision) for _ in range(size.depth))
         self.encoder = nn.ModuleDict({"layers": layers})
         self.visual_fc = nn.Linear(vision.width, out)
         self.vit_eos = nn.Parameter(torch.empty(1, 1, out))
@@ -165,7 +165,7 @@ class VisualAbstractor(nn.Module):  # type: ignore[misc]
         return torch.cat([self.visual_fc(queries), self.vit_eos.expand(len(image), -1, -1)], dim=1)
 
 
-class Layer(nn.Module):  # type: ignore[misc]
+class AbstractorLayer(nn.Module):  # type: ignore[misc]
     """One layer of the abstractor; upstream's names have its parts one level further down."""
 
     def __init__(self, size: AbstractorSize, vision: VisionSize) -> None:

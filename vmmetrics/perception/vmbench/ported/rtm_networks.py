@@ -20,11 +20,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.checkpoints import read_weights
-from vmmetrics.perception.vmbench.ported.rtm_steps import BINS_PER_PIXEL, POSE_INPUT, STRIDES
+from vmmetrics.perception.vmbench.checkpoints import check_fit, read_weights
 
 Net = TypeVar("Net", bound=nn.Module)
+
+STRIDES = (8, 16, 32)
+"""Pixels between the places of the detector's three grids."""
+POSE_INPUT = (192, 256)
+"""Width and height of the picture that keypoints are found in."""
+BINS_PER_PIXEL = 2
+"""Scores along each axis per pixel of that picture."""
 
 RTMDET_NAME, RTMPOSE_NAME = "rtmdet-m-person", "rtmpose-m-body7"
 """What ``vmmetrics weights`` calls their checkpoints."""
@@ -42,7 +47,7 @@ SCALE_NORM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RTMSize:
     """Factors on the widths and numbers of blocks of the largest network."""
 
     widen: float
@@ -59,7 +64,7 @@ class Size:
         return tuple(max(round(blocks * self.deepen), 1) for blocks in STAGE_BLOCKS)
 
 
-MEDIUM = Size(0.75, 0.67)
+MEDIUM = RTMSize(0.75, 0.67)
 """RTMDet-m and RTMPose-m."""
 
 
@@ -90,7 +95,7 @@ class Separable(nn.Module):  # type: ignore[misc]
         return out
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class CSPNeXtBlock(nn.Module):  # type: ignore[misc]
     """A 3 x 3 and a separable 5 x 5 convolution, added to what came in or not."""
 
     def __init__(self, width: int, identity: bool) -> None:
@@ -126,7 +131,7 @@ class CSPLayer(nn.Module):  # type: ignore[misc]
         self.main_conv = ConvNorm(inner, half)
         self.short_conv = ConvNorm(inner, half)
         self.final_conv = ConvNorm(2 * half, outer)
-        self.blocks = nn.Sequential(*(Block(half, identity) for _ in range(blocks)))
+        self.blocks = nn.Sequential(*(CSPNeXtBlock(half, identity) for _ in range(blocks)))
         if attention:
             self.attention = ChannelAttention(2 * half)
 
@@ -137,7 +142,7 @@ class CSPLayer(nn.Module):  # type: ignore[misc]
         return out
 
 
-class Pyramid(nn.Module):  # type: ignore[misc]
+class FeaturePyramid(nn.Module):  # type: ignore[misc]
     """What lies around, at several distances."""
 
     def __init__(self, width: int) -> None:
@@ -155,7 +160,7 @@ class Pyramid(nn.Module):  # type: ignore[misc]
 class CSPNeXt(nn.Module):  # type: ignore[misc]
     """The backbone of both."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: RTMSize) -> None:
         super().__init__()
         widths, last = size.widths, len(size.blocks)
         half = widths[0] // 2
@@ -164,7 +169,7 @@ class CSPNeXt(nn.Module):  # type: ignore[misc]
             width = widths[stage]
             layers: list[nn.Module] = [ConvNorm(widths[stage - 1], width, 3, 2)]
             if stage == last:
-                layers.append(Pyramid(width))
+                layers.append(FeaturePyramid(width))
             layers.append(CSPLayer(width, width, blocks, identity=stage < last, attention=True))
             self.add_module(f"stage{stage}", nn.Sequential(*layers))
 
@@ -181,7 +186,7 @@ class CSPNeXt(nn.Module):  # type: ignore[misc]
 class PathAggregation(nn.Module):  # type: ignore[misc]
     """The detector's neck: coarse maps tell fine ones, then fine ones coarse ones."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: RTMSize) -> None:
         super().__init__()
         inner, outer = size.widths[-3:], size.widths[-3]
         blocks = max(round(3 * size.deepen), 1)
@@ -241,7 +246,7 @@ def _stack(width: int) -> nn.ModuleList:
 class RTMDet(nn.Module):  # type: ignore[misc]
     """The person detector: one class."""
 
-    def __init__(self, size: Size = MEDIUM) -> None:
+    def __init__(self, size: RTMSize = MEDIUM) -> None:
         super().__init__()
         self.backbone = CSPNeXt(size)
         self.neck = PathAggregation(size)
@@ -327,7 +332,7 @@ class PoseHead(nn.Module):  # type: ignore[misc]
 class RTMPose(nn.Module):  # type: ignore[misc]
     """The keypoints of one person in a picture."""
 
-    def __init__(self, size: Size = MEDIUM) -> None:
+    def __init__(self, size: RTMSize = MEDIUM) -> None:
         super().__init__()
         self.backbone = CSPNeXt(size)
         self.head = PoseHead(size.widths[-1])
@@ -350,20 +355,8 @@ def load_rtm(path: Path, network: Net) -> Net:
     """
     name = RTMDET_NAME if isinstance(network, RTMDet) else RTMPOSE_NAME
     weights = read_weights(path, "state_dict", name)
-    expected = network.state_dict()
-    faults = [f"misses {key}" for key in expected if key not in weights]
-    faults += [f"has {key} besides" for key in weights if key not in expected]
-    faults += [
-        f"has {key} as {tuple(weights[key].shape)} where {tuple(value.shape)} is expected"
-        for key, value in expected.items()
-        if key in weights and weights[key].shape != value.shape
-    ]
-    if faults:
-        more = f" and {len(faults) - 6} more" if len(faults) > 6 else ""
-        raise SetupError(
-            f"{path}: no checkpoint of {type(network).__name__}: it {'; it '.join(faults[:6])}{more}; fetch it with: "
-            f"vmmetrics weights fetch {name}"
-        )
+    mend = f"; it is no checkpoint of {type(network).__name__}; fetch it with: vmmetrics weights fetch {name}"
+    check_fit(path, network.state_dict(), weights, mend)
     network.load_state_dict(weights)
     network.float().eval().requires_grad_(False)
     return network
