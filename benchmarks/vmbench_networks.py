@@ -69,9 +69,9 @@ SMALL_SAM2 = {
     "memory_fuser_intermediate_dim": 512,
 }
 SMALL_QALIGN = Sizes(
-    VisionSize(width=128, depth=6, heads=4, mlp_width=512, image=224),
-    AbstractorSize(queries=16, depth=2, heads=4, mlp_width=256),
-    LanguageSize(words=64, width=128, depth=6, heads=4, mlp_width=384),
+    VisionSize(hidden_size=128, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512, image_size=224),
+    AbstractorSize(num_learnable_queries=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256),
+    LanguageSize(vocab_size=64, hidden_size=128, num_hidden_layers=6, num_attention_heads=4, intermediate_size=384),
 )
 SMALL_VIDEOMAE = Architecture(width=192, depth=4, heads=3, mlp_width=768, patch=32)
 SMALL_RTM = rtm_networks.RTMSize(0.125, 0.17)

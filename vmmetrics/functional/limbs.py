@@ -136,7 +136,9 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     scale: FloatArray = np.ones(len(lengths))
     for _ in range(3):  # usual lengths and scale depend on each other; three rounds settle it
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
-        scale = np.maximum(_filled(_quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)), SMALLEST)
+        median = _quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)
+        known = np.flatnonzero(np.isfinite(median))
+        scale = np.maximum(np.interp(np.arange(len(median)), known, median[known]), SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # turned or bent away a part reads short, so the size of the body is told by those that read long
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
@@ -201,7 +203,10 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
 
 def _swaps(points: FloatArray, vectors: FloatArray, ends: NDArray[np.intp]) -> FloatArray:
     """(T, 12), above 1 where left and right are exchanged at an end of the part and it shows; NaN where not judged."""
-    trunk = _mean_known(points[:, TRUNK])
+    known: BoolArray = np.all(np.isfinite(points[:, TRUNK]), axis=-1)
+    count = known.sum(axis=1)[:, None]
+    total = np.where(known[..., None], points[:, TRUNK], 0.0).sum(axis=1)
+    trunk = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     relabelled = points.copy()
     for left, right in LIMB_PAIRS:
         swapped = _swapped_frames(points[:, [left, right]] - trunk[:, None])
@@ -241,20 +246,6 @@ def _quantile(values: FloatArray, quantile: float, axis: int) -> FloatArray:
     some: BoolArray = np.any(np.isfinite(values), axis=axis)
     out[some] = np.nanquantile(values.compress(some, axis=1 - axis), quantile, axis=axis)
     return out
-
-
-def _mean_known(points: FloatArray) -> FloatArray:
-    """(T, N, 2) to (T, 2) mean over the points that are known; NaN where none is."""
-    known: BoolArray = np.all(np.isfinite(points), axis=-1)
-    count = known.sum(axis=1)[:, None]
-    total = np.where(known[..., None], points, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _filled(values: FloatArray) -> FloatArray:
-    """(T,) with NaN, not all of them, replaced by interpolation."""
-    known = np.flatnonzero(np.isfinite(values))
-    return np.interp(np.arange(len(values)), known, values[known])
 
 
 # Outer limbs too long or gone, from the person's silhouette: what landmarks, drawn to a regular body, do not show.

@@ -80,10 +80,8 @@ def _reweighted(a: FloatArray, b: FloatArray, motion: FloatArray, solve: Solver,
         residual = np.linalg.norm(project(motion, a) - b, axis=1)
         scale = max(1.4826 * float(np.median(residual)), floor)
         weights = 1 / (1 + (residual / (CAUCHY * scale)) ** 2)
-        refined = solve(a, b, weights)
-        settled = np.abs(refined - motion).max() < CONVERGED
-        motion = refined
-        if settled:
+        before, motion = motion, solve(a, b, weights)
+        if np.abs(motion - before).max() < CONVERGED:
             break
     return motion
 
@@ -181,7 +179,11 @@ def perceptible_amplitude_score(
         raise ValueError(f"Expected subject_tracks and background_tracks of one length T but got {sorted(lengths)}")
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"Expected fps to be positive but got {fps}")
-    homographies = None if camera is None else _checked_camera(camera, lengths)
+    homographies: FloatArray | None = None
+    if camera is not None:
+        homographies = as_floats("camera", camera, f"{next(iter(lengths)) - 1 if lengths else 'T−1'}, 3, 3")
+        if (np.abs(np.linalg.det(homographies)) < 1e-12).any():
+            raise ValueError("Expected camera to hold invertible homographies but got a singular one")
     diagonal = float(np.hypot(*size))
     if protocol == "vmbench":
         return _score_vmbench(subject, background, size)
@@ -195,10 +197,10 @@ def perceptible_amplitude_score(
 
     both = subject_visible[:-1] & subject_visible[1:]
     known = np.ones(len(both), dtype=bool)
-    if homographies is None and background is not None and background_visible is not None and background.shape[1]:
-        homographies, known = estimate_camera(background, background_visible)
-    elif homographies is None:
+    if homographies is None:
         homographies = np.tile(np.eye(3), (len(both), 1, 1))
+        if background is not None and background_visible is not None and background.shape[1]:
+            homographies, known = estimate_camera(background, background_visible)
     measured = both.any(axis=1) & known
     if not measured.any():
         return AmplitudeResult(score=None, missing="no subject point is visible in two consecutive frames")
@@ -269,11 +271,3 @@ def _checked(
     if visibility is None:
         return xy, np.ones(xy.shape[:2], dtype=bool)
     return xy, as_bools(f"{name}_visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
-
-
-def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:
-    length = next(iter(lengths)) - 1 if lengths else "T−1"
-    homographies = as_floats("camera", camera, f"{length}, 3, 3")
-    if (np.abs(np.linalg.det(homographies)) < 1e-12).any():
-        raise ValueError("Expected camera to hold invertible homographies but got a singular one")
-    return homographies

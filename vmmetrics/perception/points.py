@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.perception.scene import Objects, PointTracks, Scene, SceneObject
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 # The frames in which the released code looks for objects: about one a second.
 
@@ -23,7 +22,7 @@ def released_step(fps: float) -> int:
     return int(fps + RATE_TOLERANCE) - 1
 
 
-def released_key_frames(num_frames: int, fps: float) -> NDArray[np.int64]:
+def released_key_frames(num_frames: int, fps: float) -> IntArray:
     """Return the (C,) indices of the key frames of a clip of ``num_frames`` at ``fps``.
 
     Raises:

@@ -14,11 +14,10 @@ from threading import RLock
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
-from vmmetrics.types import BoolArray, FloatArray, Look
+from vmmetrics.types import BoolArray, FloatArray, IntArray, Look, UInt8Array
 
 # What the abilities of a scene hand back: flow, camera, objects, tracks, poses.
 #
@@ -38,7 +37,7 @@ class Flow:
         scale: (sx, sy): clip pixels per working pixel. Working x corresponds to clip x = (x + 0.5) * sx - 0.5.
     """
 
-    images: NDArray[np.uint8]
+    images: UInt8Array
     forward: FloatArray
     backward: FloatArray
     forward_valid: BoolArray
@@ -98,7 +97,7 @@ class Objects:
             does not say.
     """
 
-    labels: NDArray[np.uint8]
+    labels: UInt8Array
     objects: tuple[SceneObject, ...]
     scale: tuple[float, float]
     moving: BoolArray | None = None
@@ -116,7 +115,7 @@ class PointTracks:
 
     xy: FloatArray
     visible: BoolArray
-    query_frames: NDArray[np.int64]
+    query_frames: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class ReleasedObjects:
         objects: One entry per identity.
     """
 
-    key_frames: NDArray[np.int64]
+    key_frames: IntArray
     objects: tuple[ReleasedObject, ...]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.errors import ClipError
+from vmmetrics.types import UInt8Array
 
 DEFAULT_MAX_MEMORY = 4 * 2**30
 """Bytes a clip may take while it is scored: 300 frames of 1080p, 390 of 720p or 450 of 480p at full size."""
@@ -152,10 +152,10 @@ class FrameStore:
     def __init__(self, plan: SizePlan) -> None:
         width, height = plan.kept
         self._plan = plan
-        self._frames: NDArray[np.uint8] = np.empty((max(1, plan.count), height, width, 3), np.uint8)
+        self._frames: UInt8Array = np.empty((max(1, plan.count), height, width, 3), np.uint8)
         self._used = 0
 
-    def add(self, rgb: NDArray[np.uint8]) -> None:
+    def add(self, rgb: UInt8Array) -> None:
         """Keep a copy of one (H, W, 3) uint8 frame.
 
         Raises:
@@ -164,7 +164,14 @@ class FrameStore:
         if self._used >= self._plan.count:
             check_total(self._used + 1, *self._plan.full)
         if self._used == len(self._frames):
-            self._grow()
+            room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
+            if room <= self._used:
+                raise ClipError(
+                    f"More frames than the {self._plan.count} expected do not fit into "
+                    f"{self._plan.max_memory / _MIB:g} MiB; raise max_memory"
+                )
+            more = min(room, self._used * 2) - self._used
+            self._frames = np.concatenate([self._frames, np.empty((more, *self._frames.shape[1:]), np.uint8)])
         width, height = self._plan.kept
         if rgb.shape[:2] == (height, width):
             self._frames[self._used] = rgb
@@ -174,20 +181,10 @@ class FrameStore:
             cv2.resize(rgb, (width, height), dst=self._frames[self._used], interpolation=way)
         self._used += 1
 
-    def _grow(self) -> None:
-        room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
-        if room <= self._used:
-            raise ClipError(
-                f"More frames than the {self._plan.count} expected do not fit into "
-                f"{self._plan.max_memory / _MIB:g} MiB; raise max_memory"
-            )
-        more = min(room, self._used * 2) - self._used
-        self._frames = np.concatenate([self._frames, np.empty((more, *self._frames.shape[1:]), np.uint8)])
-
     def __len__(self) -> int:
         return self._used
 
     @property
-    def frames(self) -> NDArray[np.uint8]:
+    def frames(self) -> UInt8Array:
         """(T, H, W, 3) uint8: the frames so far."""
         return self._frames[: self._used]

@@ -70,7 +70,10 @@ def discover(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:
             raise SetupError(f"No such file or folder: {path}")
     roots = {source.root.resolve() for group in groups for source in group if source.root is not None}
     if len(roots) > 1 and not any(source.model for group in groups for source in group):
-        groups = [_as_model(group) for group in groups]
+        for group in groups:
+            root = group[0].root if group else None
+            if root is not None and group[0].path != root:
+                group[:] = [replace(source, model=_printable(root.resolve().name)) for source in group]
     return _unique(groups)
 
 
@@ -99,22 +102,18 @@ def _walk(folder: Path) -> Iterator[Path]:
     folders = [entry for entry in visible if entry.is_dir()]
     stills = {entry for entry in visible if entry.suffix.lower() == ".webp" and _is_still_webp(entry)}
     clips = [e for e in visible if e.suffix.lower() in CLIP_SUFFIXES and e not in folders and e not in stills]
-    if not clips and _is_frame_folder(folder):
-        yield folder
-        return
+    if not clips:
+        stems = [path.stem for path in frame_files(folder)]
+        patterns = Counter(_NUMBER.sub("#", stem) for stem in stems if _NUMBER.search(stem))
+        if patterns and max(patterns.values()) * 2 > len(stems):  # most pictures differ in nothing but one number
+            yield folder
+            return
     yield from clips
     if folder.suffix.lower() in CLIP_SUFFIXES and not clips and not folders:
         yield folder  # a folder that is named like a clip and holds none: the user will want to know
     for entry in folders:
         if not entry.is_symlink():
             yield from _walk(entry)
-
-
-def _is_frame_folder(folder: Path) -> bool:
-    """Whether most pictures in ``folder`` differ in nothing but one number."""
-    stems = [path.stem for path in frame_files(folder)]
-    patterns = Counter(_NUMBER.sub("#", stem) for stem in stems if _NUMBER.search(stem))
-    return bool(patterns) and max(patterns.values()) * 2 > len(stems)
 
 
 def _is_still_webp(path: Path) -> bool:
@@ -128,12 +127,6 @@ def _is_still_webp(path: Path) -> bool:
     return head[12:16] != b"VP8X" or not head[20] & 0x02  # the animation flag, RFC 9649 section 2.7
 
 
-def _as_model(group: list[Source]) -> list[Source]:
-    if not group or group[0].root is None or group[0].path == group[0].root:
-        return group
-    return [replace(source, model=_printable(group[0].root.resolve().name)) for source in group]
-
-
 def _unique(groups: list[list[Source]]) -> list[Source]:
     """Drop paths given twice and make equal names differ."""
     seen: set[Path] = set()
@@ -143,19 +136,13 @@ def _unique(groups: list[list[Source]]) -> list[Source]:
         if place not in seen:
             seen.add(place)
             sources.append(source)
-    for rename in (_with_folder, _with_place):
+    for rename in (
+        lambda source: f"{(source.root or source.path.parent).resolve().name}/{source.name}",
+        lambda source: source.path.absolute().as_posix(),
+    ):
         taken = Counter(source.name for source in sources)
-        sources = [rename(source) if taken[source.name] > 1 else source for source in sources]
+        sources = [replace(s, name=_printable(rename(s))) if taken[s.name] > 1 else s for s in sources]
     return sources
-
-
-def _with_folder(source: Source) -> Source:
-    folder = (source.root or source.path.parent).resolve().name
-    return replace(source, name=f"{_printable(folder)}/{source.name}")
-
-
-def _with_place(source: Source) -> Source:
-    return replace(source, name=_printable(source.path.absolute().as_posix()))
 
 
 def _printable(name: str) -> str:

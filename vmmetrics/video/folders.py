@@ -20,8 +20,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.budget import MAX_ANIMATION_PIXELS, MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
 from vmmetrics.video.containers import open_regular
-from vmmetrics.video.pixels import Decoded, Limits, picture_to_rgb
-from vmmetrics.video.timing import assumed, from_delays, regular
+from vmmetrics.video.pixels import TRANSPARENT, Decoded, Limits, picture_to_rgb
+from vmmetrics.video.timing import from_delays, regular
 
 # GIF, APNG and animated WebP through Pillow, each held against the frames its own bytes promise.
 #
@@ -171,7 +171,13 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
     name = {"png": "APNG"}.get(kind, kind.upper())
     with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if kind == "webp":
-            _check_webp(_webp_bytes(data), limits.max_memory)
+            size = _webp_bytes(data)
+            if 2 * size > limits.max_memory:  # its decoder holds the file twice
+                allowed = f"{limits.max_memory / 2**20:.0f} MiB allowed"
+                raise ClipError(
+                    f"The WebP of {size / 2**20:.0f} MiB takes twice as much to decode, more than the {allowed}; "
+                    f"max_memory of {math.ceil(2 * size / 2**20)} MiB would do"
+                )
         promise = _PROMISES[kind](data)
     if promise.fault:
         raise ClipError(f"The {name} {promise.fault} (after {len(promise.delays_ms)} frames)")
@@ -179,21 +185,11 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
         raise ClipError(f"Expected at least one frame but the {name} holds none")
     if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
-    store, size, notes = _decode(path, name, promise, limits.max_memory)
-    if limits.fps is not None:
-        timing = regular(len(store), limits.fps)
-    else:
-        timing = from_delays(promise.delays_ms, limits.assume_fps)
-    return Decoded(store.frames, timing, size, tuple(notes))
-
-
-def _check_webp(size: int, max_memory: int) -> None:
-    """Refuse a WebP that is too large for its decoder, which holds the file twice."""
-    if 2 * size > max_memory:
-        raise ClipError(
-            f"The WebP of {size / 2**20:.0f} MiB takes twice as much to decode, more than the {max_memory / 2**20:.0f} "
-            f"MiB allowed; max_memory of {math.ceil(2 * size / 2**20)} MiB would do"
-        )
+    store, full, notes = _decode(path, name, promise, limits.max_memory)
+    stated = (
+        from_delays(promise.delays_ms, limits.assume_fps) if limits.fps is None else regular(len(store), limits.fps)
+    )
+    return Decoded(store.frames, stated, full, tuple(notes))
 
 
 def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[FrameStore, tuple[int, int], list[str]]:
@@ -214,9 +210,7 @@ def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[F
         raise
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
         raise ClipError(f"The {name} is damaged after {decoded} of {count} frames: {error}") from error
-    notes = [note for note in (plan.note,) if note]
-    if transparent:
-        notes.append("transparent pixels put on white")
+    notes = [note for note in (plan.note, transparent and TRANSPARENT) if note]
     return store, plan.full, notes
 
 
@@ -320,12 +314,10 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
     if plan.note:
         notes.append(plan.note)
     if transparent:
-        notes.append("transparent pixels put on white")
+        notes.append(TRANSPARENT)
     if floats:
         notes.append("floats taken as 0..1")
-    count = len(store)
-    timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
-    return Decoded(store.frames, timing, size, tuple(notes))
+    return Decoded(store.frames, limits.regular(len(store)), size, tuple(notes))
 
 
 @contextmanager

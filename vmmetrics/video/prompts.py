@@ -202,9 +202,6 @@ class PromptOf(NamedTuple):
     tags: Tags = MappingProxyType({})
 
 
-_NOTHING = PromptOf(None, None, "none")
-
-
 class _Listed:
     """A prompt list with its keys: a clip is looked up by path, file name, stem, then number."""
 
@@ -302,7 +299,8 @@ class Prompts:
             SetupError: A list beside the clip cannot be read.
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
-        found = self._listed(source) or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
+        listed = None if self._given is None else _from_list(self._given, source)
+        found = listed or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
         if found.prompt and len(found.prompt) > MAX_PROMPT:
             raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
         subject = self._subject or found.subject
@@ -316,9 +314,6 @@ class Prompts:
             return []
         used = {self._given.find(source.name) for source in sources}
         return [entry.clip for number, entry in enumerate(self._given.entries) if number not in used]
-
-    def _listed(self, source: Source) -> PromptOf | None:
-        return None if self._given is None else _from_list(self._given, source)
 
     def _sidecar(self, source: Source) -> PromptOf | None:
         path = source.path
@@ -380,5 +375,5 @@ def _from_name(source: Source) -> PromptOf:
     """Take the prompt out of names such as ``a dog runs-3.mp4``; a single word is a name, not a prompt."""
     match = _INDEXED_NAME.fullmatch(source.path.stem if source.path.suffix else source.path.name)
     if match is None or " " not in match["prompt"]:
-        return _NOTHING
+        return PromptOf(None, None, "none")
     return PromptOf(match["prompt"], None, "name")

@@ -15,7 +15,7 @@ from vmmetrics.video.budget import SizePlan, check_size
 from vmmetrics.video.containers import opened, packets_of, video_stream
 from vmmetrics.video.files import Decoder, Index, check_index, index_of, shown_at, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
-from vmmetrics.video.timing import Timing, from_times, regular
+from vmmetrics.video.timing import Timing
 
 
 def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
@@ -35,7 +35,7 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     known = sorted({time for time in index.pts if time is not None})
     if len(known) == len(index.pts) and not index.sequential:
         with opened(path) as container:
-            timing = _timing(list(known), stated_rate(video_stream(container)), limits)
+            timing = limits.timing(list(known), stated_rate(video_stream(container)))
         places = _choose(timing, sampling)
         plan = _plan(len(places), limits, sampling)
         try:
@@ -113,7 +113,7 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
             every.feed(packet)
         rate = stated_rate(stream)
     notes = [*notes, *every.finish()]
-    timing = _timing(shown_at(every.times, index), rate, limits)
+    timing = limits.timing(shown_at(every.times, index), rate)
     places = _choose(timing, sampling)
     wanted = set(places)
     with opened(path) as container:
@@ -134,10 +134,6 @@ def _count(decoder: Decoder) -> int:
 
 def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Sequence[str]) -> Decoded:
     return Decoded(decoder.store.frames, _at(timing, places), decoder.size, (*notes, *decoder.notes))
-
-
-def _timing(times: list[float | None], rate: float | None, limits: Limits) -> Timing:
-    return from_times(times, rate, limits.assume_fps) if limits.fps is None else regular(len(times), limits.fps)
 
 
 def _choose(timing: Timing, sampling: Sampling) -> list[int]:

@@ -128,9 +128,10 @@ def test_only_weights_are_read(content: object, tmp_path: Path, capsys: pytest.C
 def test_sizes_are_upstream_s_where_nothing_is_said(tmp_path: Path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "mplug_owl2", "rms_norm_eps": 1e-5}))
     sizes = read_sizes(tmp_path)
-    assert (sizes.vision.width, sizes.vision.depth, sizes.vision.image, sizes.vision.tokens) == (1024, 24, 448, 1025)
-    assert (sizes.abstractor.queries, sizes.abstractor.depth) == (64, 6)
-    assert (sizes.language.words, sizes.language.mlp_width, sizes.language.epsilon) == (32000, 11008, 1e-5)
+    eyes, language = sizes.vision, sizes.language
+    assert (eyes.hidden_size, eyes.num_hidden_layers, eyes.image_size, eyes.tokens) == (1024, 24, 448, 1025)
+    assert (sizes.abstractor.num_learnable_queries, sizes.abstractor.num_hidden_layers) == (64, 6)
+    assert (language.vocab_size, language.intermediate_size, language.rms_norm_eps) == (32000, 11008, 1e-5)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.scene import Flow, Scene
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 SHORT_SIDE = 256
 """Working short side in pixels: about 6 ms a pair and direction on two laptop threads, at 0.1 px of error."""
@@ -40,7 +40,7 @@ def working_size(width: int, height: int, short_side: int = SHORT_SIDE) -> tuple
     return max(MIN_SIDE, round(width * factor)), max(MIN_SIDE, round(height * factor))
 
 
-def working_images(frames: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+def working_images(frames: UInt8Array, size: tuple[int, int]) -> UInt8Array:
     """Return ``frames`` (T, H, W, 3) RGB as (T, h, w) grey, area-resampled to ``size`` (w, h)."""
     images = np.empty((len(frames), size[1], size[0]), np.uint8)
     shrinking = size[0] <= frames.shape[2] and size[1] <= frames.shape[1]
@@ -206,7 +206,12 @@ class Patches:
             mean grey level.
         """
         seen, inside = sample(image, points[:, None] + self.offsets @ np.swapaxes(linear, 1, 2))
-        return _compare(self.values, seen, self.weights * np.maximum(inside, 1e-3))
+        weights = self.weights * np.maximum(inside, 1e-3)
+        (mean_1, spread_1), (mean_2, spread_2) = _moments(self.values, weights), _moments(seen, weights)
+        total = weights.sum(-1, keepdims=True)
+        together = (weights * (self.values - mean_1) * (seen - mean_2)).sum(-1, keepdims=True) / total
+        likeness = (2 * together + NOISE**2) / (spread_1**2 + spread_2**2 + NOISE**2)
+        return likeness[:, 0], (mean_2 - mean_1)[:, 0]
 
     def fit(self, image: FloatArray, points: FloatArray, linear: FloatArray, steps: int = 4) -> FloatArray:
         """Move ``points`` to where the patches fit best, as far as their texture can tell.
@@ -254,12 +259,3 @@ def _moments(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, Float
     mean = (weights * values).sum(-1, keepdims=True) / total
     spread = np.sqrt((weights * np.square(values - mean)).sum(-1, keepdims=True) / total)
     return mean, spread
-
-
-def _compare(first: FloatArray, second: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    total = weights.sum(-1, keepdims=True)
-    mean_1, spread_1 = _moments(first, weights)
-    mean_2, spread_2 = _moments(second, weights)
-    together = (weights * (first - mean_1) * (second - mean_2)).sum(-1, keepdims=True) / total
-    likeness = (2 * together + NOISE**2) / (spread_1**2 + spread_2**2 + NOISE**2)
-    return likeness[:, 0], (mean_2 - mean_1)[:, 0]

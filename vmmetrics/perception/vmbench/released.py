@@ -61,11 +61,11 @@ class Chunks:
         count = 0
         session: MaskSession | None = None
         for start in range(0, len(frames), step):
-            found = self._found(frames[start])
-            if len(found):
-                wanted, count = identify(found, tracked, count)
-            else:
-                wanted = tracked
+            image = recompressed(frames[start])
+            boxes = pixel_boxes(self.grounder.boxes(image, self.text), image.shape[1], image.shape[0])
+            wanted = tracked
+            if len(boxes):
+                wanted, count = identify(list(self.sam2.masks(image, boxes)), tracked, count)
             if not wanted:
                 starts.append({})
                 continue
@@ -75,13 +75,6 @@ class Chunks:
                     starts.append(masks)
                 tracked = masks
         return starts, count
-
-    def _found(self, frame: UInt8Array) -> Sequence[BoolArray]:
-        """Masks of what is found in a key frame, which is recompressed for that, in the order of the boxes."""
-        image = recompressed(frame)
-        height, width = image.shape[:2]
-        boxes = pixel_boxes(self.grounder.boxes(image, self.text), width, height)
-        return list(self.sam2.masks(image, boxes)) if len(boxes) else []
 
 
 def identify(found: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count: int) -> tuple[Masks, int]:

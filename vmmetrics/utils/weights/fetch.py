@@ -9,7 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,16 +150,13 @@ def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, lis
 @contextmanager
 def _alone_in(folder: Path, entry: Published, listener: FetchListener) -> Iterator[None]:
     """Wait until no other process fetches the same checkpoint, and keep others waiting."""
-    guard = ByteLocks(folder / _GUARD)
-    try:
+    with closing(ByteLocks(folder / _GUARD)) as guard:
         if guard.try_acquire(0):
             guard.release(0)
         else:
             listener.say(f"{entry.name}: another process is fetching it; waiting")
         with guard.holding(0):
             yield
-    finally:
-        guard.close()
 
 
 def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
@@ -244,16 +241,13 @@ def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Fet
     for entry, name, path in plan:
         target = home / entry.name / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        described = next((f for f in entry.files if f.member and archive_name(f) == path.name), None)
-        whole = _copy(path, target, described)
+        archived = next((f for f in entry.files if f.member and archive_name(f) == path.name), None)
+        if archived is not None and archived.member is not None:
+            whole = _extract(path, archived.member, target, _most(archived))
+        else:
+            whole = Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
         sha256 = _settle(entry, name, whole, home, None, f"{path}")
         listener.say(f"{entry.name}: {name}, SHA-256 {sha256}")
-
-
-def _copy(path: Path, target: Path, archived: PublishedFile | None) -> Path:
-    if archived is not None and archived.member is not None:
-        return _extract(path, archived.member, target, _most(archived))
-    return Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
 
 
 def check_room(home: Path, needed: int) -> None:

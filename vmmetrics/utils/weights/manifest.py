@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from vmmetrics.errors import SetupError
 
@@ -77,11 +78,15 @@ def load_manifest() -> dict[str, WeightFile]:
     Raises:
         SetupError: The manifest is not where the package expects it.
     """
+    return {e["name"]: WeightFile(**{**e, "used_by": tuple(e["used_by"])}) for e in _entries("weights")}
+
+
+def _entries(kind: str) -> list[dict[str, Any]]:
     path = weights_folder() / "manifest.toml"
     if not path.is_file():
         raise SetupError(f"{path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["weights"]
-    return {e["name"]: WeightFile(**{**e, "used_by": tuple(e["used_by"])}) for e in entries}
+    entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))[kind]
+    return entries
 
 
 @cache
@@ -188,15 +193,10 @@ def load_published() -> dict[str, Published]:
     Raises:
         SetupError: The manifest is not there.
     """
-    path = weights_folder() / "manifest.toml"
-    if not path.is_file():
-        raise SetupError(f"{path} is missing; reinstall with: pip install --force-reinstall vmmetrics")
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["checkpoints"]
-    found = [
-        Published(**{**e, "sets": tuple(e["sets"]), "files": tuple(PublishedFile(**f) for f in e["files"])})
-        for e in entries
-    ]
-    return {entry.name: entry for entry in found}
+    return {
+        e["name"]: Published(**{**e, "sets": tuple(e["sets"]), "files": tuple(PublishedFile(**f) for f in e["files"])})
+        for e in _entries("checkpoints")
+    }
 
 
 def published(name: str) -> Published:

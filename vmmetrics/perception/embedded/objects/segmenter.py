@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, gather_evidence, mapped, warp
+from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, gather_evidence, mapped, warp, warp_mask
 from vmmetrics.perception.embedded.objects.fates import absences
 from vmmetrics.perception.embedded.objects.matching import aligned, changed_places, join_pieces
 from vmmetrics.perception.embedded.objects.pruning import (
@@ -19,9 +19,9 @@ from vmmetrics.perception.embedded.objects.pruning import (
     trim_bare,
     trim_residue,
 )
-from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, disc, filled, moving_map
+from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 # Things that come or go although they never move: compact places that change at once and stay changed.
 #
@@ -67,7 +67,7 @@ class Pop:
     full: int
 
 
-def find_pops(evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np.bool_]) -> list[Pop]:
+def find_pops(evidence: Evidence, labels: NDArray[np.uint16], moving: BoolArray) -> list[Pop]:
     """Find the unlabelled things that come or go on the spot, earliest first.
 
     Args:
@@ -82,9 +82,12 @@ def find_pops(evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np
             changed = changed_places(evidence, t, t + step)
             if np.count_nonzero(changed) < LEAST_SHARE * area:
                 continue
-            changed &= ~changed_places(evidence, t, t - 1) & ~_after(evidence, t, step)
+            # Not what changed before already, nor what still changes once the step is over.
+            there = mapped(evidence.camera_between(t, t + step), evidence.grid)
+            after = warp_mask(changed_places(evidence, t + step, t + step + 1), there)
+            changed &= ~changed_places(evidence, t, t - 1) & ~after
             labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
-            changed &= np.asarray(cv2.dilate(labelled, _disc(7))) == 0
+            changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
             things = [
                 mask
                 for mask in _things(changed, area)
@@ -96,30 +99,19 @@ def find_pops(evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np
     for _, t, step, mask in sorted(found, key=lambda one: -one[0]):  # the whole thing before its parts
         if not (taken[t : t + step + 1].any(0) & mask).any():
             pops.append(_resolved(evidence, mask, t, step))
-            spread = cv2.dilate(mask.view(np.uint8), _disc(TOGETHER)) > 0
+            spread = cv2.dilate(mask.view(np.uint8), disc(TOGETHER)) > 0
             taken[max(0, t - 2 * STAYS) : t + step + 2 * STAYS] |= spread
     return sorted(pops, key=lambda pop: pop.full)
 
 
-def _disc(size: int) -> NDArray[np.uint8]:
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
-
-
-def _after(evidence: Evidence, t: int, step: int) -> BoolArray:
-    """(h, w) bool, in frame ``t``: places that still change once the step is over."""
-    there = mapped(evidence.camera_between(t, t + step), evidence.grid)
-    unrest = changed_places(evidence, t + step, t + step + 1).view(np.uint8)
-    return np.asarray(warp(unrest, there, nearest=True)) > 0
-
-
 def _things(changed: BoolArray, frame_area: int) -> list[BoolArray]:
     """Compact parts of a reasonable size."""
-    solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, _disc(9))
-    solid = cv2.morphologyEx(solid, cv2.MORPH_OPEN, _disc(3))
+    solid = cv2.morphologyEx(changed.view(np.uint8), cv2.MORPH_CLOSE, disc(9))
+    solid = cv2.morphologyEx(solid, cv2.MORPH_OPEN, disc(3))
     if not LEAST_SHARE * frame_area <= np.count_nonzero(solid) <= MOST_SHARE * frame_area:
         return []
     things = []
-    count, groups = cv2.connectedComponents(cv2.dilate(solid, _disc(TOGETHER)))
+    count, groups = cv2.connectedComponents(cv2.dilate(solid, disc(TOGETHER)))
     for group in range(1, count):
         mask = (groups == group) & (solid > 0)
         size = np.count_nonzero(mask)
@@ -135,25 +127,25 @@ def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
     across = changed_places(evidence, t, late)[mask].mean() >= STAYS_SHARE
     before = changed_places(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
     there = mapped(evidence.camera_between(t + step, t), evidence.grid)
-    later_mask = warp(mask.view(np.uint8), there, nearest=True) > 0
+    later_mask = warp_mask(mask, there)
     if not later_mask.any():
         return False
     after = changed_places(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
     return bool(across and before and after)
 
 
-def _alone(evidence: Evidence, moving: NDArray[np.bool_], mask: BoolArray, t: int, step: int) -> bool:
+def _alone(evidence: Evidence, moving: BoolArray, mask: BoolArray, t: int, step: int) -> bool:
     """Whether nothing passes: what uncovers or covers a place as it goes by changes, and moves, beside it as well."""
     size = np.count_nonzero(mask)
-    near = cv2.dilate(mask.view(np.uint8), _disc(2 * round(AROUND * np.sqrt(size)) + 1)) > 0
-    ring = near & (cv2.dilate(mask.view(np.uint8), _disc(7)) == 0)
+    near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(size)) + 1)) > 0
+    ring = near & (cv2.dilate(mask.view(np.uint8), disc(7)) == 0)
     first, last = max(0, t - SETTLED), min(len(evidence) - 1, t + step + SETTLED)
     for one, other in ((t, t + step), (first, last)):
         if np.count_nonzero(changed_places(evidence, one, other) & ring) > AROUND_CHANGED * size:
             return False
     for s in range(max(0, t - 1), min(len(evidence), t + step + 2)):
         there = mapped(evidence.camera_between(t, s), evidence.grid)
-        moves = np.asarray(warp(moving[s].view(np.uint8), there, nearest=True)) > 0
+        moves = warp_mask(moving[s], there)
         if np.count_nonzero(moves & near) > AROUND_MOVING * size:
             return False
     return True
@@ -179,7 +171,7 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
     masks = {}
     for frame in frames:
         there = mapped(evidence.camera_between(frame, t), evidence.grid)
-        masks[frame] = warp(mask.view(np.uint8), there, nearest=True) > 0
+        masks[frame] = warp_mask(mask, there)
     return Pop(kind, masks, full)
 
 
@@ -188,7 +180,7 @@ def _outlined(picture: FloatArray, mask: BoolArray) -> float:
     smooth = cv2.blur(picture, (3, 3))
     dx, dy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
     steep = np.sqrt((dx * dx + dy * dy).sum(-1))
-    rim = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_GRADIENT, _disc(3)) > 0
+    rim = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_GRADIENT, disc(3)) > 0
     return float(np.median(steep[rim]))
 
 
@@ -268,7 +260,7 @@ class MotionSegmenter:
         height, width = evidence.shape
         return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
 
-    def _objects(self, evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], NDArray[np.uint8]]:
+    def _objects(self, evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
         """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
         labels = self._follow(evidence, moving)
         join_pieces(evidence, labels)
@@ -310,7 +302,7 @@ class MotionSegmenter:
         self._add_pops(evidence, labels, moving)
         return labels
 
-    def _add_pops(self, evidence: Evidence, labels: NDArray[np.uint16], moving: NDArray[np.bool_]) -> None:
+    def _add_pops(self, evidence: Evidence, labels: NDArray[np.uint16], moving: BoolArray) -> None:
         """Label what comes or goes without ever moving, and follow it to the other end of its life."""
         last = len(evidence) - 1
         for pop in find_pops(evidence, labels, moving):

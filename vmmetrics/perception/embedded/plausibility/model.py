@@ -60,7 +60,12 @@ NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WH
 def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArray:
     """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN for what cannot be had."""
     maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
-    return np.concatenate([*maps, _whole(evidence, first, stop), [_travel(evidence, first, stop)]])
+    flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
+    content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
+    shot = np.concatenate([[0], np.cumsum(cuts)])
+    whole = [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot)]
+    kinds = _kinds(evidence.kinds[first:stop], shot)
+    return np.concatenate([*maps, [*whole, kinds, _travel(evidence, first, stop)]])
 
 
 def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
@@ -89,16 +94,6 @@ def summarise_map(name: str, values: FloatArray) -> FloatArray:
     place, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
     found = np.array([flat.mean(), worst, place, best, calm])
     return found if name in _LINEAR else np.log(found + _FLOOR)
-
-
-def _whole(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArray:
-    flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
-    content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
-    shot = np.concatenate([[0], np.cumsum(cuts)])
-    kinds = _kinds(evidence.kinds[first:stop], shot)
-    return np.array(
-        [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot), kinds]
-    )
 
 
 def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:

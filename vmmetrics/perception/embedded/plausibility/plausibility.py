@@ -149,10 +149,11 @@ class LadderPlausibility:
         whole = gain(0, MOMENTS, np.ones((PARTS, PARTS)))
         matters = whole > _LITTLE * whole.max()
         alone = np.stack([gain(moment, moment + 1, matters) for moment in range(MOMENTS)]) + _NO_GAIN
+        reason = next(text for start, text in sorted(REASONS.items(), reverse=True) if names[0].startswith(start))
         looks = []
         for moment, gains in enumerate(whole * alone / alone.sum(0)):
             place = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
-            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), _reason(names[0])))
+            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), reason))
         return tuple(looks)
 
 
@@ -175,7 +176,3 @@ def _hidden(view: _View, names: list[str], moments: tuple[int, int], rows: slice
 
 def _badness(model: OrdinalModel, numbers: FloatArray) -> float:
     return float(model.badness(numbers[None])[0])
-
-
-def _reason(name: str) -> str:
-    return next(text for start, text in sorted(REASONS.items(), reverse=True) if name.startswith(start))

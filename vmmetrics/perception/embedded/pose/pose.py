@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid
 from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, SearchSettings, torso
 from vmmetrics.perception.scene import Poses, Scene
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.weights.manifest import weight_path
 
 # Left and right kept apart over time: the landmark network takes one for the other in single frames.
 
-IntArray = NDArray[np.int64]
 
 GROUPS = ((1, 2), (3, 4)), ((5, 6), (11, 12)), ((7, 8), (9, 10)), ((13, 14), (15, 16))
 """Pairs of COCO keypoints that are mistaken together: face, trunk, arms, legs."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Detections, Landmarks, Pyramid, Region
+from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
 from vmmetrics.types import FloatArray
 
 SHOULDERS, HIPS = (11, 12), (23, 24)
@@ -132,9 +132,11 @@ class PeopleTracker:
     def run(self) -> list[PersonTrack]:
         """Return the people, the one seen best and longest first."""
         tracks: list[PersonTrack] = []
-        for frame, detections in self._search():
-            for points in detections.points:
-                self._take(tracks, frame, points)
+        height, width = self._frames[0].levels[0].shape[:2]
+        for region in search_regions(width, height, self._settings.tile):  # whole frames first
+            for frame in self._probes:
+                for points in self._network.detect(self._frames[frame], region, self._settings.seed_score).points:
+                    self._take(tracks, frame, points)
         people = self._join([t for t in tracks if t.quality >= self._settings.person_quality])
         people = [t for t in people if len(t.poses) >= self._fewest]
         people.sort(key=lambda t: -t.quality * len(t.poses))
@@ -143,13 +145,6 @@ class PeopleTracker:
             if len(kept) < self._settings.max_people and not any(_lies_on(track, other) for other in kept):
                 kept.append(track)
         return kept
-
-    def _search(self) -> Iterator[tuple[int, Detections]]:
-        """Yield (frame, detections) for every region of every probe frame, whole frames first."""
-        height, width = self._frames[0].levels[0].shape[:2]
-        for region in search_regions(width, height, self._settings.tile):
-            for frame in self._probes:
-                yield frame, self._network.detect(self._frames[frame], region, self._settings.seed_score)
 
     def _take(self, tracks: list[PersonTrack], frame: int, points: FloatArray) -> None:
         """Start a track from a detection, unless it belongs to one."""

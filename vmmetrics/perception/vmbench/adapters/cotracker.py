@@ -139,7 +139,8 @@ class CoTracker:
         with self._lock:
             loaded = self._held.get()
             asked = torch.as_tensor(queries, dtype=torch.float32, device=loaded.device)[None].clone()
-            asked[:, :, 1:] *= asked.new_tensor(loaded.shrink(frames))
+            (height, width), (rows, columns) = frames.shape[1:3], loaded.size
+            asked[:, :, 1:] *= asked.new_tensor([(columns - 1) / (width - 1), (rows - 1) / (height - 1)])
             backward = bool((when > 0).any())
             xy, visible = self._run(frames, {"queries": asked, "backward_tracking": backward}, half=False)
             return PointTracks(xy, visible, when)
@@ -185,11 +186,6 @@ class _Loaded:
         """Height and width that it resizes every frame to."""
         height, width = self.predictor.interp_shape
         return int(height), int(width)
-
-    def shrink(self, frames: UInt8Array) -> tuple[float, float]:
-        """Its pixels per clip pixel, in x and y; corners lie on corners."""
-        (height, width), (rows, columns) = frames.shape[1:3], self.size
-        return (columns - 1) / (width - 1), (rows - 1) / (height - 1)
 
     def ask(self, frames: UInt8Array, asked: dict[str, Any], *, half: bool) -> tuple[FloatArray, Any]:
         """Return (T, N, 2) float64 clip pixels and (T, N) bool."""

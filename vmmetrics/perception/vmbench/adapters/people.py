@@ -123,8 +123,7 @@ def follow(
                 person = _Sightings()
                 people.append(person)
             person.add(frame, box, points[i], scores[i])
-    least = min(SHORTEST, len(boxes))
-    lasting = [person for person in people if len(person.frames) >= least]
+    lasting = [person for person in people if len(person.frames) >= min(SHORTEST, len(boxes))]
     return sorted(lasting, key=lambda person: -float(sum(box[4] for box in person.boxes)))
 
 

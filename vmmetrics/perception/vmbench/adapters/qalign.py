@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vmmetrics.errors import ClipError
@@ -34,7 +33,7 @@ from vmmetrics.perception.vmbench.ported.qalign_network import (
     squared,
 )
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
-from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.types import FloatArray, IntArray, UInt8Array
 
 WINDOW = 3
 """Frames of a window."""
@@ -81,7 +80,7 @@ class QAlignRater:
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
         self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
 
-    def rate(self, frames: UInt8Array, windows: NDArray[np.int64]) -> FloatArray:
+    def rate(self, frames: UInt8Array, windows: IntArray) -> FloatArray:
         """Return (W,) float64 in 0..1, 1 best.
 
         Args:
@@ -100,12 +99,12 @@ class QAlignRater:
         result: FloatArray = scores.double().cpu().numpy()
         return result
 
-    def logits(self, frames: UInt8Array, windows: NDArray[np.int64]) -> Tensor:
+    def logits(self, frames: UInt8Array, windows: IntArray) -> Tensor:
         """Return (W, 5) logits of the levels, best first, on the device; arguments as for :meth:`rate`."""
         loaded = self._held.get()
         shown, within = np.unique(windows, return_inverse=True)
 
-        def answers(rows: Sequence[NDArray[np.int64]]) -> list[Tensor]:
+        def answers(rows: Sequence[IntArray]) -> list[Tensor]:
             batch = torch.from_numpy(np.stack(rows)).to(self.device)
             return list(answer(loaded.network, loaded.question, seen[batch]))
 
@@ -116,7 +115,7 @@ class QAlignRater:
 
     def _see(self, loaded: LoadedQAlign, frames: Sequence[UInt8Array]) -> Tensor:
         """Return (T, tokens, width) of frames; later ones are scaled while the network sees earlier ones."""
-        side = loaded.network.sizes.vision.image
+        side = loaded.network.sizes.vision.image_size
 
         def tokens(batch: Sequence[Future[UInt8Array]]) -> list[Tensor]:
             pixels = torch.from_numpy(np.stack([frame.result() for frame in batch])).to(self.device)
@@ -144,7 +143,7 @@ class QAlignQuality:
         return self.rater.rate(frames, windows_of(len(frames)))
 
 
-def windows_of(count: int) -> NDArray[np.int64]:
+def windows_of(count: int) -> IntArray:
     """Return (count, 3) indices of VMBench's windows: a frame between its neighbours.
 
     At the ends as released: the first window is the first frame three times, and the last one makes up for the missing
@@ -155,7 +154,7 @@ def windows_of(count: int) -> NDArray[np.int64]:
     >>> windows_of(2).tolist()
     [[0, 0, 0], [0, 1, 1]]
     """
-    windows: NDArray[np.int64] = np.arange(count, dtype=np.int64)[:, None] + np.array([-1, 0, 1])
+    windows: IntArray = np.arange(count, dtype=np.int64)[:, None] + np.array([-1, 0, 1])
     windows[0] = 0
     if count == 2:
         windows[1] = (0, 1, 1)

@@ -95,7 +95,8 @@ def detections(logits: Float32Array, sides: Float32Array, factors: tuple[float, 
         (N, 5) float32: x0, y0, x1, y1 in pixels of the frame and score, best first, N at most 100.
     """
     # mmdet clips to the square, not to the frame in it: boxes may lie in the padding, and do not when they matter
-    scores = _sigmoid(logits)
+    one = np.float32(1)
+    scores = one / (one + np.exp(-np.clip(logits, -80, 80)))  # beyond 80 it would overflow, and is 0 or 1 anyway
     chosen, start = [], 0
     for stride in STRIDES:
         count = (DETECTOR_SIDE // stride) ** 2
@@ -103,7 +104,7 @@ def detections(logits: Float32Array, sides: Float32Array, factors: tuple[float, 
         chosen.append(of_grid[np.argsort(-scores[of_grid], kind="stable")[:CANDIDATES]])
         start += count
     kept = np.concatenate(chosen)
-    centres = _places()[kept]
+    centres = np.concatenate([_places(stride) for stride in STRIDES])[kept]
     boxes = np.concatenate([centres - sides[kept, :2], centres + sides[kept, 2:]], axis=1)
     boxes = np.clip(boxes, np.float32(0), np.float32(DETECTOR_SIDE))
     boxes *= np.array([1 / factors[0], 1 / factors[1]] * 2, np.float32)
@@ -215,20 +216,10 @@ def peaks(
     return points.astype(np.float32).astype(np.float64), score.astype(np.float64)
 
 
-def _places() -> Float32Array:
-    """(P, 2) float32, x and y of each place of the grids in the square."""
-    grids = []
-    for stride in STRIDES:
-        steps = np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride)
-        grids.append(np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2))
-    return np.concatenate(grids)
-
-
-def _sigmoid(logits: Float32Array) -> Float32Array:
-    """1 / (1 + exp(-x)); logits beyond 80 would overflow and are 0 or 1 anyway."""
-    one = np.float32(1)
-    values: Float32Array = one / (one + np.exp(-np.clip(logits, -80, 80)))
-    return values
+def _places(stride: int) -> Float32Array:
+    """(P, 2) float32, x and y of each place of a grid in the square."""
+    steps = np.arange(DETECTOR_SIDE // stride, dtype=np.float32) * np.float32(stride)
+    return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 
 
 Run = Callable[[Tensor], tuple[Tensor, Tensor]]

@@ -69,14 +69,6 @@ class Followed:
     since: dict[int, Remembered] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """One call of :meth:`MaskSession.propagate`: the frame that masks were given in, and which way they are followed."""
-
-    start: int
-    step: int
-
-
 class MaskSession:
     """One clip in a :class:`Sam2`; features of frames are kept as long as the session.
 
@@ -131,7 +123,6 @@ class MaskSession:
             raise ValueError(f"Expected start within the clip's {len(self._frames)} frames but got {start}")
         step = -1 if reverse else 1
         path = [t for t in range(start, start + step * (steps + 1), step) if 0 <= t < len(self._frames)]
-        chunk = Chunk(start, step)
         followed: list[Followed] = []
         for frame in path:
             features = self._features_of(frame, path)
@@ -139,7 +130,7 @@ class MaskSession:
                 answers = self._in_batches(partial(self._take, features), list(masks.values()))
                 followed = [Followed(remembered) for _, remembered in answers]
             else:
-                answers = self._in_batches(partial(self._follow, chunk, frame, features), followed)
+                answers = self._in_batches(partial(self._follow, start, step, frame, features), followed)
                 for one, (_, remembered) in zip(followed, answers, strict=True):
                     one.since[frame] = remembered
             yield frame, torch.stack([logits for logits, _ in answers])
@@ -192,17 +183,19 @@ class MaskSession:
         back = F.interpolate(coarse, (side, side), mode="bilinear", align_corners=False)
         return self._told(coarse, remember(net, features, (back > 0).float(), here), pointers)
 
-    def _follow(self, chunk: Chunk, frame: int, features: Features, objects: Sequence[Followed]) -> list[Answer]:
+    def _follow(
+        self, start: int, step: int, frame: int, features: Features, objects: Sequence[Followed]
+    ) -> list[Answer]:
         """Find objects in a frame by what is remembered of them."""
         net = self._held.get()
         side = net.config.image_size
-        memories, places, pointers = self._memories(chunk, frame, objects)
+        memories, places, pointers = self._memories(start, step, frame, objects)
         found = decode_objects(net, features, recall(net, features, memories, places, pointers), None)
         full = F.interpolate(found.masks, (side, side), mode="bilinear", align_corners=False)
         tokens = remember(net, features, full.sigmoid(), found.scores > 0)
         return self._told(self._without_holes(found.masks), tokens, found.pointers)
 
-    def _memories(self, chunk: Chunk, frame: int, objects: Sequence[Followed]) -> tuple[Tensor, Tensor, int]:
+    def _memories(self, start: int, step: int, frame: int, objects: Sequence[Followed]) -> tuple[Tensor, Tensor, int]:
         """What is remembered of objects when they are looked for in ``frame``.
 
         Returns:
@@ -211,8 +204,7 @@ class MaskSession:
         net = self._held.get()
         first, count = objects[0], len(objects)
         slots = net.memory_temporal_positional_encoding.flatten(1)  # (slots, M): frames back 1, 2, ..., last the given
-        seen = [(back, frame - back * chunk.step) for back in range(len(slots) - 1, 0, -1)]
-        seen = [(back, t) for back, t in seen if t in first.since]
+        seen = [(n, frame - n * step) for n in range(len(slots) - 1, 0, -1) if frame - n * step in first.since]
         tokens = [torch.stack([one.given.tokens for one in objects], dim=1)]
         tokens += [torch.stack([one.since[t].tokens for one in objects], dim=1) for _, t in seen]
         grid = net.config.image_size // 16
@@ -222,11 +214,10 @@ class MaskSession:
         places = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
 
         limit = min(len(self._frames), net.config.max_object_pointers_in_encoder)
-        known = [(back, frame - back * chunk.step) for back in range(1, limit)]
-        known = [(back, t) for back, t in known if t in first.since]
+        known = [(n, frame - n * step) for n in range(1, limit) if frame - n * step in first.since]
         pointers = [torch.stack([one.given.pointer for one in objects])]
         pointers += [torch.stack([one.since[t].pointer for one in objects]) for _, t in known]
-        ages = torch.tensor([abs(frame - chunk.start), *(back for back, _ in known)], device=self._device)
+        ages = torch.tensor([abs(frame - start), *(back for back, _ in known)], device=self._device)
         channels = pointers[0].shape[1]
         parts = channels // slots.shape[1]  # a pointer is as long as so many tokens
         split = torch.stack(pointers).unflatten(2, (parts, -1)).transpose(1, 2).flatten(0, 1)

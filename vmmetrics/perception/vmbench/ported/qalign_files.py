@@ -10,7 +10,7 @@ import pickle
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ from vmmetrics.perception.vmbench.runtime import needed
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.utils.weights.manifest import is_inside
 
+Size = TypeVar("Size", VisionSize, AbstractorSize, LanguageSize)
+
 MEND = "fetch it again with: vmmetrics weights fetch vmbench"
 
 INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
@@ -30,33 +32,6 @@ INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 DERIVED = ".rotary_emb.inv_freq"
 """End of names that old versions of transformers wrote, of what follows from the sizes."""
-
-LANGUAGE_KEYS = {
-    "vocab_size": "words",
-    "hidden_size": "width",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "intermediate_size": "mlp_width",
-    "rms_norm_eps": "epsilon",
-    "rope_theta": "rope_base",
-}
-VISION_KEYS = {
-    "hidden_size": "width",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "intermediate_size": "mlp_width",
-    "image_size": "image",
-    "patch_size": "patch",
-    "layer_norm_eps": "epsilon",
-}
-ABSTRACTOR_KEYS = {
-    "num_learnable_queries": "queries",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "intermediate_size": "mlp_width",
-    "layer_norm_eps": "epsilon",
-}
-"""Entries of ``config.json`` (the last two in parts of its ``visual_config``), and what we call them."""
 
 
 def read_sizes(folder: Path) -> Sizes:
@@ -73,14 +48,14 @@ def read_sizes(folder: Path) -> Sizes:
     try:
         eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
         sizes = Sizes(
-            vision=VisionSize(**_taken(eyes, VISION_KEYS)),
-            abstractor=AbstractorSize(**_taken(abstractor, ABSTRACTOR_KEYS)),
-            language=LanguageSize(**_taken(config, LANGUAGE_KEYS)),
+            vision=_taken(VisionSize, eyes),
+            abstractor=_taken(AbstractorSize, abstractor),
+            language=_taken(LanguageSize, config),
         )
     except (AttributeError, TypeError) as error:
         raise SetupError(f"{path}: not understood: {error}") from error
     _refuse_variants(path, config, eyes, abstractor, sizes)
-    _check_processor(folder / "preprocessor_config.json", sizes.vision.image)
+    _check_processor(folder / "preprocessor_config.json", sizes.vision.image_size)
     return sizes
 
 
@@ -122,24 +97,22 @@ def _check_names(index: Path, places: Mapping[str, Tensor], found: set[str]) -> 
         raise SetupError(f"{index}: the weights do not fit: {told}")
 
 
-def _taken(config: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
+def _taken(kind: type[Size], config: Mapping[str, Any]) -> Size:
+    return kind(**{name: config[name] for name in kind.__dataclass_fields__ if name in config})
 
 
 def _refuse_variants(
     path: Path, config: Mapping[str, Any], eyes: Mapping[str, Any], abstractor: Mapping[str, Any], sizes: Sizes
 ) -> None:
     """Name what the file asks for and this network does not have."""
-    eyes_width, width = sizes.vision.width, sizes.language.width
-    for whole, heads in (
-        (eyes_width, sizes.vision.heads),
-        (eyes_width, sizes.abstractor.heads),
-        (width, sizes.language.heads),
-    ):
+    grid = sizes.vision.image_size // sizes.vision.patch_size
+    eyes_width, width = sizes.vision.hidden_size, sizes.language.hidden_size
+    for part, whole in ((sizes.vision, eyes_width), (sizes.abstractor, eyes_width), (sizes.language, width)):
+        heads = part.num_attention_heads
         if whole % heads:
             raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
     only = [
-        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.heads),
+        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.num_attention_heads),
         ("hidden_act", config.get("hidden_act"), "silu"),
         ("rope_scaling", config.get("rope_scaling"), None),
         ("attention_bias", config.get("attention_bias"), False),
@@ -147,7 +120,7 @@ def _refuse_variants(
         ("visual_model num_channels", eyes.get("num_channels"), 3),
         ("visual_abstractor hidden_size", abstractor.get("hidden_size"), eyes_width),
         ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
-        ("visual_abstractor grid_size", abstractor.get("grid_size"), sizes.vision.image // sizes.vision.patch),
+        ("visual_abstractor grid_size", abstractor.get("grid_size"), grid),
     ]
     strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
     if strange:

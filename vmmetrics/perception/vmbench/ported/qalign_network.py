@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
@@ -21,6 +20,7 @@ from vmmetrics.perception.vmbench.ported.qalign_vision import (
     VisualAbstractor,
 )
 from vmmetrics.perception.vmbench.runtime import needed
+from vmmetrics.types import UInt8Array
 
 # Q-Align's language model: LLaMA, with norms, keys and values of their own for the tokens that stand for images.
 #
@@ -39,25 +39,25 @@ KeysValues = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class LanguageSize:
-    """The numbers that make the language model; the defaults are upstream's (LLaMA 7B).
+    """The numbers that make the language model; named and set as upstream's ``config.json`` (LLaMA 7B).
 
     Attributes:
-        words: Entries of the vocabulary.
-        width: Channels of a token.
-        depth: Number of layers.
-        heads: LlamaAttention heads; they divide ``width``.
-        mlp_width: Hidden channels of a layer's gated perceptron.
-        epsilon: Of the norms.
-        rope_base: Base of the rotary positions' wavelengths.
+        vocab_size: Entries of the vocabulary.
+        hidden_size: Channels of a token.
+        num_hidden_layers: Number of layers.
+        num_attention_heads: Attention heads; they divide ``hidden_size``.
+        intermediate_size: Hidden channels of a layer's gated perceptron.
+        rms_norm_eps: Of the norms.
+        rope_theta: Base of the rotary positions' wavelengths.
     """
 
-    words: int = 32000
-    width: int = 4096
-    depth: int = 32
-    heads: int = 32
-    mlp_width: int = 11008
-    epsilon: float = 1e-6
-    rope_base: float = 10000.0
+    vocab_size: int = 32000
+    hidden_size: int = 4096
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    intermediate_size: int = 11008
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
 
 
 class RMSNorm(nn.Module):  # type: ignore[misc]
@@ -100,10 +100,10 @@ class LlamaAttention(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: LanguageSize) -> None:
         super().__init__()
-        self.heads = size.heads
+        self.heads = size.num_attention_heads
 
         def square() -> nn.Linear:
-            return nn.Linear(size.width, size.width, bias=False)
+            return nn.Linear(size.hidden_size, size.hidden_size, bias=False)
 
         self.q_proj, self.o_proj = square(), square()
         self.k_proj, self.v_proj = Multiway(square), Multiway(square)
@@ -132,9 +132,9 @@ class LlamaPerceptron(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: LanguageSize) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(size.width, size.mlp_width, bias=False)
-        self.up_proj = nn.Linear(size.width, size.mlp_width, bias=False)
-        self.down_proj = nn.Linear(size.mlp_width, size.width, bias=False)
+        self.gate_proj = nn.Linear(size.hidden_size, size.intermediate_size, bias=False)
+        self.up_proj = nn.Linear(size.hidden_size, size.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(size.intermediate_size, size.hidden_size, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens of the shape given."""
@@ -148,7 +148,7 @@ class LlamaLayer(nn.Module):  # type: ignore[misc]
         super().__init__()
 
         def norm() -> RMSNorm:
-            return RMSNorm(size.width, size.epsilon)
+            return RMSNorm(size.hidden_size, size.rms_norm_eps)
 
         self.input_layernorm, self.post_attention_layernorm = Multiway(norm), Multiway(norm)
         self.self_attn = LlamaAttention(size)
@@ -302,7 +302,7 @@ PADDING = tuple(int(255 * mean) for mean in MEAN)
 """Colour of the bars that make a frame square: (122, 116, 104)."""
 
 
-def squared(frame: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+def squared(frame: UInt8Array, side: int) -> UInt8Array:
     """Pad a frame to a centred square and scale it (bicubic, antialiased).
 
     Args:
@@ -348,11 +348,11 @@ class Owl(nn.Module):  # type: ignore[misc]
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         language = sizes.language
-        self.embed_tokens = nn.Embedding(language.words, language.width)
-        self.layers = nn.ModuleList(LlamaLayer(language) for _ in range(language.depth))
-        self.norm = RMSNorm(language.width, language.epsilon)
+        self.embed_tokens = nn.Embedding(language.vocab_size, language.hidden_size)
+        self.layers = nn.ModuleList(LlamaLayer(language) for _ in range(language.num_hidden_layers))
+        self.norm = RMSNorm(language.hidden_size, language.rms_norm_eps)
         self.vision_model = VisionTransformer(sizes.vision)
-        self.visual_abstractor = VisualAbstractor(sizes.abstractor, sizes.vision, language.width)
+        self.visual_abstractor = VisualAbstractor(sizes.abstractor, sizes.vision, language.hidden_size)
 
 
 class Network(nn.Module):  # type: ignore[misc]
@@ -362,7 +362,7 @@ class Network(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.sizes = sizes
         self.model = Owl(sizes)
-        self.lm_head = nn.Linear(sizes.language.width, sizes.language.words, bias=False)
+        self.lm_head = nn.Linear(sizes.language.hidden_size, sizes.language.vocab_size, bias=False)
 
     def see(self, images: Tensor) -> Tensor:
         """Return (B, tokens, width) for the language model of normalised images (B, 3, side, side)."""
@@ -396,8 +396,9 @@ def pose(network: Network, prompt: Prompt, images: int) -> PosedPrompt:
     """
     sizes, embed = network.sizes, network.model.embed_tokens
     weight = embed.weight
-    length = len(prompt.before) + images * (sizes.abstractor.queries + 1) + len(prompt.after)
-    rotation = rotations(length, sizes.language.width // sizes.language.heads, sizes.language.rope_base).to(weight)
+    length = len(prompt.before) + images * (sizes.abstractor.num_learnable_queries + 1) + len(prompt.after)
+    channels = sizes.language.hidden_size // sizes.language.num_attention_heads
+    rotation = rotations(length, channels, sizes.language.rope_theta).to(weight)
     before = weight[list(prompt.before)][None]
     return PosedPrompt(
         before=remember(network.model.layers, before, rotation),

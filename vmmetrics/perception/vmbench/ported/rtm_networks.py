@@ -11,6 +11,7 @@ References:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -81,32 +82,19 @@ class ConvNorm(nn.Module):  # type: ignore[misc]
         return F.silu(self.bn(self.conv(x)))
 
 
-class Separable(nn.Module):  # type: ignore[misc]
-    """A convolution within channels, then one across them."""
-
-    def __init__(self, width: int, kernel: int) -> None:
-        super().__init__()
-        self.depthwise_conv = ConvNorm(width, width, kernel, groups=width)
-        self.pointwise_conv = ConvNorm(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, width, H, W) to the same."""
-        out: Tensor = self.pointwise_conv(self.depthwise_conv(x))
-        return out
-
-
 class CSPNeXtBlock(nn.Module):  # type: ignore[misc]
     """A 3 x 3 and a separable 5 x 5 convolution, added to what came in or not."""
 
     def __init__(self, width: int, identity: bool) -> None:
         super().__init__()
         self.conv1 = ConvNorm(width, width, 3)
-        self.conv2 = Separable(width, 5)
+        parts = {"depthwise_conv": ConvNorm(width, width, 5, groups=width), "pointwise_conv": ConvNorm(width, width)}
+        self.conv2 = nn.Sequential(OrderedDict(parts))
         self.identity = identity
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, H, W) to the same."""
-        out: Tensor = self.conv2(self.conv1(x))
+        out = self.conv2(self.conv1(x))
         return out + x if self.identity else out
 
 
@@ -138,8 +126,7 @@ class CSPLayer(nn.Module):  # type: ignore[misc]
     def forward(self, x: Tensor) -> Tensor:
         """(B, inner, H, W) to (B, outer, H, W)."""
         both = torch.cat([self.blocks(self.main_conv(x)), self.short_conv(x)], dim=1)
-        out: Tensor = self.final_conv(self.attention(both) if hasattr(self, "attention") else both)
-        return out
+        return self.final_conv(self.attention(both) if hasattr(self, "attention") else both)
 
 
 class FeaturePyramid(nn.Module):  # type: ignore[misc]
@@ -153,8 +140,7 @@ class FeaturePyramid(nn.Module):  # type: ignore[misc]
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, H, W) to the same."""
         x = self.conv1(x)
-        out: Tensor = self.conv2(torch.cat([x, *(F.max_pool2d(x, side, 1, side // 2) for side in POOLS)], dim=1))
-        return out
+        return self.conv2(torch.cat([x, *(F.max_pool2d(x, side, 1, side // 2) for side in POOLS)], dim=1))
 
 
 class CSPNeXt(nn.Module):  # type: ignore[misc]
@@ -216,8 +202,10 @@ class DetectionHead(nn.Module):  # type: ignore[misc]
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.cls_convs = nn.ModuleList(_stack(width) for _ in STRIDES)
-        self.reg_convs = nn.ModuleList(_stack(width) for _ in STRIDES)
+        self.cls_convs, self.reg_convs = (
+            nn.ModuleList(nn.Sequential(ConvNorm(width, width, 3), ConvNorm(width, width, 3)) for _ in STRIDES)
+            for _ in range(2)
+        )
         for stacks in (self.cls_convs, self.reg_convs):
             for stack in stacks[1:]:
                 for layer, first in zip(stack, stacks[0], strict=True):
@@ -229,18 +217,10 @@ class DetectionHead(nn.Module):  # type: ignore[misc]
         """Return (B, P) logits and (B, P, 4) sides, grid by grid and row by row."""
         logits, sides = [], []
         for level, (x, stride) in enumerate(zip(maps, STRIDES, strict=True)):
-            of_class, of_box = x, x
-            for layer in self.cls_convs[level]:
-                of_class = layer(of_class)
-            for layer in self.reg_convs[level]:
-                of_box = layer(of_box)
-            logits.append(self.rtm_cls[level](of_class).flatten(1))
-            sides.append(torch.exp(self.rtm_reg[level](of_box)).flatten(2).transpose(1, 2) * stride)
+            logits.append(self.rtm_cls[level](self.cls_convs[level](x)).flatten(1))
+            of_box = self.rtm_reg[level](self.reg_convs[level](x))
+            sides.append(torch.exp(of_box).flatten(2).transpose(1, 2) * stride)
         return torch.cat(logits, dim=1), torch.cat(sides, dim=1)
-
-
-def _stack(width: int) -> nn.ModuleList:
-    return nn.ModuleList([ConvNorm(width, width, 3), ConvNorm(width, width, 3)])
 
 
 class RTMDet(nn.Module):  # type: ignore[misc]
@@ -306,8 +286,7 @@ class GatedAttention(nn.Module):  # type: ignore[misc]
         gate, value, base = F.silu(self.uv(self.ln(x))).split([self.hidden, self.hidden, GAU_KEYS], dim=-1)
         query, key = (base[:, :, None] * self.gamma + self.beta).unbind(dim=2)
         weights = F.relu(query @ key.transpose(1, 2) / GAU_KEYS**0.5).square()
-        out: Tensor = self.res_scale(x) + self.o(gate * (weights @ value))
-        return out
+        return self.res_scale(x) + self.o(gate * (weights @ value))
 
 
 class PoseHead(nn.Module):  # type: ignore[misc]
