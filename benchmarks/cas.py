@@ -34,7 +34,7 @@ from vmmetrics.perception.embedded.plausibility.evidence import gather
 from vmmetrics.perception.embedded.plausibility.model import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 ROUNDS = 2000
 KINDS = ("other kind", "foreign kind", "kinds that change")

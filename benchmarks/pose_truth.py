@@ -31,11 +31,11 @@ from vmmetrics.functional.limbs import PARTS
 from vmmetrics.metrics import ois
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
 from vmmetrics.perception.embedded.pose.pose import COCO, BlazePose, assemble, keypoint_scores
-from vmmetrics.perception.embedded.pose.tracking import SearchSettings, Track, torso
+from vmmetrics.perception.embedded.pose.tracking import PersonTrack, SearchSettings, torso
 from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.types import BoolArray, FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 FOOTAGE = Path(__file__).resolve().parent.parent.parent / "shared" / "real-clips"
 LENGTH = 36
@@ -232,7 +232,7 @@ def matches(flags: BoolArray, truth: BoolArray) -> FloatArray:
     return np.array([(flags & near_truth).sum(), flags.sum(), (truth & near_flags).sum(), truth.sum()], dtype=float)
 
 
-def drawn_defects(track: Track, clip: Clip, rng: np.random.Generator) -> list[Defect]:
+def drawn_defects(track: PersonTrack, clip: Clip, rng: np.random.Generator) -> list[Defect]:
     """Two limbs that are well in view for a drawn span, each with every kind of defect."""
     poses = assemble([track], len(clip), (clip.width, clip.height))
     size = float(np.median([torso(p) for p in track.poses.values()]))

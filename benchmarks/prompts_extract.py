@@ -27,7 +27,7 @@ from vmmetrics.prompts.extract.parsing import CaptionParser
 from vmmetrics.prompts.files import read_entries, read_metadata
 from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.text.embedding import embed, embedding_installed
-from vmmetrics.utils.weights.shipped import shipped_list
+from vmmetrics.utils.weights.manifest import shipped_list
 
 GOLD = Path(__file__).resolve().parents[1] / "tests" / "mmpg" / "extract_gold.jsonl"
 SHARES = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8)

@@ -207,7 +207,7 @@ def main() -> None:
         fps, size = [2.0, 3.0, 4.0, 6.0, 8.0, 24.0][seed % 6], [(64, 48), (48, 64), (90, 40)][seed % 3]
         clip = noise_clip(6 + seed * 7 % 40, fps, size, seed)
         fakes, people = Rounding(seed), FakePeople(seed)
-        released = Released(fakes, fakes, fakes, fakes, fakes, people, fakes)
+        released = Released(fakes, fakes, fakes, fakes, people, fakes)
         nothing: Names = dict.fromkeys(("flow", "camera", "segmenter", "tracker", "pose"))
         scene = Scene(clip, Models(**nothing, quality=QAlignQuality(fakes), released=released))
         theirs = {

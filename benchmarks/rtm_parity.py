@@ -22,12 +22,13 @@ import cv2
 import numpy as np
 import torch
 
+from vmmetrics.perception.vmbench.adapters import rtm
 from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
-from vmmetrics.perception.vmbench.ported import rtm_steps as steps
-from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, Size, load_rtm
+from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, RTMSize, load_rtm
+from vmmetrics.perception.vmbench.runtime import Shelf
 
 SEED = 4
-TINY = Size(widen=0.125, deepen=0.34)
+TINY = RTMSize(widen=0.125, deepen=0.34)
 """Of every stage two blocks or one."""
 FRAMES = ((90, 136), (160, 90), (640, 640), (700, 400))
 """Height and width; the third is not resized for the detector, the fourth made smaller."""
@@ -91,15 +92,16 @@ def our_answers(detector: Path, pose: Path) -> dict[str, np.ndarray]:
         logits, sides = load_rtm(detector, RTMDet(TINY))(network_input(640, 640))
         x, y = load_rtm(pose, RTMPose(TINY))(network_input(256, 192))
     answers = {"logits": logits[0].numpy(), "sides": sides[0].numpy(), "simcc_x": x[0].numpy(), "simcc_y": y[0].numpy()}
-    persons = RTMDetPersons(detector, device="cpu", size=TINY)
-    keypoints = RTMPoseKeypoints(pose, device="cpu", size=TINY)
+    shelf = Shelf(torch.device("cpu"))
+    persons = RTMDetPersons(detector, shelf, size=TINY)
+    keypoints = RTMPoseKeypoints(pose, shelf, size=TINY)
     for i in range(len(FRAMES)):
         frame = random_frame(i)
-        answers[f"square{i}"] = steps.letterboxed(frame)[0]
+        answers[f"square{i}"] = rtm.letterboxed(frame)[0]
         answers[f"persons{i}"] = persons.boxes(frame[None])[0]
     for i, boxes in BOXES.items():
         frame = random_frame(i)
-        answers[f"cut{i}"] = np.stack([steps.cut_out(frame, box)[0] for box in boxes])
+        answers[f"cut{i}"] = np.stack([rtm.cut_out(frame, box)[0] for box in boxes])
         answers[f"points{i}"], answers[f"scores{i}"] = keypoints.keypoints(frame, np.array(boxes))
     return answers
 
@@ -168,7 +170,7 @@ def _detector_answers(model: Any) -> dict[str, np.ndarray]:
         boxes = boxes[np.logical_and(found.labels == 0, found.scores > 0.3)]
         answers[f"persons{i}"] = boxes[nms(boxes, 0.3)]
         answers[f"count{i}"] = np.array(len(found.scores))
-        mean, std = np.array(steps.DETECTOR_MEAN), np.array(steps.DETECTOR_STD)
+        mean, std = np.array(rtm.DETECTOR_MEAN), np.array(rtm.DETECTOR_STD)
         grey = seen["pixels"][0].transpose(1, 2, 0) * std + mean
         answers[f"square{i}"] = np.rint(grey).astype(np.uint8)[..., ::-1]
     return answers
@@ -187,7 +189,7 @@ def _pose_answers(model: Any) -> dict[str, np.ndarray]:
         found = inference_topdown(model, bgr, np.array(boxes, np.float32))
         answers[f"points{i}"] = np.concatenate([one.pred_instances.keypoints for one in found])
         answers[f"scores{i}"] = np.concatenate([one.pred_instances.keypoint_scores for one in found])
-        grey = seen["pixels"].transpose(0, 2, 3, 1) * np.array(steps.POSE_STD) + np.array(steps.POSE_MEAN)
+        grey = seen["pixels"].transpose(0, 2, 3, 1) * np.array(rtm.POSE_STD) + np.array(rtm.POSE_MEAN)
         answers[f"cut{i}"] = np.rint(grey).astype(np.uint8)
     return answers
 

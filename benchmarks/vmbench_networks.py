@@ -14,18 +14,17 @@ import torch
 import transformers
 
 from benchmarks.grounding_parity import tiny_config, write_tokenizer
+from benchmarks.parity import publishers
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.scene import Models
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench import preset
-from vmmetrics.perception.vmbench.adapters import cotracker, grounding, qalign, sam, sam2
+from vmmetrics.perception.vmbench.adapters import cotracker, grounding, qalign
 from vmmetrics.perception.vmbench.ported import rtm_networks
-from vmmetrics.perception.vmbench.ported.qalign_language import LanguageSize
-from vmmetrics.perception.vmbench.ported.qalign_network import Network, Prompt, Sizes
+from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Prompt, Sizes
 from vmmetrics.perception.vmbench.ported.qalign_vision import AbstractorSize, VisionSize
-from vmmetrics.perception.vmbench.ported.sam_weights import lower
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, lower
 
 SMALL_TRACKER = (32, 48)
 """Rows and columns in the place of CoTracker's 384 x 512."""
@@ -70,12 +69,12 @@ SMALL_SAM2 = {
     "memory_fuser_intermediate_dim": 512,
 }
 SMALL_QALIGN = Sizes(
-    VisionSize(width=128, depth=6, heads=4, mlp_width=512, image=224),
-    AbstractorSize(queries=16, depth=2, heads=4, mlp_width=256),
-    LanguageSize(words=64, width=128, depth=6, heads=4, mlp_width=384),
+    VisionSize(hidden_size=128, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512, image_size=224),
+    AbstractorSize(num_learnable_queries=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256),
+    LanguageSize(vocab_size=64, hidden_size=128, num_hidden_layers=6, num_attention_heads=4, intermediate_size=384),
 )
 SMALL_VIDEOMAE = Architecture(width=192, depth=4, heads=3, mlp_width=768, patch=32)
-SMALL_RTM = rtm_networks.Size(0.125, 0.17)
+SMALL_RTM = rtm_networks.RTMSize(0.125, 0.17)
 
 
 def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
@@ -88,12 +87,12 @@ def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
         (released.grounder._held, lambda: _dino(place, small=small)),
         (
             released.sam.held,
-            lambda: _mask_net(sam.RECIPE.kind, SMALL_SAM if small else sam.RECIPE.options, place, "fp32"),
+            lambda: _mask_net(publishers.SAM.kind, SMALL_SAM if small else publishers.SAM.options, place, "fp32"),
         ),
         (
             released.sam2.held,
             lambda: _mask_net(
-                sam2.RECIPE.kind, SMALL_SAM2 if small else sam2.RECIPE.options, place, released.sam2.precision
+                publishers.SAM2.kind, SMALL_SAM2 if small else publishers.SAM2.options, place, released.sam2.precision
             ),
         ),
         (released.people._held, lambda: _rtm(rtm_networks.RTMDet, place, small=small)),
@@ -120,7 +119,7 @@ def on(device: torch.device, build: Callable[[], Any]) -> Any:
 
 
 def _dino(device: torch.device, *, small: bool) -> tuple[Any, Any]:
-    config = tiny_config() if small else grounding.swin_b_config()
+    config = tiny_config() if small else publishers.swin_b_config()
     net = on(device, lambda: transformers.GroundingDinoForObjectDetection(config))
     net.model.text_backbone.set_attn_implementation("sdpa")
     with tempfile.TemporaryDirectory() as folder:
@@ -145,7 +144,7 @@ def _rtm(kind: Any, device: torch.device, *, small: bool) -> Any:
     return run
 
 
-def _qalign(device: torch.device, precision: Precision, *, small: bool) -> qalign.Loaded:
+def _qalign(device: torch.device, precision: Precision, *, small: bool) -> qalign.LoadedQAlign:
     def build() -> Network:
         before = torch.get_default_dtype()
         torch.set_default_dtype(DTYPES[precision])  # 8 billion numbers, never in float32

@@ -32,8 +32,7 @@ from benchmarks.vmbench_networks import random_models
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.functional.cas import commonsense_adherence_score
 from vmmetrics.metrics import cas, mss, ois, pas, tcs
-from vmmetrics.perception.answers import PointTracks
-from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.perception.scene import Models, PointTracks, Scene
 from vmmetrics.perception.views import Viewer
 from vmmetrics.perception.vmbench.adapters import grounding
 from vmmetrics.perception.vmbench.adapters.qalign import windows_of

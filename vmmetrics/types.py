@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+UInt8Array = NDArray[np.uint8]
 Protocol = Literal["vmmetrics", "vmbench"]
 Box = tuple[float, float, float, float]
 

@@ -114,7 +114,7 @@ _ANIMALS = ("dog", "cat", "horse", "heron", "goose", "trout", "pony", "gull", "f
 
 def _write_prompts(path: Path) -> None:
     from vmmetrics.prompts.files import read_entries, write_entries
-    from vmmetrics.utils.weights.shipped import shipped_list
+    from vmmetrics.utils.weights.manifest import shipped_list
 
     write_entries(path, read_entries(shipped_list("mini"))[:10])
 

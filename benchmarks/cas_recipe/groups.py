@@ -16,7 +16,7 @@ from benchmarks.cas_recipe.ladder import DEFECTS, LOOKS, Look, cut_window, draw_
 from benchmarks.cas_recipe.sources import Source
 from vmmetrics.alignment.perturbations.warps import Frames
 from vmmetrics.clip import Clip
-from vmmetrics.perception.embedded.plausibility.evidence import Evidence, gather
+from vmmetrics.perception.embedded.plausibility.evidence import PlausibilityEvidence, gather
 from vmmetrics.perception.embedded.plausibility.model import summarise
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.types import FloatArray
@@ -164,7 +164,7 @@ def measure_clip(frames: Frames, fps: float, network: Backbone) -> FloatArray:
     return summarise(gathered(clip, network), *strand.views[0])
 
 
-def gathered(clip: Clip, network: Backbone) -> Evidence:
+def gathered(clip: Clip, network: Backbone) -> PlausibilityEvidence:
     """Return the evidence in the first strand of ``clip``."""
     images = pictures(clip.frames, choose_strands(clip)[0])
     return gather(images, network.features(images))

@@ -18,7 +18,7 @@ from benchmarks.cas_recipe.folds import held_out_scores, order_kept
 from benchmarks.cas_recipe.groups import Table, measure_groups, plan
 from benchmarks.cas_recipe.ordinal import fit
 from benchmarks.cas_recipe.sources import listed_sources
-from vmmetrics.utils.weights.shipped import weights_folder
+from vmmetrics.utils.weights.manifest import weights_folder
 
 RENDERS = 6
 FLUIDS = 24

@@ -12,27 +12,18 @@ from typing import Any
 
 import torch
 
+from benchmarks.parity.publishers import FILE_NAME, TOKENIZER_NAME, TRAINING_ONLY, bert_beside
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.adapters.grounding import (
-    BOX_THRESHOLD,
-    FETCH,
-    FILE_NAME,
-    TOKENIZER_NAME,
-    bert_beside,
-    caption,
-    prepared,
-)
+from vmmetrics.perception.vmbench.adapters.grounding import BOX_THRESHOLD, caption, prepared
 from vmmetrics.perception.vmbench.checkpoints import read_weights
-from vmmetrics.perception.vmbench.models import UInt8Array
-from vmmetrics.perception.vmbench.ported.grounding_keys import TRAINING_ONLY
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, UInt8Array
 
 _BYTES = 233_000_000 * 4
 
 
 class OriginalGroundingDINO:
-    """Grounding DINO Swin-B as its authors wrote it: :class:`~vmmetrics.perception.vmbench.models.Grounder`.
+    """Grounding DINO Swin-B as its authors wrote it.
 
     Args:
         source: The publisher's ``groundingdino_swinb_cogcoor.pth``.
@@ -77,7 +68,7 @@ class OriginalGroundingDINO:
             key.removeprefix("module."): value for key, value in read_weights(self._source, "model", FILE_NAME).items()
         }
         if not self._bert.is_dir():
-            raise SetupError(f"{self._bert}: no such folder; {FETCH} {TOKENIZER_NAME}")
+            raise SetupError(f"{self._bert}: no such folder; fetch it with: vmmetrics weights fetch {TOKENIZER_NAME}")
         build_model = _package("groundingdino.models").build_model
         try:
             model = build_model(settings(self._bert))

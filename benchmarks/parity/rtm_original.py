@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 
 from vmmetrics.errors import SetupError
+from vmmetrics.perception.vmbench.adapters.rtm import PERSON_SCORE, persons
 from vmmetrics.perception.vmbench.checkpoints import read_weights
-from vmmetrics.perception.vmbench.models import UInt8Array
 from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDET_NAME, RTMPOSE_NAME
-from vmmetrics.perception.vmbench.ported.rtm_steps import PERSON_SCORE, persons
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, UInt8Array
 
 _DETECTOR_BYTES, _POSE_BYTES = 24_700_000 * 4, 13_600_000 * 4
 
 
 class MMDetPersons:
-    """A detector of mmdet whose class 0 is people: :class:`~vmmetrics.perception.vmbench.models.PersonFinder`.
+    """A detector of mmdet whose class 0 is people: boxes of people.
 
     Args:
         config: mmdet's configuration: a file (mmpose's ``rtmdet_m_640-8xb32_coco-person.py``) or one that is loaded.
@@ -60,7 +59,7 @@ class MMDetPersons:
 
 
 class MMPoseKeypoints:
-    """A top-down estimator of mmpose: :class:`~vmmetrics.perception.vmbench.models.KeypointFinder`.
+    """A top-down estimator of mmpose: keypoints of people in boxes.
 
     Args:
         config: mmpose's configuration: a file (``rtmpose-m_8xb256-420e_body8-256x192.py``) or one that is loaded.

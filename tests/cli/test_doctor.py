@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vmmetrics.utils.weights.shipped import load_manifest, weight_path
+from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 Captured = pytest.CaptureFixture[str]
 
@@ -27,9 +27,9 @@ def test_what_is_broken_comes_with_its_cure(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"cut short")
     manifest = load_manifest()
-    monkeypatch.setattr("vmmetrics.utils.weights.shipped.weights_folder", lambda: tmp_path)
+    monkeypatch.setattr("vmmetrics.utils.weights.manifest.weights_folder", lambda: tmp_path)
     monkeypatch.setattr("vmmetrics.scoring.checkup.load_manifest", lambda: manifest)
-    monkeypatch.setattr("vmmetrics.utils.weights.shipped.load_manifest", lambda: manifest)
+    monkeypatch.setattr("vmmetrics.utils.weights.manifest.load_manifest", lambda: manifest)
     weight_path.cache_clear()
     assert vmmetrics("doctor") == 1
     shown = capsys.readouterr().out

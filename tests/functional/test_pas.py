@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.functional import perceptible_amplitude_score
-from vmmetrics.functional.camera_motion import estimate_camera, project
+from vmmetrics.functional.pas import estimate_camera, project
 
 SIZE = (640, 480)
 

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from vmmetrics.clip import Clip
-from vmmetrics.functional.limbs import PARTS
-from vmmetrics.functional.silhouettes import OUTER_PARTS, silhouette_deviations
+from vmmetrics.functional.limbs import OUTER_PARTS, PARTS, silhouette_deviations
 from vmmetrics.metrics import ois
-from vmmetrics.perception.answers import Poses
-from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.perception.scene import Models, Poses, Scene
 
 FRAMES = 30
 STANDING = np.array(

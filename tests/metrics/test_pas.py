@@ -10,11 +10,10 @@ import pytest
 from tests.perception.conftest import draw, views_of
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import pas
-from vmmetrics.perception.answers import Objects, SceneObject
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.embedded.tracker import GridTracker
-from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.perception.scene import Models, Objects, Scene, SceneObject
 
 DIAGONAL = 400.0  # of 320 x 240
 STILL = np.eye(3)

@@ -9,8 +9,7 @@ import pytest
 
 from vmmetrics.clip import Clip
 from vmmetrics.metrics.tcs import measure
-from vmmetrics.perception.answers import Objects, PointTracks, SceneObject
-from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.perception.scene import Models, Objects, PointTracks, Scene, SceneObject
 
 FRAMES, SIZE, SCALE = 24, (80, 60), (2.0, 2.0)
 

@@ -19,8 +19,7 @@ import numpy as np
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
-from vmmetrics.perception.answers import Objects, PointTracks, Poses, SceneObject
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene, SceneObject
 from vmmetrics.scoring.suite import ClipScores
 from vmmetrics.types import AmplitudeResult, Event, MetricResult
 

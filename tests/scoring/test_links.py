@@ -18,7 +18,7 @@ from vmmetrics.scoring import score
 from vmmetrics.scoring.directory import read_records
 from vmmetrics.scoring.merge import merge
 from vmmetrics.video import discover
-from vmmetrics.video.fingerprint import fingerprint
+from vmmetrics.video.discover import fingerprint
 from vmmetrics.video.prompts import Prompts
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
@@ -71,7 +71,7 @@ def test_what_is_no_clip_is_not_hashed(tmp_path: Path, monkeypatch: pytest.Monke
         (clips / f"link{suffix}").symlink_to(secret)
         os.mkfifo(clips / f"pipe{suffix}")
         (clips / f"zero{suffix}").symlink_to("/dev/zero")
-    monkeypatch.setattr("vmmetrics.video.fingerprint._file_sha256", lambda path: pytest.fail(f"{path} was hashed"))
+    monkeypatch.setattr("vmmetrics.video.discover._file_sha256", lambda path: pytest.fail(f"{path} was hashed"))
     for step in reward_clips(discover([clips]), Prompts(), Mock(), "a", tmp_path / "rewards.jsonl"):
         assert step.error
     probed = probe(str(clips), lambda clip: 0.0, plan=Plan(defects=("blur",), rates=False))

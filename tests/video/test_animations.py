@@ -15,7 +15,7 @@ from PIL import Image
 from tests.bad_inputs import moving_frames, write_animation
 from vmmetrics.errors import ClipError
 from vmmetrics.video import read_clip
-from vmmetrics.video.animations import promise_of_gif, promise_of_png, promise_of_webp
+from vmmetrics.video.folders import promise_of_gif, promise_of_png, promise_of_webp
 
 
 def square_frames(count: int = 7, *, alpha: bool = False) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -169,7 +169,7 @@ def check_outputs(lists: Sequence[str], outputs: Sequence[Path | None]) -> None:
     Raises:
         typer.BadParameter: One would.
     """
-    from vmmetrics.utils.weights.shipped import shipped_list
+    from vmmetrics.utils.weights.manifest import shipped_list
 
     written = [path.resolve() for path in outputs if path is not None]
     if set(written) & {shipped_list(name).resolve() for name in lists}:

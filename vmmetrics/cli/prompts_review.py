@@ -190,7 +190,7 @@ def _apply(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, write_entries
     from vmmetrics.prompts.review.apply import apply_decisions
-    from vmmetrics.utils.weights.shipped import shipped_list
+    from vmmetrics.utils.weights.manifest import shipped_list
 
     _, messages = open_consoles()
     aside = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from vmmetrics.utils.weights import Inspection, Published
     from vmmetrics.utils.weights.download import Progress as Told
-    from vmmetrics.utils.weights.fetch import Listener
+    from vmmetrics.utils.weights.fetch import FetchListener
 
 
 # ``vmmetrics doctor``: what is here, what can run, and what mends the rest.
@@ -176,9 +176,9 @@ class _Bars:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def listener(self, accept: bool) -> Listener:
+    def listener(self, accept: bool) -> FetchListener:
         """What :func:`~vmmetrics.utils.weights.fetch.fetch` talks to."""
-        from vmmetrics.utils.weights.fetch import Listener
+        from vmmetrics.utils.weights.fetch import FetchListener
 
         def agree(entry: Published) -> bool:
             if not accept and not (sys.stdin.isatty() and self._console.is_terminal):
@@ -191,7 +191,7 @@ class _Bars:
             self._bars.start()
             return agreed
 
-        return Listener(self._say, agree, self._bar)
+        return FetchListener(self._say, agree, self._bar)
 
     def _bar(self, name: str, file: str) -> Told:
         task = self._bars.add_task(f"{name}/{file}", total=None)

@@ -39,9 +39,8 @@ def as_floats(name: str, values: ArrayLike, shape: str, *, finite: bool = True) 
     _check_shape(name, array.shape, shape)
     array = array.astype(np.float64, copy=False)
     if finite and not np.isfinite(array).all():
-        raise ValueError(
-            f"Expected {name} to be finite but got {int((~np.isfinite(array)).sum())} NaN or infinite values"
-        )
+        unusable = int((~np.isfinite(array)).sum())
+        raise ValueError(f"Expected {name} to be finite but got {unusable} NaN or infinite values")
     return array
 
 

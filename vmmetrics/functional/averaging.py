@@ -36,7 +36,9 @@ def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence
         0.75
     """
     for key in (*scores, *over):
-        _check_key(key)
+        if key not in PARTS:
+            near = difflib.get_close_matches(str(key).lower(), PARTS, n=1, cutoff=0.0)
+            raise ValueError(f"Expected a metric of {', '.join(PARTS)} but got {key!r}; did you mean {near[0]!r}?")
     if not over or len(set(over)) != len(over):
         raise ValueError(f"Expected over to name at least one metric, each once, but got {tuple(over)}")
     values = {key: _value(key, scores.get(key)) for key in over}
@@ -45,12 +47,6 @@ def average(scores: Mapping[str, MetricResult | float | None], *, over: Sequence
         return MetricResult(score=None, missing=f"no score for {', '.join(absent)}")
     present = [value for value in values.values() if value is not None]
     return MetricResult(score=math.fsum(present) / len(present))
-
-
-def _check_key(key: str) -> None:
-    if key not in PARTS:
-        near = difflib.get_close_matches(str(key).lower(), PARTS, n=1, cutoff=0.0)
-        raise ValueError(f"Expected a metric of {', '.join(PARTS)} but got {key!r}; did you mean {near[0]!r}?")
 
 
 def _value(key: str, given: MetricResult | float | None) -> float | None:

@@ -51,14 +51,10 @@ def commonsense_adherence_score(probs: ArrayLike) -> PlausibilityResult:
     mean = rows.mean(axis=0)
     score = min(float(mean @ LEVEL_VALUES), 1.0)  # a float32 row may sum to a hair above 1
     level = int(np.argmax(mean))
-    events = (
-        ()
-        if LEVELS[level] == "Perfect"
-        else (Event(metric="cas", frames=(), reason=f"motion judged {LEVELS[level]}", magnitude=float(mean[level])),)
-    )
+    judged = Event("cas", (), f"motion judged {LEVELS[level]}", magnitude=float(mean[level]))
     return PlausibilityResult(
         score=score,
-        events=events,
+        events=() if LEVELS[level] == "Perfect" else (judged,),
         probabilities=tuple(mean.tolist()),
         view_scores=tuple(np.minimum(rows @ LEVEL_VALUES, 1.0).tolist()),
     )

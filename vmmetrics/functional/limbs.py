@@ -10,6 +10,8 @@ Everything is measured in torso lengths of the person at that moment, so that ne
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
@@ -134,7 +136,9 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     scale: FloatArray = np.ones(len(lengths))
     for _ in range(3):  # usual lengths and scale depend on each other; three rounds settle it
         usual = _quantile(lengths / scale[:, None], 0.5, axis=0)
-        scale = np.maximum(_filled(_quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)), SMALLEST)
+        median = _quantile(lengths / np.maximum(usual, SMALLEST), 0.5, axis=1)
+        known = np.flatnonzero(np.isfinite(median))
+        scale = np.maximum(np.interp(np.arange(len(median)), known, median[known]), SMALLEST)
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # turned or bent away a part reads short, so the size of the body is told by those that read long
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
@@ -199,7 +203,10 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
 
 def _swaps(points: FloatArray, vectors: FloatArray, ends: NDArray[np.intp]) -> FloatArray:
     """(T, 12), above 1 where left and right are exchanged at an end of the part and it shows; NaN where not judged."""
-    trunk = _mean_known(points[:, TRUNK])
+    known: BoolArray = np.all(np.isfinite(points[:, TRUNK]), axis=-1)
+    count = known.sum(axis=1)[:, None]
+    total = np.where(known[..., None], points[:, TRUNK], 0.0).sum(axis=1)
+    trunk = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     relabelled = points.copy()
     for left, right in LIMB_PAIRS:
         swapped = _swapped_frames(points[:, [left, right]] - trunk[:, None])
@@ -241,15 +248,125 @@ def _quantile(values: FloatArray, quantile: float, axis: int) -> FloatArray:
     return out
 
 
-def _mean_known(points: FloatArray) -> FloatArray:
-    """(T, N, 2) to (T, 2) mean over the points that are known; NaN where none is."""
-    known: BoolArray = np.all(np.isfinite(points), axis=-1)
-    count = known.sum(axis=1)[:, None]
-    total = np.where(known[..., None], points, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+# Outer limbs too long or gone, from the person's silhouette: what landmarks, drawn to a regular body, do not show.
+#
+# A landmark network puts the wrist of a doubled forearm at 1.2 to 1.4 times its length, and that of a missing one
+# somewhere; the mask of the person ends where the hand really ends.
+
+OUTLINE_REASONS = ("reaches farther than it can", "gone")
+OUTER_PARTS = ("left forearm", "right forearm", "left calf", "right calf")
+"""Order of the limbs in the arrays below."""
+OUTER_TWINS = (1, 0, 3, 2)
+FULL_LENGTH = (0.47, 0.47, 0.74, 0.74)
+FULL_REACH = (0.72, 0.72, 1.0, 1.0)
+"""Length between landmarks, and from the joint to the tip of hand or foot, in torso lengths: medians of real people."""
+LIKE_TWIN = 0.95
+"""A limb is at least this share of its twin."""
+OUTLINE_TOO_LONG = 1.17
+"""Limit of the geometric mean of length and reach over the usual ones. A limb stretched by half reads 1.2 to 1.4."""
+WINDOW = 5
+"""Frames of the running median."""
+WELL_COVERED = 0.8
+"""Share of the bone on the mask from which the reach is that of the limb."""
+FEWEST = 5
+"""Frames in which a limb must be seen before anything is usual for it."""
+SHORTEST_STRETCH, SHORTEST_LOSS = 3, 4
+"""Frames a stretch and a loss must last."""
+LONGEST_GAP = 2
+"""Frames without evidence that do not end either."""
+USUALLY_SEEN = 0.6
+"""Median score of the limb's end from which its absence is remarkable."""
+LOST_SCORE = 0.4
+"""Score of the limb's end below which it may be gone."""
+LOST_COVER = 0.5
+"""Share of the bone on the mask below which the limb may be gone."""
+STUMP = 0.4
+"""Share of the usual reach below which what is left around the joint is a stump."""
+LEAST_PROOF = 0.3
+"""Share of a loss's frames with a stump or an uncovered bone, and with a low score: the rest may be guesses."""
+JOINT_SCORE = 0.2
+"""Score of the joint below which its surroundings say nothing about the limb."""
 
 
-def _filled(values: FloatArray) -> FloatArray:
-    """(T,) with NaN, not all of them, replaced by interpolation."""
-    known = np.flatnonzero(np.isfinite(values))
-    return np.interp(np.arange(len(values)), known, values[known])
+def silhouette_deviations(
+    keypoints: FloatArray, scores: FloatArray, along: FloatArray, around: FloatArray, covered: FloatArray
+) -> dict[str, FloatArray]:
+    """How far the outer limbs of one person are out of shape by their silhouette.
+
+    Args:
+        keypoints: (T, 17, 2) float64 pixels.
+        scores: (T, 17) float64.
+        along: (T, 4) pixels from elbow or knee along the bone to the end of the silhouette, NaN where not known;
+            limbs in the order of :data:`OUTER_PARTS`.
+        around: (T, 4) pixels, the farthest the silhouette goes from there in any direction away from the body.
+        covered: (T, 4) share of the bone on the silhouette.
+
+    Returns:
+        Reason to (T, 12) float64, as ``evidence`` of :func:`~vmmetrics.functional.object_integrity_score`.
+    """
+    out = {reason: np.full((len(keypoints), len(PARTS)), np.nan) for reason in OUTLINE_REASONS}
+    ends = np.array(list(PARTS.values()))
+    usable = (scores > CONFIDENT) & np.isfinite(keypoints).all(axis=-1)
+    lengths = np.linalg.norm(keypoints[:, ends[:, 0]] - keypoints[:, ends[:, 1]], axis=-1)
+    lengths = np.where(usable[:, ends].all(axis=-1), lengths, np.nan)
+    if not np.isfinite(lengths).any():
+        return out
+    scale = person_scale(lengths)[:, None]
+    columns = [list(PARTS).index(part) for part in OUTER_PARTS]
+    length, reach = lengths[:, columns] / scale, along / scale
+    clear = np.isfinite(length) & np.isfinite(reach) & (covered > WELL_COVERED)
+    usual_length, usual_reach = _medians(length, np.isfinite(length)), _medians(reach, clear)
+    for limb, column in enumerate(columns):
+        if clear[:, limb].sum() < FEWEST:
+            continue
+        joint, end = (scores[:, keypoint] for keypoint in ends[column])
+        least_length = max(usual_length[limb], LIKE_TWIN * usual_length[OUTER_TWINS[limb]], FULL_LENGTH[limb])
+        least_reach = max(usual_reach[limb], LIKE_TWIN * usual_reach[OUTER_TWINS[limb]], FULL_REACH[limb])
+        excess = np.sqrt(length[:, limb] / least_length * reach[:, limb] / least_reach)
+        out[OUTLINE_REASONS[0]][:, column] = _stretch(np.where(clear[:, limb], excess, np.nan))
+        stump = around[:, limb] / scale[:, 0] < STUMP * usual_reach[limb]
+        bare = stump | (covered[:, limb] < LOST_COVER)
+        out[OUTLINE_REASONS[1]][:, column] = _loss(joint, end, bare)
+    return out
+
+
+def _medians(values: FloatArray, known: BoolArray) -> FloatArray:
+    """(4,) median of the known values of each limb, 0 where too few."""
+    return np.array([np.median(v[k]) if k.sum() >= FEWEST else 0.0 for v, k in zip(values.T, known.T, strict=True)])
+
+
+def _stretch(excess: FloatArray) -> FloatArray:
+    """(T,) length over the usual one, NaN where not known, to deviations: above 1 where it lasts, else NaN."""
+    known = np.flatnonzero(np.isfinite(excess))
+    smooth = np.zeros(len(excess))
+    smooth[known] = median_filter(excess[known], size=WINDOW, mode="nearest") / OUTLINE_TOO_LONG
+    out = np.full(len(excess), np.nan)
+    for first, stop in _spells(smooth > 1):
+        if stop - first >= SHORTEST_STRETCH:
+            out[first:stop] = smooth[first:stop].max()
+    return out
+
+
+def _loss(joint: FloatArray, end: FloatArray, bare: BoolArray) -> FloatArray:
+    """(T,) deviations of a limb that is not seen where it usually is: above 1 while it is gone, else NaN."""
+    out = np.full(len(end), np.nan)
+    if np.median(end) < USUALLY_SEEN:
+        return out
+    low = end < LOST_SCORE
+    for first, stop in _spells(low | bare):
+        spell = slice(first, stop)
+        proof = min((bare & (joint > JOINT_SCORE))[spell].mean(), low[spell].mean())
+        if stop - first >= SHORTEST_LOSS and proof >= LEAST_PROOF:
+            out[spell] = 1 + proof
+    return out
+
+
+def _spells(flags: BoolArray) -> list[tuple[int, int]]:
+    """(first, one past last) of the runs of true frames, runs with short gaps joined."""
+    found = np.flatnonzero(flags).tolist()
+    if not found:
+        return []
+    breaks = [(a, b) for a, b in pairwise(found) if b - a > LONGEST_GAP + 1]
+    firsts = [found[0]] + [b for _, b in breaks]
+    stops = [a + 1 for a, _ in breaks] + [found[-1] + 1]
+    return list(zip(firsts, stops, strict=True))

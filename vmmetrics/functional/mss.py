@@ -53,9 +53,7 @@ SMOOTHNESS_THRESHOLDS: Mapping[str, SmoothnessThresholds] = MappingProxyType(
     {
         "vmbench": SmoothnessThresholds(_Q_ALIGN_BOUNDS, _Q_ALIGN_THRESHOLDS, unknown_amplitude=0.01),
         "vmmetrics": SmoothnessThresholds(
-            tuple(bound / _VMBENCH_CLIP_SECONDS for bound in _Q_ALIGN_BOUNDS),
-            _Q_ALIGN_THRESHOLDS,
-            unknown_amplitude=0.01,
+            tuple(bound / _VMBENCH_CLIP_SECONDS for bound in _Q_ALIGN_BOUNDS), _Q_ALIGN_THRESHOLDS, 0.01
         ),
     }
 )
@@ -122,7 +120,8 @@ def motion_smoothness_score(
 
     change = np.diff(values)
     if protocol == "vmbench":
-        flagged = _flag_both_frames(np.abs(change) > allowed)
+        breaks = np.abs(change) > allowed
+        flagged = np.concatenate([breaks, [False]]) | np.concatenate([[False], breaks])
     elif len(values) == 1:
         return MetricResult(score=None, missing="one frame: no change of quality to judge")
     else:
@@ -150,12 +149,6 @@ def _checked_unsteadiness(given: ArrayLike, frames: int, protocol: Protocol) -> 
     return values
 
 
-def _flag_both_frames(breaks: BoolArray) -> BoolArray:
-    """(T−1,) breaks between frames to (T,) frames on either side of one."""
-    flagged: BoolArray = np.concatenate([breaks, [False]]) | np.concatenate([[False], breaks])
-    return flagged
-
-
 def _events(flagged: BoolArray, change: FloatArray, allowed: float) -> tuple[Event, ...]:
     events = []
     for frame in np.flatnonzero(flagged).tolist():
@@ -163,13 +156,6 @@ def _events(flagged: BoolArray, change: FloatArray, allowed: float) -> tuple[Eve
         out_of = change[frame] if frame < len(change) else 0.0
         # the break that flagged the frame: the one into it, or under vmbench also the one out of it
         blamed = into if abs(into) > allowed else out_of
-        events.append(
-            Event(
-                metric="mss",
-                frames=(frame,),
-                reason="quality drops" if blamed < 0 else "quality jumps up",
-                magnitude=abs(float(blamed)),
-                threshold=allowed,
-            )
-        )
+        reason = "quality drops" if blamed < 0 else "quality jumps up"
+        events.append(Event("mss", (frame,), reason, magnitude=abs(float(blamed)), threshold=allowed))
     return tuple(events)

@@ -126,17 +126,10 @@ def _events(deviations: FloatArray, reasons: Sequence[str], points: FloatArray) 
         frames = np.flatnonzero(faults[person, :, :, part].any(axis=0))
         reason = int(faults[person, :, :, part].sum(axis=1).argmax())
         placed = points[frames][:, person, list(ends)].reshape(-1, 2)
-        events.append(
-            Event(
-                metric="ois",
-                frames=tuple(frames.tolist()),
-                reason=reasons[reason],
-                target=name if points.shape[1] == 1 else f"person {person + 1}: {name}",
-                box=(*placed.min(axis=0).tolist(), *placed.max(axis=0).tolist()),
-                magnitude=float(np.nanmax(deviations[person, reason, :, part])),
-                threshold=1.0,
-            )
-        )
+        target = name if points.shape[1] == 1 else f"person {person + 1}: {name}"
+        box = (*placed.min(axis=0).tolist(), *placed.max(axis=0).tolist())
+        magnitude = float(np.nanmax(deviations[person, reason, :, part]))
+        events.append(Event("ois", tuple(frames.tolist()), reasons[reason], target, box, magnitude, 1.0))
     return tuple(events)
 
 

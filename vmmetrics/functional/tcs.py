@@ -182,9 +182,9 @@ def _cause(motion: _Motion, present: BoolArray, start: int, stop: int) -> str | 
         return LEFT
     if _is_small(motion, last):
         return SHRANK
-    if _is_still_visible(motion, last, start, stop):
-        return STAYED
-    return None
+    # Still visible: at every frame of the absence (its first ones) half of the last visible points are still followed.
+    followed = motion.visible[start : min(stop, start + RECENT_FRAMES), motion.visible[last]]
+    return STAYED if followed.shape[1] and bool((followed.mean(axis=1) >= STILL_VISIBLE).all()) else None
 
 
 def _share_outside(motion: _Motion, last: int, start: int, stop: int) -> float:
@@ -220,20 +220,12 @@ def _is_small(motion: _Motion, last: int) -> bool:
     return bool(extent[last] < (SHRUNK_SMALL if shrunk else ALWAYS_SMALL))
 
 
-def _is_still_visible(motion: _Motion, last: int, start: int, stop: int) -> bool:
-    """Whether at every frame of the absence (its first ones) half of the last visible points are still followed."""
-    points = np.flatnonzero(motion.visible[last])
-    window = slice(start, min(stop, start + RECENT_FRAMES))
-    return len(points) > 0 and bool((motion.visible[window, points].mean(axis=1) >= STILL_VISIBLE).all())
-
-
 def _present_in_every_frame(history: ObjectHistory) -> BoolArray:
     """(C,) presence at key frames to (T,): held between equal ones, changing where the points say so."""
     frames, num_frames = history.key_frames, len(history.tracks)
     state = history.present[np.clip(np.searchsorted(frames, np.arange(num_frames), side="right") - 1, 0, None)]
-    visible = (
-        history.visibility.mean(axis=1) >= STILL_VISIBLE if history.visibility.shape[1] else np.zeros(num_frames, bool)
-    )
+    points = max(1, history.visibility.shape[1])
+    visible = history.visibility.sum(axis=1) / points >= STILL_VISIBLE
     for index in np.flatnonzero(np.diff(history.present.astype(np.int8))).tolist():
         between = slice(frames[index] + 1, frames[index + 1])
         if history.present[index]:  # seen until the points are lost
@@ -298,7 +290,10 @@ def temporal_coherence_score(
     size = as_frame_size(frame_size)
     total = as_integer("num_frames", num_frames, at_least=1)
     histories = [check_history(history, f"objects[{index}]", total) for index, history in enumerate(objects)]
-    series = MappingProxyType({"present": _present_per_frame(histories, total)})
+    present = np.full(total, np.nan)
+    for history in histories:
+        present[history.key_frames] = np.nan_to_num(present[history.key_frames]) + history.present
+    series = MappingProxyType({"present": present})
     if protocol == "vmbench":
         score, events = _score_vmbench(histories, size)
         return MetricResult(score=score, events=events, series=series)
@@ -325,17 +320,9 @@ def _score_vmbench(histories: list[ObjectHistory], size: tuple[float, float]) ->
             (after & ~before, "appeared", EMERGE_TESTS),
         ):
             frames = history.key_frames[1:][changed].tolist()
-            excuse = _released_excuse(history, size, tests) if frames else None
-            events += [
-                Event(
-                    "tcs",
-                    (frame,),
-                    f"{reason}{'' if excuse else ' without cause'}",
-                    f"object {index}",
-                    excuse=excuse,
-                )
-                for frame in frames
-            ]
+            asked = (history.tracks, history.visibility, history.query_frame, size)
+            excuse = next((excuse for excuse, test in tests.items() if test(*asked)), None) if frames else None
+            events += [_event(reason, frame, f"object {index}", excuse) for frame in frames]
     unexcused = [event.reason for event in events if event.excuse is None]
     vanish = (count - unexcused.count("vanished without cause")) / count
     emerge = (count - unexcused.count("appeared without cause")) / count
@@ -344,26 +331,12 @@ def _score_vmbench(histories: list[ObjectHistory], size: tuple[float, float]) ->
 
 ExcuseTest = Callable[[ArrayLike, ArrayLike, int, tuple[float, float]], bool]
 VANISH_TESTS: dict[str, ExcuseTest] = {
-    "left through the edge": excuses.is_edge_vanish,
-    "became too small to see": excuses.is_small_vanish,
-    "detection error: still visible": excuses.is_vanish_detection_error,
+    LEFT: excuses.is_edge_vanish,
+    SHRANK: excuses.is_small_vanish,
+    STAYED: excuses.is_vanish_detection_error,
 }
 EMERGE_TESTS: dict[str, ExcuseTest] = {
-    "came in through the edge": excuses.is_edge_emerge,
-    "grew from too small to see": excuses.is_small_emerge,
-    "detection error: visible before": excuses.is_emerge_detection_error,
+    BACKWARDS[LEFT]: excuses.is_edge_emerge,
+    BACKWARDS[SHRANK]: excuses.is_small_emerge,
+    BACKWARDS[STAYED]: excuses.is_emerge_detection_error,
 }
-
-
-def _released_excuse(history: ObjectHistory, size: tuple[float, float], tests: dict[str, ExcuseTest]) -> str | None:
-    for excuse, test in tests.items():
-        if test(history.tracks, history.visibility, history.query_frame, size):
-            return excuse
-    return None
-
-
-def _present_per_frame(histories: list[ObjectHistory], num_frames: int) -> FloatArray:
-    counts = np.full(num_frames, np.nan)
-    for history in histories:
-        counts[history.key_frames] = np.nan_to_num(counts[history.key_frames]) + history.present
-    return counts

@@ -6,9 +6,9 @@ import numpy as np
 
 from vmmetrics.clip import Clip
 from vmmetrics.functional import object_integrity_score
-from vmmetrics.functional.silhouettes import REASONS, silhouette_deviations
-from vmmetrics.perception.answers import Poses
-from vmmetrics.perception.scene import Scene
+from vmmetrics.functional.limbs import OUTLINE_REASONS as REASONS
+from vmmetrics.functional.limbs import silhouette_deviations
+from vmmetrics.perception.scene import Poses, Scene
 from vmmetrics.types import BoolArray, FloatArray, MetricResult, Protocol
 
 SHOULDERS, HIPS = (5, 6), (11, 12)

@@ -8,10 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from vmmetrics.functional import perceptible_amplitude_score
-from vmmetrics.functional.camera_motion import project
-from vmmetrics.perception.answers import PointTracks
+from vmmetrics.functional.pas import project
 from vmmetrics.perception.points import KEY_SECONDS, moving_queries
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import PointTracks, Scene
 from vmmetrics.types import AmplitudeResult, BoolArray, FloatArray, Protocol
 
 PERCEIVED_RATE = 12.0

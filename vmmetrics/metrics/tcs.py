@@ -8,7 +8,6 @@ import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.tcs import LEFT
-from vmmetrics.perception.answers import Objects, PointTracks, ReleasedObjects, SceneObject
 from vmmetrics.perception.points import (
     grid_queries,
     object_tracks,
@@ -16,7 +15,7 @@ from vmmetrics.perception.points import (
     released_step,
     unsteady_objects,
 )
-from vmmetrics.perception.scene import ReleasedFlow, Scene
+from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from vmmetrics.perception.answers import Objects, PointTracks, SceneObject
-from vmmetrics.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
-
+from vmmetrics.perception.scene import Objects, PointTracks, Scene, SceneObject
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 # The frames in which the released code looks for objects: about one a second.
 
@@ -28,7 +22,7 @@ def released_step(fps: float) -> int:
     return int(fps + RATE_TOLERANCE) - 1
 
 
-def released_key_frames(num_frames: int, fps: float) -> NDArray[np.int64]:
+def released_key_frames(num_frames: int, fps: float) -> IntArray:
     """Return the (C,) indices of the key frames of a clip of ``num_frames`` at ``fps``.
 
     Raises:

@@ -9,7 +9,7 @@ from pathlib import Path
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Models
 from vmmetrics.types import Protocol
-from vmmetrics.utils.weights.shipped import load_manifest, weight_path
+from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,15 @@ def _embedded(wanted: Wanted) -> Preset:
 
 def _vmbench(wanted: Wanted) -> Preset:
     try:
+        import torch
+
         from vmmetrics.perception.vmbench import preset
+        from vmmetrics.perception.vmbench.runtime import default_device
     except ImportError as error:
         raise SetupError(f"The published models need packages ({error}): pip install 'vmmetrics[vmbench]'") from error
 
     if wanted.threads is not None:
-        preset.set_threads(wanted.threads)
+        torch.set_num_threads(wanted.threads)
     places = preset.locate(wanted.abilities, wanted.protocol)
     cas = tuple(name for name in places if name == preset.VIDEOMAE)
     hashes = preset.hashes(tuple(places))
@@ -106,7 +109,7 @@ def _vmbench(wanted: Wanted) -> Preset:
         preset.DESCRIPTION,
         hashes,
         published_models=True,
-        reads_ahead=preset.on_gpu(),
+        reads_ahead=default_device() != "cpu",
         cas_weights=tuple(file for file in hashes if file.startswith(cas)),
     )
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, UInt8Array
 
 IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
@@ -104,12 +103,12 @@ class Viewer:
         plan: How the views lie.
     """
 
-    def __init__(self, frames: NDArray[np.uint8], plan: ViewPlan) -> None:
+    def __init__(self, frames: UInt8Array, plan: ViewPlan) -> None:
         self._plan = plan
         rows, columns = plan.resized(*frames.shape[1:3])
         self._frames = frames
         self._size = (columns, rows)
-        self._resized: dict[int, NDArray[np.uint8]] = {}
+        self._resized: dict[int, UInt8Array] = {}
 
     def cut(self, view: View) -> FloatArray:
         """Return a view as (3, T, size, size) float32, normalised by ImageNet's mean and deviation."""
@@ -118,20 +117,20 @@ class Viewer:
         cut = np.stack([self._frame(index)[rows, columns] for index in view.frames])
         return normalised(cut)
 
-    def _frame(self, index: int) -> NDArray[np.uint8]:
+    def _frame(self, index: int) -> UInt8Array:
         if index not in self._resized:
             self._resized[index] = resize(self._frames[index], self._size)
         return self._resized[index]
 
 
-def resize(frame: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+def resize(frame: UInt8Array, size: tuple[int, int]) -> UInt8Array:
     """Resize an (H, W, 3) picture to (width, height), bilinearly and without smoothing, as VideoMAE V2 does."""
     if (frame.shape[1], frame.shape[0]) == size:
         return frame
     return np.asarray(cv2.resize(frame, size, interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
-def normalised(frames: NDArray[np.uint8]) -> FloatArray:
+def normalised(frames: UInt8Array) -> FloatArray:
     """(T, H, W, 3) uint8 to (3, T, H, W) float32, by ImageNet's mean and deviation."""
     scaled = (frames.astype(np.float32) / np.float32(255) - IMAGENET_MEAN) / IMAGENET_STD
     return np.ascontiguousarray(scaled.transpose(3, 0, 1, 2))

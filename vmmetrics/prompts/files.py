@@ -14,7 +14,7 @@ from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
 from vmmetrics.utils.schema import check, parse_json, plain
 from vmmetrics.utils.storage.atomic import write_atomically, write_text
-from vmmetrics.utils.weights.shipped import shipped_folder, shipped_list
+from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
 """Bytes of a list or table; a hundred thousand entries take about this."""

@@ -20,7 +20,7 @@ from vmmetrics.utils.schema import check
 from vmmetrics.utils.storage import provenance
 from vmmetrics.video import ASSUME_FPS, read_clip
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
-from vmmetrics.video.fingerprint import fingerprint
+from vmmetrics.video.discover import fingerprint
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from vmmetrics.scoring.record import Record, result_to_json
 from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
 from vmmetrics.video import read_clip
-from vmmetrics.video.fingerprint import array_fingerprint, fingerprint, state
+from vmmetrics.video.discover import array_fingerprint, fingerprint, state
 
 if TYPE_CHECKING:
     from vmmetrics.scoring.suite import ClipScores

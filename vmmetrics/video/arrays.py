@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vmmetrics.errors import ClipError, SetupError, os_reason
+from vmmetrics.types import UInt8Array
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.video.budget import FrameStore, make_plan
-from vmmetrics.video.pixels import OVERSHOOT, Decoded, Limits, composite, picture_to_rgb
-from vmmetrics.video.timing import assumed, regular
+from vmmetrics.video.pixels import OVERSHOOT, TRANSPARENT, Decoded, Limits, composite, picture_to_rgb
 
 _MIN_GUESSED_SIDE = 8  # a side shorter than this is not taken for height or width when the layout is guessed
 
@@ -117,16 +117,13 @@ def _batched(array: NDArray[Any], layout: str | None) -> tuple[NDArray[Any], str
     """View ``array`` as (B, T, H, W, C) and return the layout it had."""
     if 0 in array.shape:
         raise ClipError(f"Expected at least one frame of one pixel but got shape {array.shape}")
-    named = _check_layout(layout, array.shape) if layout else guess_layout(array.shape)
-    if layout is None:
-        _check_layout(named, array.shape)
-    if "C" not in named:
-        array, named_full = array[..., None], named + "C"
-    else:
-        named_full = named
-    if not named_full.startswith("B"):
-        array, named_full = array[None], "B" + named_full
-    return array.transpose([named_full.index(axis) for axis in "BTHWC"]), named
+    named = _check_layout(layout or guess_layout(array.shape), array.shape)
+    axes = named
+    if "C" not in axes:
+        array, axes = array[..., None], axes + "C"
+    if not axes.startswith("B"):
+        array, axes = array[None], "B" + axes
+    return array.transpose([axes.index(axis) for axis in "BTHWC"]), named
 
 
 def _value_range(array: NDArray[Any]) -> str:
@@ -152,7 +149,7 @@ def _value_range(array: NDArray[Any]) -> str:
     return "-1..1" if low < -OVERSHOOT else "0..1"
 
 
-def _to_uint8(frame: NDArray[Any], values: str) -> NDArray[np.uint8]:
+def _to_uint8(frame: NDArray[Any], values: str) -> UInt8Array:
     """One (H, W, C) frame to (H, W, 3) uint8 RGB; a view where it already is."""
     if values != "uint8":
         unit = frame.astype(np.float32)
@@ -179,10 +176,10 @@ def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded
     if values != "uint8":
         notes.append(f"floats taken as {values}")
     if channels == 4:
-        notes.append("transparent pixels put on white")
+        notes.append(TRANSPARENT)
     if plan.note:
         notes.append(plan.note)
-    timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
+    timing = limits.regular(count)
     clips = []
     for frames in batch:
         store = FrameStore(plan)

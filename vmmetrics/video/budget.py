@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.errors import ClipError
+from vmmetrics.types import UInt8Array
 
 DEFAULT_MAX_MEMORY = 4 * 2**30
 """Bytes a clip may take while it is scored: 300 frames of 1080p, 390 of 720p or 450 of 480p at full size."""
@@ -52,7 +52,7 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SizePlan:
     """How many frames are expected and the size they are kept at.
 
     Attributes:
@@ -111,7 +111,7 @@ def clip_bytes(count: int, width: int, height: int) -> int:
     return count * (pixels * 3 + math.ceil(working + masks) + FRAME_BYTES)
 
 
-def make_plan(count: int, width: int, height: int, max_memory: int, most: int = MAX_CLIP_PIXELS) -> Plan:
+def make_plan(count: int, width: int, height: int, max_memory: int, most: int = MAX_CLIP_PIXELS) -> SizePlan:
     """Choose the size at which ``count`` frames of ``width`` x ``height`` fit into ``max_memory`` bytes.
 
     Raises:
@@ -122,7 +122,7 @@ def make_plan(count: int, width: int, height: int, max_memory: int, most: int = 
     check_total(count, width, height, most)
     full = (width, height)
     if clip_bytes(count, *full) <= max_memory:
-        return Plan(count, full, full, max_memory)
+        return SizePlan(count, full, full, max_memory)
     least = min(1.0, MIN_SIDE / min(full))
     smallest = (math.ceil(width * least), math.ceil(height * least))
     if clip_bytes(count, *smallest) > max_memory:
@@ -133,7 +133,7 @@ def make_plan(count: int, width: int, height: int, max_memory: int, most: int = 
         )
     sizes = range(max(smallest), max(full))  # by the long side, so that every size keeps the aspect
     long = bisect_right(sizes, max_memory, key=lambda side: clip_bytes(count, *_scaled(full, side)))
-    return Plan(count, full, _scaled(full, sizes[long - 1]) if long else smallest, max_memory)
+    return SizePlan(count, full, _scaled(full, sizes[long - 1]) if long else smallest, max_memory)
 
 
 def _scaled(size: tuple[int, int], long_side: int) -> tuple[int, int]:
@@ -149,13 +149,13 @@ class FrameStore:
         plan: Expected count and size. More frames than expected are taken as long as the memory bound allows.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SizePlan) -> None:
         width, height = plan.kept
         self._plan = plan
-        self._frames: NDArray[np.uint8] = np.empty((max(1, plan.count), height, width, 3), np.uint8)
+        self._frames: UInt8Array = np.empty((max(1, plan.count), height, width, 3), np.uint8)
         self._used = 0
 
-    def add(self, rgb: NDArray[np.uint8]) -> None:
+    def add(self, rgb: UInt8Array) -> None:
         """Keep a copy of one (H, W, 3) uint8 frame.
 
         Raises:
@@ -164,7 +164,14 @@ class FrameStore:
         if self._used >= self._plan.count:
             check_total(self._used + 1, *self._plan.full)
         if self._used == len(self._frames):
-            self._grow()
+            room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
+            if room <= self._used:
+                raise ClipError(
+                    f"More frames than the {self._plan.count} expected do not fit into "
+                    f"{self._plan.max_memory / _MIB:g} MiB; raise max_memory"
+                )
+            more = min(room, self._used * 2) - self._used
+            self._frames = np.concatenate([self._frames, np.empty((more, *self._frames.shape[1:]), np.uint8)])
         width, height = self._plan.kept
         if rgb.shape[:2] == (height, width):
             self._frames[self._used] = rgb
@@ -174,20 +181,10 @@ class FrameStore:
             cv2.resize(rgb, (width, height), dst=self._frames[self._used], interpolation=way)
         self._used += 1
 
-    def _grow(self) -> None:
-        room = self._plan.max_memory // clip_bytes(1, *self._plan.kept)
-        if room <= self._used:
-            raise ClipError(
-                f"More frames than the {self._plan.count} expected do not fit into "
-                f"{self._plan.max_memory / _MIB:g} MiB; raise max_memory"
-            )
-        more = min(room, self._used * 2) - self._used
-        self._frames = np.concatenate([self._frames, np.empty((more, *self._frames.shape[1:]), np.uint8)])
-
     def __len__(self) -> int:
         return self._used
 
     @property
-    def frames(self) -> NDArray[np.uint8]:
+    def frames(self) -> UInt8Array:
         """(T, H, W, 3) uint8: the frames so far."""
         return self._frames[: self._used]

@@ -77,8 +77,10 @@ def check_whole(path: Path) -> None:
                 return
             element = _head(head)
             if element is None:
-                if live and _is_padding(file, at, size):
-                    return
+                if live and size - at <= _MAX_PADDING:
+                    file.seek(at)
+                    if not file.read().strip(b"\0"):
+                        return  # a few zeros at most stand at the end
                 if at + len(head) < size:
                     raise ClipError(f"The file is damaged: no element begins at byte {at}; save the clip again")
                 raise ClipError(f"The file is cut short: it ends at byte {size}, within an element; copy it again")
@@ -93,14 +95,6 @@ def check_whole(path: Path) -> None:
                 end = size if length is None else at + length
             elif length is not None:
                 at += length
-
-
-def _is_padding(file: BufferedReader, at: int, size: int) -> bool:
-    """Return whether a few zeros at most stand from ``at`` to the end of the file."""
-    if size - at > _MAX_PADDING:
-        return False
-    file.seek(at)
-    return not file.read().strip(b"\0")
 
 
 def _head(data: bytes) -> tuple[int, int, int | None] | None:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from vmmetrics.errors import ClipError, os_reason
-from vmmetrics.video.budget import MAX_PIXELS, FrameStore, Plan, check_size, make_plan
+from vmmetrics.video.budget import MAX_PIXELS, FrameStore, SizePlan, check_size, make_plan
 from vmmetrics.video.containers import check_whole, opened, packets_of, video_stream
-from vmmetrics.video.pixels import HDR_TRANSFERS, Decoded, FrameConverter, Limits, Orientation, colour_of
-from vmmetrics.video.timing import from_times, regular
+from vmmetrics.video.pixels import HDR_TRANSFERS, TRANSPARENT, Decoded, FrameConverter, Limits, Orientation, colour_of
 
 if TYPE_CHECKING:
     import av
@@ -171,8 +170,7 @@ def read_video(path: Path, limits: Limits) -> Decoded:
             decoder.feed(packet)
         rate = stated_rate(stream)
     notes += decoder.finish()
-    times = shown_at(decoder.times, index)
-    timing = from_times(times, rate, limits.assume_fps) if limits.fps is None else regular(len(times), limits.fps)
+    timing = limits.timing(shown_at(decoder.times, index), rate)
     return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes))
 
 
@@ -209,7 +207,7 @@ class Decoder:
         self,
         stream: VideoStream,
         index: Index,
-        plan: Callable[[int, int], Plan],
+        plan: Callable[[int, int], SizePlan],
         wanted: Callable[[int, float | None], bool] | None = None,
     ) -> None:
         self.times: list[float | None] = []
@@ -310,7 +308,7 @@ class Decoder:
         """What was assumed or changed in the frames that were kept."""
         notes = list(self._notes)
         if self._transparent:
-            notes.append("transparent pixels put on white")
+            notes.append(TRANSPARENT)
         if self._alpha_lost:
             notes.append("the alpha channel cannot be decoded by this build of FFmpeg and is ignored")
         if self._interlaced:

@@ -2,19 +2,229 @@
 
 from __future__ import annotations
 
+import io
+import math
+import mmap
 import os
 import re
-from collections.abc import Iterator
+import struct
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vmmetrics.errors import ClipError, os_reason
-from vmmetrics.video.budget import MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
+from vmmetrics.video.budget import MAX_ANIMATION_PIXELS, MAX_PICTURE_BYTES, FrameStore, check_size, make_plan
 from vmmetrics.video.containers import open_regular
-from vmmetrics.video.pixels import Decoded, Limits, picture_to_rgb
-from vmmetrics.video.timing import assumed, regular
+from vmmetrics.video.pixels import TRANSPARENT, Decoded, Limits, picture_to_rgb
+from vmmetrics.video.timing import from_delays, regular
+
+# GIF, APNG and animated WebP through Pillow, each held against the frames its own bytes promise.
+#
+# FFmpeg refuses animated WebP and can lose GIF frames silently; Pillow stops silently at a cut. So the blocks are
+# counted here first, which gives delays and completeness independently of the decoder.
+
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PNG_FRAME_CHUNKS = (b"IDAT", b"fdAT")
+_MAX_PNG_CHUNK = 64 * 2**20  # bytes of a chunk that holds no picture; Pillow takes no more text than that either
+_GIF_EXTENSION, _GIF_IMAGE, _GIF_TRAILER, _GIF_GRAPHIC_CONTROL = 0x21, 0x2C, 0x3B, 0xF9
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the bytes of an animation promise.
+
+    Attributes:
+        delays_ms: Milliseconds each frame is shown; one entry per frame.
+        fault: Why the file is not whole, or None.
+        skip_first: Whether the first picture is a still that does not belong to the animation (APNG).
+    """
+
+    delays_ms: tuple[float, ...]
+    fault: str | None = None
+    skip_first: bool = False
+
+
+def sniff(head: bytes) -> str | None:
+    """Tell ``"gif"``, ``"png"`` and ``"webp"`` from the first 16 bytes of a file; None for anything else."""
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "gif"
+    if head.startswith(_PNG_SIGNATURE):
+        return "png"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "webp"
+    return None
+
+
+def promise_of_gif(data: mmap.mmap | bytes) -> Promise:
+    """Walk the blocks of a GIF (GIF89a specification, sections 17 to 27)."""
+    delays: list[float] = []
+    delay = 0.0
+    try:
+        at = 13 + _gif_table_bytes(data[10])
+        while True:
+            kind = data[at]
+            if kind == _GIF_TRAILER:
+                return Promise(tuple(delays))
+            if kind == _GIF_EXTENSION:
+                if data[at + 1] == _GIF_GRAPHIC_CONTROL:
+                    delay = 10.0 * struct.unpack_from("<H", data, at + 4)[0]
+                at = _skip_gif_sub_blocks(data, at + 2)
+            elif kind == _GIF_IMAGE:
+                at = _skip_gif_sub_blocks(data, at + 11 + _gif_table_bytes(data[at + 9]))
+                delays.append(delay)
+                delay = 0.0
+            else:
+                return Promise(tuple(delays), f"has an unknown block at byte {at}")
+    except (IndexError, struct.error):
+        return Promise(tuple(delays), "ends before its trailer")
+
+
+def _gif_table_bytes(flags: int) -> int:
+    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+def _skip_gif_sub_blocks(data: mmap.mmap | bytes, at: int) -> int:
+    while data[at]:
+        at += data[at] + 1
+    return at + 1
+
+
+def promise_of_png(data: mmap.mmap | bytes) -> Promise:
+    """Walk the chunks of a PNG or APNG and check their sums (W3C PNG, third edition, sections 5.3 and 11.3.6)."""
+    at, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
+    delays: list[float] = []
+    animated = False
+    try:
+        while True:
+            length, kind = struct.unpack_from(">I4s", data, at)
+            most = MAX_PICTURE_BYTES if kind in _PNG_FRAME_CHUNKS else _MAX_PNG_CHUNK
+            if length > most:
+                size = f"{length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
+                return Promise(tuple(delays), f"has a chunk of {size}", skip_first)
+            (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
+            with memoryview(data) as view, view[at + 4 : at + 8 + length] as named:
+                if zlib.crc32(named) != checksum:
+                    return Promise(tuple(delays), f"has a damaged {kind.decode('latin-1')} chunk", skip_first)
+            if kind == b"acTL":
+                animated, stated = True, struct.unpack_from(">I", data, at + 8)[0]
+            elif kind == b"fcTL":
+                numerator, denominator = struct.unpack_from(">HH", data, at + 28)
+                delays.append(1000.0 * numerator / (denominator or 100))
+                skip_first |= image_seen and len(delays) == 1
+            elif kind == b"IDAT":
+                image_seen = True
+            elif kind == b"IEND":
+                break
+            at += length + 12
+    except struct.error:
+        return Promise(tuple(delays), "ends before its last chunk", skip_first)
+    if not animated:
+        return Promise((0.0,))
+    fault = None if len(delays) == stated else f"holds {len(delays)} of {stated} stated frames"
+    return Promise(tuple(delays), fault, skip_first)
+
+
+def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
+    """Walk the chunks of a WebP (RFC 9649, section 2.7)."""
+    delays: list[float] = []
+    size = _webp_bytes(data)
+    if len(data) < size:
+        return Promise((), f"holds {len(data)} of {size} stated bytes")
+    at, animated = 12, False
+    try:
+        while at + 8 <= size:
+            kind, length = struct.unpack_from("<4sI", data, at)
+            if kind == bytes(4):
+                return Promise(tuple(delays), f"has no chunk at byte {at}")
+            animated |= kind == b"ANIM"
+            if kind == b"ANMF":
+                delays.append(float(int.from_bytes(data[at + 20 : at + 23], "little")))
+            at += 8 + length + (length & 1)
+    except struct.error:
+        return Promise(tuple(delays), "ends within a chunk")
+    return Promise(tuple(delays) if animated else (0.0,))
+
+
+def _webp_bytes(data: mmap.mmap | bytes) -> int:
+    """Bytes that a WebP states it has; what follows them is not of it."""
+    return int.from_bytes(data[4:8], "little") + 8
+
+
+_PROMISES: dict[str, Callable[[mmap.mmap | bytes], Promise]] = {
+    "gif": promise_of_gif,
+    "png": promise_of_png,
+    "webp": promise_of_webp,
+}
+
+
+def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
+    """Decode every frame of an animation of ``kind`` (see :func:`sniff`).
+
+    Raises:
+        ClipError: Damaged, cut short, a still picture, or too large.
+    """
+    name = {"png": "APNG"}.get(kind, kind.upper())
+    with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if kind == "webp":
+            size = _webp_bytes(data)
+            if 2 * size > limits.max_memory:  # its decoder holds the file twice
+                allowed = f"{limits.max_memory / 2**20:.0f} MiB allowed"
+                raise ClipError(
+                    f"The WebP of {size / 2**20:.0f} MiB takes twice as much to decode, more than the {allowed}; "
+                    f"max_memory of {math.ceil(2 * size / 2**20)} MiB would do"
+                )
+        promise = _PROMISES[kind](data)
+    if promise.fault:
+        raise ClipError(f"The {name} {promise.fault} (after {len(promise.delays_ms)} frames)")
+    if not promise.delays_ms:
+        raise ClipError(f"Expected at least one frame but the {name} holds none")
+    if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
+        raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
+    store, full, notes = _decode(path, name, promise, limits.max_memory)
+    stated = (
+        from_delays(promise.delays_ms, limits.assume_fps) if limits.fps is None else regular(len(store), limits.fps)
+    )
+    return Decoded(store.frames, stated, full, tuple(notes))
+
+
+def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[FrameStore, tuple[int, int], list[str]]:
+    count, transparent = len(promise.delays_ms), False
+    skipped = int(promise.skip_first)
+    decoded = 0
+    try:
+        with _opened(path, name) as picture:
+            plan = make_plan(count, *picture.size, max_memory, MAX_ANIMATION_PIXELS)
+            store = FrameStore(plan)
+            for number in range(count):
+                picture.seek(number + skipped)
+                rgb, see_through = picture_to_rgb(picture)
+                transparent |= see_through
+                store.add(rgb)
+                decoded += 1
+    except ClipError:
+        raise
+    except Exception as error:  # Pillow's decoders raise whatever the damage provokes
+        raise ClipError(f"The {name} is damaged after {decoded} of {count} frames: {error}") from error
+    notes = [note for note in (plan.note, transparent and TRANSPARENT) if note]
+    return store, plan.full, notes
+
+
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Image.Image]:
+    """The animation in Pillow, which reads a WebP file to its end: it gets no more than the file states."""
+    with open_regular(path) as file:
+        source: BinaryIO = file
+        if name == "WEBP":
+            head = file.read(8)
+            source = io.BytesIO(head + file.read(_webp_bytes(head) - len(head)))
+        with Image.open(source, formats=["PNG" if name == "APNG" else name]) as picture:
+            yield picture
+
 
 FRAME_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 """Pictures that can be frames."""
@@ -73,7 +283,7 @@ def check_headers(folder: Path, root: Path | None = None) -> None:
         ClipError: As :func:`frames_of`; or one is no picture or no regular file.
     """
     for file in frames_of(folder, root):
-        with _opened(file):
+        with _opened_picture(file):
             pass
 
 
@@ -104,23 +314,21 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
     if plan.note:
         notes.append(plan.note)
     if transparent:
-        notes.append("transparent pixels put on white")
+        notes.append(TRANSPARENT)
     if floats:
         notes.append("floats taken as 0..1")
-    count = len(store)
-    timing = assumed(count, limits.assume_fps) if limits.fps is None else regular(count, limits.fps)
-    return Decoded(store.frames, timing, size, tuple(notes))
+    return Decoded(store.frames, limits.regular(len(store)), size, tuple(notes))
 
 
 @contextmanager
 def _upright(path: Path) -> Iterator[Image.Image]:
     """One picture, turned upright; errors as for :func:`_opened`."""
-    with _opened(path) as stored:
+    with _opened_picture(path) as stored:
         yield ImageOps.exif_transpose(stored)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _opened_picture(path: Path) -> Iterator[Image.Image]:
     """One picture as it is stored; whatever is wrong with it becomes a ClipError that names it."""
     try:
         with open_regular(path) as file:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vmmetrics.errors import ClipError
-from vmmetrics.types import FloatArray
-from vmmetrics.video.timing import Timing
+from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.video.timing import Timing, assumed, from_times, regular
 
 if TYPE_CHECKING:
     import av
@@ -36,14 +36,14 @@ HDR_TRANSFERS = {16: "PQ", 18: "HLG"}
 _EXPAND_LIMITED = np.clip(np.rint((np.arange(256) - 16) * 255 / 219), 0, 255).astype(np.uint8)
 
 
-def composite(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def composite(rgba: UInt8Array) -> UInt8Array:
     """Put (H, W, 4) uint8 with straight alpha on :data:`BACKGROUND`; returns (H, W, 3) uint8."""
     colour = rgba[..., :3].astype(np.uint16)
     alpha = rgba[..., 3:].astype(np.uint16)
     return ((colour * alpha + BACKGROUND * (255 - alpha) + 127) // 255).astype(np.uint8)
 
 
-def picture_to_rgb(picture: Image.Image) -> tuple[NDArray[np.uint8], bool]:
+def picture_to_rgb(picture: Image.Image) -> tuple[UInt8Array, bool]:
     """Convert a loaded Pillow picture of any mode.
 
     Returns:
@@ -52,24 +52,22 @@ def picture_to_rgb(picture: Image.Image) -> tuple[NDArray[np.uint8], bool]:
     Raises:
         ClipError: Floats outside of 0..1, or integers outside of 0..65535.
     """
-    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        return np.repeat(_deep_grey(picture)[..., None], 3, axis=-1), False
+    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):  # in 16 bits, or opened as 32-bit integers
+        deep = np.asarray(picture).astype(np.float64)
+        kind, white, slack = "grey in 0..65535", 65535.0, 0.0
+        if picture.mode == "F":
+            kind, white, slack = "floats in 0..1", 1.0, OVERSHOOT
+        least, most = float(deep.min()), float(deep.max())
+        if not -slack <= least <= most <= white + slack:  # false for NaN too
+            raise ClipError(f"Expected {kind} but got {least:g}..{most:g}; save the frames with 8 or 16 bits")
+        grey = np.rint(np.clip(deep * (255.0 / white), 0, 255)).astype(np.uint8)
+        return np.repeat(grey[..., None], 3, axis=-1), False
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
         rgba = np.asarray(picture.convert("RGBA"))
         if rgba[..., 3].min() < 255:
             return composite(rgba), True
         return np.ascontiguousarray(rgba[..., :3]), False
     return np.asarray(picture.convert("RGB")), False
-
-
-def _deep_grey(picture: Image.Image) -> NDArray[np.uint8]:
-    """Return (H, W) uint8 of grey in floats, 0..1, or in 16 bits, which Pillow opens in part as 32-bit integers."""
-    grey = np.asarray(picture).astype(np.float64)
-    kind, white, slack = ("floats in 0..1", 1.0, OVERSHOOT) if picture.mode == "F" else ("grey in 0..65535", 65535.0, 0)
-    least, most = float(grey.min()), float(grey.max())
-    if not -slack <= least <= most <= white + slack:  # false for NaN too
-        raise ClipError(f"Expected {kind} but got {least:g}..{most:g}; save the frames with 8 or 16 bits")
-    return np.rint(np.clip(grey * (255.0 / white), 0, 255)).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ def colour_of(frame: av.VideoFrame) -> Colour:
     grey = name.startswith(("gray", "ya", "mono"))
     notes: list[str] = []
     if layout.is_rgb or name == "pal8":
-        return Colour(_RGB_MATRIX, True, alpha, False, tuple(notes))
+        return Colour(_RGB_MATRIX, True, alpha, False, ())
     tagged = int(frame.colorspace)
     fallback = _BT709 if frame.height >= 720 or frame.width >= 1280 else _BT601
     if tagged not in _KNOWN_MATRICES and tagged not in (_UNSPECIFIED, _RGB_MATRIX):
@@ -125,7 +123,7 @@ class FrameConverter:
         self._reformatter = VideoReformatter()
         self._way = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
 
-    def convert(self, frame: av.VideoFrame, colour: Colour) -> tuple[NDArray[np.uint8], bool]:
+    def convert(self, frame: av.VideoFrame, colour: Colour) -> tuple[UInt8Array, bool]:
         """Return (H, W, 3) uint8 RGB, and whether any pixel was transparent."""
         matrix = colour.matrix or _BT601  # swscale wants one for RGB input too, and does not use it
         picture = self._reformatter.reformat(
@@ -175,7 +173,7 @@ class Orientation:
         turned = (self.transpose and self.flip_x != self.flip_y) or (not self.transpose and self.flip_x and self.flip_y)
         return "turned upright as the file states" if turned else "mirrored as the file states"
 
-    def apply(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def apply(self, rgb: UInt8Array) -> UInt8Array:
         """Return the upright frame as a contiguous array."""
         if self.transpose:
             rgb = rgb.swapaxes(0, 1)
@@ -197,7 +195,7 @@ class Decoded:
         notes: What was assumed or changed, times apart.
     """
 
-    frames: NDArray[np.uint8]
+    frames: UInt8Array
     timing: Timing
     size: tuple[int, int]
     notes: tuple[str, ...] = ()
@@ -232,3 +230,15 @@ class Limits:
     assume_fps: float
     fps: float | None = None
     sampling: Sampling | None = None
+
+    def regular(self, count: int) -> Timing:
+        """Times of ``count`` frames of a source that states none."""
+        return assumed(count, self.assume_fps) if self.fps is None else regular(count, self.fps)
+
+    def timing(self, times: Sequence[float | None], rate: float | None) -> Timing:
+        """Times as a container states them, unless the rate is given."""
+        return from_times(times, rate, self.assume_fps) if self.fps is None else regular(len(times), self.fps)
+
+
+TRANSPARENT = "transparent pixels put on white"
+"""What to note of a clip that had any."""

@@ -17,7 +17,7 @@ from vmmetrics.errors import ClipError, SetupError, cannot
 from vmmetrics.types import Tags
 from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
-from vmmetrics.utils.weights.shipped import shipped_list
+from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
 from vmmetrics.video.subject import find_subject, subject_of_phrase
@@ -51,7 +51,7 @@ _TAG_COLUMN = "tag_"  # what the names of a table's columns of tags begin with; 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListEntry:
     """One line of a prompt list.
 
     Attributes:
@@ -69,7 +69,7 @@ class Entry:
     tags: Tags = field(default_factory=dict)
 
 
-def read_list(path: Path) -> list[Entry]:
+def read_list(path: Path) -> list[ListEntry]:
     """Read a prompt list; its form is told from the file's suffix.
 
     Raises:
@@ -119,7 +119,7 @@ def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
     yield from loaded
 
 
-def _entry(row: Mapping[str, Any], where: str) -> Entry:
+def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
     named = {str(key).strip().lower().replace(" ", "_").replace("-", "_"): value for key, value in row.items()}
     clip = _first(named, (*_CLIP_COLUMNS, *_INDEX_COLUMNS), where)
     prompt = _first(named, _PROMPT_COLUMNS, where)
@@ -133,7 +133,7 @@ def _entry(row: Mapping[str, Any], where: str) -> Entry:
         subject = Subject(noun, phrase or noun, "list")
     elif phrase is not None:
         subject = subject_of_phrase(phrase, "list") or Subject(phrase, phrase, "list")
-    return Entry(clip, prompt, subject, where, _tags(named, where))
+    return ListEntry(clip, prompt, subject, where, _tags(named, where))
 
 
 def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
@@ -202,13 +202,10 @@ class PromptOf(NamedTuple):
     tags: Tags = MappingProxyType({})
 
 
-_NOTHING = PromptOf(None, None, "none")
-
-
 class _Listed:
     """A prompt list with its keys: a clip is looked up by path, file name, stem, then number."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[ListEntry]) -> None:
         self.entries = entries
         self._by_key: dict[tuple[str, str | int], int | None] = {}
         for number, entry in enumerate(entries):
@@ -259,7 +256,7 @@ class Prompts:
         subject: Subject of every clip, or None.
     """
 
-    def __init__(self, listed: Sequence[Entry] | None = None, subject: Subject | None = None) -> None:
+    def __init__(self, listed: Sequence[ListEntry] | None = None, subject: Subject | None = None) -> None:
         self._given = None if listed is None else _Listed(listed)
         self._subject = subject
         self._beside: dict[Path, _Listed | None] = {}
@@ -302,7 +299,8 @@ class Prompts:
             SetupError: A list beside the clip cannot be read.
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
-        found = self._listed(source) or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
+        listed = None if self._given is None else _from_list(self._given, source)
+        found = listed or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
         if found.prompt and len(found.prompt) > MAX_PROMPT:
             raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
         subject = self._subject or found.subject
@@ -316,9 +314,6 @@ class Prompts:
             return []
         used = {self._given.find(source.name) for source in sources}
         return [entry.clip for number, entry in enumerate(self._given.entries) if number not in used]
-
-    def _listed(self, source: Source) -> PromptOf | None:
-        return None if self._given is None else _from_list(self._given, source)
 
     def _sidecar(self, source: Source) -> PromptOf | None:
         path = source.path
@@ -380,5 +375,5 @@ def _from_name(source: Source) -> PromptOf:
     """Take the prompt out of names such as ``a dog runs-3.mp4``; a single word is a name, not a prompt."""
     match = _INDEXED_NAME.fullmatch(source.path.stem if source.path.suffix else source.path.name)
     if match is None or " " not in match["prompt"]:
-        return _NOTHING
+        return PromptOf(None, None, "none")
     return PromptOf(match["prompt"], None, "name")

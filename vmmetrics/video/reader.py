@@ -12,12 +12,11 @@ from typing import Any
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
-from vmmetrics.video.animations import read_animation, sniff
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY
 from vmmetrics.video.containers import open_regular, opened, video_stream
 from vmmetrics.video.files import read_video
-from vmmetrics.video.folders import FRAME_SUFFIXES, check_headers, check_inside, read_folder
+from vmmetrics.video.folders import FRAME_SUFFIXES, check_headers, check_inside, read_animation, read_folder, sniff
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.sampled import read_sampled, thinned
 from vmmetrics.video.subject import find_subject, subject_of_phrase

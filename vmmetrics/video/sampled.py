@@ -11,11 +11,11 @@ import numpy as np
 
 from vmmetrics.errors import ClipError
 from vmmetrics.types import FloatArray
-from vmmetrics.video.budget import Plan, check_size
+from vmmetrics.video.budget import SizePlan, check_size
 from vmmetrics.video.containers import opened, packets_of, video_stream
 from vmmetrics.video.files import Decoder, Index, check_index, index_of, shown_at, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
-from vmmetrics.video.timing import Timing, from_times, regular
+from vmmetrics.video.timing import Timing
 
 
 def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
@@ -35,7 +35,7 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     known = sorted({time for time in index.pts if time is not None})
     if len(known) == len(index.pts) and not index.sequential:
         with opened(path) as container:
-            timing = _timing(list(known), stated_rate(video_stream(container)), limits)
+            timing = limits.timing(list(known), stated_rate(video_stream(container)))
         places = _choose(timing, sampling)
         plan = _plan(len(places), limits, sampling)
         try:
@@ -61,7 +61,7 @@ def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
 
 
-def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], Plan]) -> Decoder:
+def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], SizePlan]) -> Decoder:
     groups, needed = _groups(path, wanted)
     with opened(path) as container:
         stream = video_stream(container)
@@ -113,7 +113,7 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
             every.feed(packet)
         rate = stated_rate(stream)
     notes = [*notes, *every.finish()]
-    timing = _timing(shown_at(every.times, index), rate, limits)
+    timing = limits.timing(shown_at(every.times, index), rate)
     places = _choose(timing, sampling)
     wanted = set(places)
     with opened(path) as container:
@@ -136,10 +136,6 @@ def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Seq
     return Decoded(decoder.store.frames, _at(timing, places), decoder.size, (*notes, *decoder.notes))
 
 
-def _timing(times: list[float | None], rate: float | None, limits: Limits) -> Timing:
-    return from_times(times, rate, limits.assume_fps) if limits.fps is None else regular(len(times), limits.fps)
-
-
 def _choose(timing: Timing, sampling: Sampling) -> list[int]:
     stamps: FloatArray = timing.timestamps
     step = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 1 / timing.fps
@@ -150,15 +146,15 @@ def _at(timing: Timing, places: Sequence[int]) -> Timing:
     return Timing(timing.timestamps[list(places)], timing.fps, timing.notes)
 
 
-def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], Plan]:
+def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], SizePlan]:
     """Sizes that keep so many frames within memory; nothing but the frames is held."""
 
-    def plan(width: int, height: int) -> Plan:
+    def plan(width: int, height: int) -> SizePlan:
         check_size(width, height)
         full = _fitted(width, height, sampling.side)
         share = limits.max_memory / (count * full[0] * full[1] * 3)
         kept = full if share >= 1 else (max(1, int(full[0] * share**0.5)), max(1, int(full[1] * share**0.5)))
-        return Plan(count, full, kept, limits.max_memory)
+        return SizePlan(count, full, kept, limits.max_memory)
 
     return plan
 

@@ -43,15 +43,9 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     for start in range(_after_openings(lowered), len(lowered)):
         phrase = _noun_phrase(lowered, start)
         if phrase:
-            return _subject(phrase, source)
+            head = phrase[-1].removesuffix("'s").removesuffix("’s")
+            return Subject(words.PRONOUNS.get(head, head), " ".join(phrase), source)
     return None
-
-
-def _subject(phrase: list[str], source: str) -> Subject:
-    head = phrase[-1]
-    for suffix in ("'s", "’s"):
-        head = head.removesuffix(suffix)
-    return Subject(words.PRONOUNS.get(head, head), " ".join(phrase), source)
 
 
 class _Landmarks(NamedTuple):

@@ -95,11 +95,9 @@ def _increasing(stamps: NDArray[np.float64], rate: float | None, assume_fps: flo
     if good.all():
         return _with_mean_rate(stamps)
     if good.sum() < 2:
-        return (
-            regular(count, rate, "all frames have one time; the stated rate is used")
-            if rate
-            else assumed(count, assume_fps)
-        )
+        if rate:
+            return regular(count, rate, "all frames have one time; the stated rate is used")
+        return assumed(count, assume_fps)
     steps = np.diff(stamps[good])
     index = np.arange(count)
     step = float(np.median(steps / np.diff(index[good])))

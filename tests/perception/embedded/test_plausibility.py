@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import cas
-from vmmetrics.perception.embedded.plausibility.evidence import CELLS, MAPS, Evidence, bilinear, gather
+from vmmetrics.perception.embedded.plausibility.evidence import CELLS, MAPS, PlausibilityEvidence, bilinear, gather
 from vmmetrics.perception.embedded.plausibility.model import NAMES, WEIGHTS, OrdinalModel, summarise, view_of
 from vmmetrics.perception.embedded.plausibility.plausibility import REASONS, LadderPlausibility
 from vmmetrics.perception.embedded.plausibility.views import (
@@ -23,7 +23,7 @@ from vmmetrics.perception.embedded.plausibility.views import (
     pictures,
 )
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 STEP = np.array([[1, 0, 2.0], [0, 1, 1.0], [0, 0, 1]])
 
@@ -32,7 +32,7 @@ def blank(frames: int, fps: float) -> Clip:
     return Clip(np.zeros((frames, 8, 8, 3), np.uint8), np.arange(frames) / fps, fps)
 
 
-def evidence_of(clip: Clip) -> Evidence:
+def evidence_of(clip: Clip) -> PlausibilityEvidence:
     images = pictures(clip.frames, choose_strands(clip)[0])
     return gather(images, Backbone(threads=1).features(images))
 

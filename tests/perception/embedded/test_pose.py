@@ -33,8 +33,8 @@ from vmmetrics.perception.embedded.pose.pose import (
     silhouettes,
 )
 from vmmetrics.perception.embedded.pose.tracking import (
+    PersonTrack,
     SearchSettings,
-    Track,
     probe_frames,
     quality,
     same_person,
@@ -43,7 +43,7 @@ from vmmetrics.perception.embedded.pose.tracking import (
     torso,
 )
 from vmmetrics.perception.scene import Models, Scene
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 NO_MODELS = cast(Models, None)  # the pose model asks nothing of the others
@@ -206,7 +206,7 @@ def test_silhouette_ends_where_the_mask_ends() -> None:
 
 
 def test_gaps_and_corners_are_told() -> None:
-    track = Track({0: made_pose(STANDING), 2: made_pose(STANDING + 1)})
+    track = PersonTrack({0: made_pose(STANDING), 2: made_pose(STANDING + 1)})
     poses = assemble([track], 3, (100, 150))
     assert np.isnan(poses.keypoints[1]).all()
     assert (poses.scores[1] == 0).all()

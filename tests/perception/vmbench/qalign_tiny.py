@@ -37,19 +37,15 @@ def write_model(
     Args:
         folder: Where to; made if need be.
         weights: None for :func:`tiny_weights`.
-        files: How many files the weights are spread over; an index lists them where there are several.
+        files: How many files the weights are spread over; an index lists them.
         safe: As safetensors, not as torch does.
     """
     folder.mkdir(parents=True, exist_ok=True)
     weights = tiny_weights() if weights is None else weights
     stem, end = ("model", "safetensors") if safe else ("pytorch_model", "bin")
-    names = [f"{stem}.{end}"]
-    if files > 1:
-        names = [f"{stem}-{i + 1:05}-of-{files:05}.{end}" for i in range(files)]
-        places = {weight: names[i * files // len(weights)] for i, weight in enumerate(weights)}
-        (folder / f"{stem}.{end}.index.json").write_text(json.dumps({"weight_map": places}))
-    else:
-        places = dict.fromkeys(weights, names[0])
+    names = [f"{stem}-{i + 1:05}-of-{files:05}.{end}" for i in range(files)]
+    places = {weight: names[i * files // len(weights)] for i, weight in enumerate(weights)}
+    (folder / f"{stem}.{end}.index.json").write_text(json.dumps({"weight_map": places}))
     for name in names:
         part = {weight: value for weight, value in weights.items() if places[weight] == name}
         if safe:

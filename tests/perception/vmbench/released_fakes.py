@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.perception.answers import PointTracks
+from vmmetrics.perception.scene import PointTracks
 
 HORSE = Subject("horse", "a black horse", "list")
 

@@ -1,7 +1,7 @@
 """The released scripts once more, plainly and frame by frame, as an opinion of its own on what they compute.
 
 Written from their behaviour (VMBench, commit c278a73): lists of dicts as they keep them, every entry of every frame,
-each event judged by itself. Models are asked through the protocols of ``vmmetrics.perception.vmbench.models``.
+each event judged by itself.
 """
 
 from __future__ import annotations

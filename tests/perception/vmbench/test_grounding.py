@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,46 +29,47 @@ from benchmarks.grounding_parity import (  # noqa: E402
     tiny_config,
     write_tokenizer,
 )
+from benchmarks.parity import publishers  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import grounding  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO, caption, load_grounding_dino, prepared  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
+CPU = Shelf(torch.device("cpu"))
 UPSTREAM = np.load(FIXTURE)
 TOLERANCE = {"backbone": 1e-5, "encoder": 1e-5, "text": 1e-5, "logits": 1e-4, "boxes": 1e-5}
 """Logits are sums of 256 products, of up to 25 in size."""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint as published, beside the tokenizer it lacks."""
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint as published."""
     folder = tmp_path_factory.mktemp("dino")
     weights = checkpoint()
     weights["module.label_enc.weight"] = torch.zeros(3)
     torch.save({"model": weights}, folder / "tiny.pth")
-    write_tokenizer(folder / "bert-base-uncased")
-    return folder
+    return folder / "tiny.pth"
 
 
 @pytest.fixture(scope="module")
-def hub(folder: Path) -> Path:
-    """The same in the hub's layout."""
-    hub = folder / "hub"
-    load_grounding_dino(folder / "tiny.pth", tiny_config()).save_pretrained(hub)
-    return write_tokenizer(hub)
+def hub(file: Path) -> Path:
+    """The same in the hub's layout, with its tokenizer."""
+    publishers.grounding_dino(file, tiny_config()).save_pretrained(file.parent / "hub")
+    return write_tokenizer(file.parent / "hub")
 
 
 @pytest.fixture(scope="module")
-def dino(folder: Path) -> GroundingDINO:
-    return GroundingDINO(folder / "tiny.pth", device="cpu", config=tiny_config())
+def dino(hub: Path) -> GroundingDINO:
+    return GroundingDINO(hub, CPU)
 
 
-def differences(model: Any, folder: Path) -> dict[str, float]:
-    got = stages(model, grounding.load_tokenizer(folder / "bert-base-uncased"))
+def differences(model: Any, hub: Path) -> dict[str, float]:
+    got = stages(model, grounding.load_tokenizer(hub))
     return {stage: float(np.abs(got[stage] - UPSTREAM[stage]).max()) for stage in TOLERANCE}
 
 
-def test_every_stage_equals_upstream(folder: Path):
-    apart = differences(load_grounding_dino(folder / "tiny.pth", tiny_config()), folder)
+def test_every_stage_equals_upstream(file: Path, hub: Path):
+    apart = differences(publishers.grounding_dino(file, tiny_config()), hub)
     assert all(apart[stage] < TOLERANCE[stage] for stage in TOLERANCE), apart
 
 
@@ -80,8 +82,8 @@ def test_queries_equal_upstream_as_a_set(dino: GroundingDINO):
     assert as_set(logits[:, :words].numpy(), boxes.numpy(), expected) < TOLERANCE["logits"]
 
 
-def test_the_hubs_layout_gives_the_same(folder: Path, hub: Path):
-    apart = differences(load_grounding_dino(hub), folder)
+def test_the_hubs_layout_gives_the_same(hub: Path):
+    apart = differences(load_grounding_dino(hub), hub)
     assert all(apart[stage] < TOLERANCE[stage] for stage in TOLERANCE), apart
 
 
@@ -103,10 +105,10 @@ def _norms_exchanged(model: Any) -> None:
 
 
 @pytest.mark.parametrize("fault", [_eager_text, _epsilon, _norms_exchanged])
-def test_a_fault_shows(fault: Any, folder: Path):
-    model = load_grounding_dino(folder / "tiny.pth", tiny_config())
+def test_a_fault_shows(fault: Any, hub: Path):
+    model = load_grounding_dino(hub)
     fault(model)
-    apart = differences(model, folder)
+    apart = differences(model, hub)
     assert any(apart[stage] > 2 * TOLERANCE[stage] for stage in TOLERANCE), apart
 
 
@@ -125,10 +127,10 @@ def test_sizes():
     ]
 
 
-def test_boxes_are_the_queries_above_the_threshold_in_their_order(monkeypatch: pytest.MonkeyPatch, folder: Path):
+def test_boxes_are_the_queries_above_the_threshold_in_their_order(monkeypatch: pytest.MonkeyPatch, hub: Path):
     monkeypatch.setattr(grounding, "SHORT_SIDE", 96)
     frame = random_picture(48, 72)
-    dino = GroundingDINO(folder / "tiny.pth", device="cpu", config=tiny_config())
+    dino = GroundingDINO(hub, CPU)
     logits, boxes = dino.queries(prepared(frame), "a horse.")
     best = 1 / (1 + np.exp(-logits.numpy().max(axis=1).astype(np.float64)))
     threshold = float(np.median(best))  # of this picture, so that half are left out
@@ -143,22 +145,22 @@ def test_the_threshold_itself_is_not_above_it(monkeypatch: pytest.MonkeyPatch):
     logits = torch.full((3, 256), -torch.inf)
     logits[:, 1] = torch.tensor([-5.0, 0.0, 5.0])
     monkeypatch.setattr(grounding, "BOX_THRESHOLD", 0.5)
-    dino = GroundingDINO("nowhere", device="cpu")
+    dino = GroundingDINO(Path("nowhere"), CPU)
     monkeypatch.setattr(dino, "queries", lambda *_: (logits, torch.eye(4)[:3]))
     assert np.array_equal(dino.boxes(random_picture(8, 8), "x"), np.eye(4, dtype=np.float32)[[2]])
 
 
-def test_half_precision_stays_near(dino: GroundingDINO, folder: Path):
-    half = GroundingDINO(folder / "tiny.pth", device="cpu", precision="bf16", config=tiny_config())
+def test_half_precision_stays_near(dino: GroundingDINO, hub: Path):
+    half = GroundingDINO(hub, CPU, "bf16")
     whole, rough = (model.queries(network_input(), "a horse.")[0][:, :4].numpy() for model in (dino, half))
     assert 0 < np.median(np.abs(whole - rough)) < 0.05 * np.abs(whole).max()
 
 
-def test_loads_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch, folder: Path):
+def test_loads_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch, hub: Path):
     calls = []
     real = grounding.load_grounding_dino
     monkeypatch.setattr(grounding, "load_grounding_dino", lambda *a: calls.append(a) or real(*a))
-    dino = GroundingDINO(folder / "tiny.pth", device="cpu", config=tiny_config())
+    dino = GroundingDINO(hub, CPU)
     assert not calls
     dino.queries(network_input(), "a.")
     dino.queries(network_input(), "a.")
@@ -169,32 +171,40 @@ def test_loads_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch, folder:
     ("change", "named"),
     [
         (
-            lambda w: w.pop("module.transformer.encoder.layers.1.norm2.bias"),
-            "layers.1.deformable_layer.final_layer_norm",
+            lambda w: w.pop("model.encoder.layers.1.deformable_layer.final_layer_norm.bias"),
+            "misses model.encoder.layers.1",
         ),
-        (lambda w: w.update({"module.transformer.extra.weight": torch.zeros(1)}), "transformer.extra.weight"),
-        (lambda w: w.update({"module.feat_map.bias": torch.zeros(3)}), "text_projection.bias"),
+        (lambda w: w.update({"model.extra.weight": torch.zeros(1)}), "has model.extra.weight besides"),
+        (lambda w: w.update({"model.text_projection.bias": torch.zeros(3)}), "has .*text_projection.bias"),
     ],
 )
-def test_a_wrong_checkpoint_names_the_weight(change: Any, named: str, folder: Path, tmp_path: Path):
-    weights = checkpoint()
+def test_a_wrong_checkpoint_names_the_weight(change: Any, named: str, hub: Path, tmp_path: Path):
+    safetensors = pytest.importorskip("safetensors.torch")
+    shutil.copytree(hub, tmp_path / "wrong")
+    path = tmp_path / "wrong" / "model.safetensors"
+    weights = safetensors.load_file(path)
     change(weights)
-    torch.save({"model": weights}, tmp_path / "wrong.pth")
-    with pytest.raises(SetupError, match=named) as raised:
-        load_grounding_dino(tmp_path / "wrong.pth", tiny_config())
-    assert str(tmp_path / "wrong.pth") in str(raised.value)
+    safetensors.save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(SetupError, match=rf"wrong: the weights do not fit: it {named}.*fetch grounding-dino-base"):
+        load_grounding_dino(tmp_path / "wrong")
 
 
-def test_what_is_missing_is_told(folder: Path, tmp_path: Path):
+def test_a_publishers_file_with_other_weights_names_them(tmp_path: Path):
+    torch.save({"model": checkpoint() | {"module.transformer.extra.weight": torch.zeros(1)}}, tmp_path / "wrong.pth")
+    with pytest.raises(SetupError, match=r"wrong\.pth: expected the weights of Grounding DINO but.*transformer\.extra"):
+        publishers.grounding_dino(tmp_path / "wrong.pth", tiny_config())
+
+
+def test_what_is_missing_is_told(file: Path, hub: Path, tmp_path: Path):
     with pytest.raises(SetupError, match=r"no\.pth.*weights fetch grounding-dino-swinb-cogcoor"):
-        load_grounding_dino(tmp_path / "no.pth")
+        publishers.grounding_dino(tmp_path / "no.pth")
     with pytest.raises(SetupError, match=r"IDEA-Research/never-there.*weights fetch grounding-dino-base"):
-        load_grounding_dino("IDEA-Research/never-there")
-    (tmp_path / "cut.pth").write_bytes((folder / "tiny.pth").read_bytes()[:100_000])
+        load_grounding_dino(Path("IDEA-Research/never-there"))
+    (tmp_path / "cut.pth").write_bytes(file.read_bytes()[:100_000])
     with pytest.raises(SetupError, match=r"cut\.pth"):
-        load_grounding_dino(tmp_path / "cut.pth", tiny_config())
-    with pytest.raises(SetupError, match=r"tokenizer.*weights fetch bert-base-uncased"):
-        grounding.load_tokenizer(tmp_path / "bert-base-uncased")
+        publishers.grounding_dino(tmp_path / "cut.pth", tiny_config())
+    with pytest.raises(SetupError, match=r"tokenizer.*weights fetch grounding-dino-base"):
+        grounding.load_tokenizer(tmp_path / "nowhere")
     write_tokenizer(tmp_path)
     text = (tmp_path / "vocab.txt").read_text().replace("\n.\n", "\nhere\n")
     (tmp_path / "vocab.txt").write_text(text)
@@ -206,7 +216,7 @@ def test_the_published_size(monkeypatch: pytest.MonkeyPatch):
     from transformers import GroundingDinoForObjectDetection
 
     with torch.device("meta"):
-        model = GroundingDinoForObjectDetection(grounding.swin_b_config())
+        model = GroundingDinoForObjectDetection(publishers.swin_b_config())
     count = sum(weight.numel() for name, weight in model.named_parameters() if "swin.layernorm" not in name)
     pooler = 768 * 768 + 768  # in upstream's count of 232.9 million
     assert abs(count + pooler - 232.9e6) < 0.1e6

@@ -18,8 +18,7 @@ from released_fakes import HORSE, FakeModels
 
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import pas, tcs
-from vmmetrics.perception.answers import Objects, PointTracks, SceneObject
-from vmmetrics.perception.scene import Models, Scene
+from vmmetrics.perception.scene import Models, Objects, PointTracks, Scene, SceneObject
 from vmmetrics.perception.vmbench.adapters.cotracker import BackgroundCamera, SharedPoints, background_queries
 from vmmetrics.perception.vmbench.adapters.objects import GroundedObjects, key_frames
 
@@ -92,7 +91,7 @@ def rectangle(box: np.ndarray | tuple[int, int, int, int]) -> np.ndarray:
 def scene_of(world: World, **models: object) -> Scene:
     clip = Clip(world.frames(), np.arange(LENGTH) / FPS, FPS, subject=HORSE)
     nothing = dict.fromkeys(("flow", "camera", "tracker", "pose", "quality"))
-    return Scene(clip, Models(**{**nothing, "segmenter": GroundedObjects(world, world, world), **models}))  # type: ignore[arg-type]
+    return Scene(clip, Models(**{**nothing, "segmenter": GroundedObjects(world, world), **models}))  # type: ignore[arg-type]
 
 
 WALKS = [(10 + t, 20, 30 + t, 40) for t in range(LENGTH)]

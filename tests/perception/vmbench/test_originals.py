@@ -25,8 +25,10 @@ def test_groundingdino_py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     transformers = pytest.importorskip("transformers")
     if find_spec("groundingdino") is None or int(transformers.__version__.split(".")[0]) > 4:
         pytest.skip("groundingdino-py stops at transformers 4.57")
-    from benchmarks.grounding_parity import checkpoint, random_picture, tiny_config, upstream_settings
+    from benchmarks.grounding_parity import checkpoint, random_picture, tiny_config, upstream_settings, write_tokenizer
+    from benchmarks.parity import publishers
     from vmmetrics.perception.vmbench.adapters import grounding
+    from vmmetrics.perception.vmbench.runtime import Shelf
 
     settings = upstream_settings(tmp_path / "bert-base-uncased")
     monkeypatch.setattr(grounding_original, "settings", lambda _: settings)
@@ -34,7 +36,9 @@ def test_groundingdino_py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     torch.save({"model": checkpoint() | index}, tmp_path / "tiny.pth")
     frame = random_picture(48, 72)
     found = grounding_original.OriginalGroundingDINO(tmp_path / "tiny.pth", device="cpu").boxes(frame, " Horse")
-    ours = grounding.GroundingDINO(tmp_path / "tiny.pth", device="cpu", config=tiny_config()).boxes(frame, " Horse")
+    publishers.grounding_dino(tmp_path / "tiny.pth", tiny_config()).save_pretrained(tmp_path / "hub")
+    hub = write_tokenizer(tmp_path / "hub")
+    ours = grounding.GroundingDINO(hub, Shelf(torch.device("cpu"))).boxes(frame, " Horse")
     assert len(found) > 10
     assert np.abs(np.sort(found, axis=0) - np.sort(ours, axis=0)).max() < 1e-4
 

@@ -22,8 +22,14 @@ from vmmetrics.clip import Clip  # noqa: E402
 from vmmetrics.errors import ClipError  # noqa: E402
 from vmmetrics.perception.scene import Models, Scene  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import qalign  # noqa: E402
-from vmmetrics.perception.vmbench.adapters.qalign import PARAMETERS, Loaded, QAlignQuality, QAlignRater, windows_of  # noqa: E402
-from vmmetrics.perception.vmbench.ported import qalign_language, qalign_network  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.qalign import (  # noqa: E402
+    PARAMETERS,
+    LoadedQAlign,
+    QAlignQuality,
+    QAlignRater,
+    windows_of,
+)
+from vmmetrics.perception.vmbench.ported import qalign_network  # noqa: E402
 from vmmetrics.perception.vmbench.ported.qalign_network import (  # noqa: E402
     PADDING,
     Network,
@@ -33,6 +39,7 @@ from vmmetrics.perception.vmbench.ported.qalign_network import (  # noqa: E402
     shades,
     squared,
 )
+from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 TOLERANCE = 1e-5
 """Of logits up to 4.3; 3.4e-6 is measured, and the slightest of the changes below moves them by 1.6e-4."""
@@ -46,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def rater(folder: Path) -> QAlignRater:
-    return QAlignRater(folder, "cpu")
+    return QAlignRater(folder, Shelf(torch.device("cpu")))
 
 
 def difference(rater: QAlignRater) -> float:
@@ -81,7 +88,7 @@ def test_scores_of_a_clip_equal_upstream(rater: QAlignRater):
 
 def test_half_precision_is_as_near_as_upstream_s_own(folder: Path):
     rounding = np.abs(UPSTREAM["scores16"] - UPSTREAM["scores32"]).max()
-    half = QAlignRater(folder, "cpu", "fp16")
+    half = QAlignRater(folder, Shelf(torch.device("cpu")), "fp16")
     assert half.logits(CLIP, windows_of(7)).dtype == torch.float16
     scores = half.rate(CLIP, windows_of(7))
     assert np.array_equal(scores, scores.astype(np.float16))
@@ -173,7 +180,7 @@ def _abstractor(network: Network) -> list[torch.nn.ModuleDict]:
 
 
 def _rms_epsilon(network: Network) -> None:
-    for norm in (m for m in network.modules() if isinstance(m, qalign_language.RMSNorm)):
+    for norm in (m for m in network.modules() if isinstance(m, qalign_network.RMSNorm)):
         norm.epsilon = 1e-6
 
 
@@ -240,7 +247,7 @@ def test_a_wrong_network_is_told(name: str, rater: QAlignRater, folder: Path):
     loaded = rater._held.get()
     with torch.inference_mode():
         MUTATIONS[name](loaded.network)
-    rater._held._net = Loaded.of(loaded.network, read_prompt(folder / "tokenizer.model"))
+    rater._held._net = LoadedQAlign.of(loaded.network, read_prompt(folder / "tokenizer.model"))
     assert difference(rater) > 10 * TOLERANCE
 
 
@@ -256,15 +263,15 @@ def _first_token_at_zero(layers, tokens, images, rotation, before):
     return READ_ON(layers, tokens, images, zeroed, before)
 
 
-READ_ON = qalign_language.read_on
+READ_ON = qalign_network.read_on
 
 
 @pytest.mark.parametrize(
     ("module", "name", "wrong"),
     [
-        (qalign_language, "rotated", lambda heads, rotation: heads),
-        (qalign_language, "rotated", _partner_next_to_it),
-        (qalign_language, "causal", lambda q, k, device: torch.ones(q, k, dtype=torch.bool, device=device)),
+        (qalign_network, "rotated", lambda heads, rotation: heads),
+        (qalign_network, "rotated", _partner_next_to_it),
+        (qalign_network, "causal", lambda q, k, device: torch.ones(q, k, dtype=torch.bool, device=device)),
         (qalign_network, "read_on", _first_token_at_zero),
     ],
     ids=["no rotation", "other partners in rotation", "not causal", "positions start anew"],

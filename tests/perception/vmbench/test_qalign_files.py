@@ -17,8 +17,9 @@ from qalign_tiny import UPSTREAM, tiny_weights, write_model  # noqa: E402
 
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater  # noqa: E402
-from vmmetrics.perception.vmbench.ported.qalign_files import find_model, load_network, read_sizes  # noqa: E402
+from vmmetrics.perception.vmbench.ported.qalign_files import load_network, read_sizes  # noqa: E402
 from vmmetrics.perception.vmbench.ported.qalign_network import read_prompt  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 CPU = torch.device("cpu")
 Weights = dict[str, torch.Tensor]
@@ -46,23 +47,9 @@ def test_weights_are_converted_and_derived_ones_left_out(tmp_path: Path):
     assert torch.equal(network.lm_head.weight, stored["lm_head.weight"].half())
 
 
-def test_places_in_the_hub_s_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    repository = tmp_path / "models--some--owl"
-    snapshot = write_model(repository / "snapshots" / "c0ffee")
-    (repository / "refs").mkdir()
-    (repository / "refs" / "main").write_text("c0ffee")
-    assert find_model(repository) == find_model(snapshot) == snapshot
-    hub = pytest.importorskip("huggingface_hub")
-    answer = hub.try_to_load_from_cache
-    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda repo, file: answer(repo, file, cache_dir=tmp_path))
-    assert find_model("some/owl") == snapshot
-    with pytest.raises(SetupError, match=r"other/owl is not in the hub's cache; fetch it with"):
-        find_model("other/owl")
-
-
 def test_nothing_there(tmp_path: Path):
-    with pytest.raises(SetupError, match=r"config\.json is missing; fetch it again with: vmmetrics weights fetch"):
-        QAlignRater(tmp_path, "cpu").logits(UPSTREAM["tokens"], UPSTREAM["windows1"])
+    with pytest.raises(SetupError, match=r"tokenizer\.model is missing; fetch it with: vmmetrics weights fetch"):
+        QAlignRater(tmp_path, Shelf(CPU)).logits(UPSTREAM["tokens"], UPSTREAM["windows1"])
 
 
 def _without(name: str) -> Callable[[Weights], Weights]:
@@ -91,7 +78,7 @@ def test_an_index_that_lies_is_told(safe: bool, tmp_path: Path):
     folder = write_model(tmp_path, files=2, safe=safe)
     first, second = sorted(folder.glob("*model-*"))
     second.write_bytes(first.read_bytes())
-    with pytest.raises(SetupError, match=r"index\.json: the checkpoint does not fit: it misses"):
+    with pytest.raises(SetupError, match=r"index\.json: the weights do not fit: it misses"):
         load_network(folder, CPU, torch.float32)
     second.unlink()
     with pytest.raises(SetupError, match=rf"index\.json names {second.name}, missing beside it; fetch it again"):
@@ -117,7 +104,7 @@ def test_truncated_files_are_refused(safe: bool, kept: int, tmp_path: Path):
     if safe:
         pytest.importorskip("safetensors")
     folder = write_model(tmp_path, safe=safe)
-    (file,) = folder.glob("*model.[bs]*")
+    (file,) = folder.glob("*-of-*")
     file.write_bytes(file.read_bytes()[:kept])
     with pytest.raises(SetupError, match=rf"{file.name}: .*fetch it again with: vmmetrics weights fetch vmbench"):
         load_network(folder, CPU, torch.float32)
@@ -131,8 +118,9 @@ class Harmful:
 @pytest.mark.parametrize("content", [{"lm_head.weight": Harmful()}, {"lm_head.weight": 3}, [1, 2], torch.ones(2)])
 def test_only_weights_are_read(content: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = write_model(tmp_path)
-    torch.save(content, folder / "pytorch_model.bin")
-    with pytest.raises(SetupError, match=r"pytorch_model\.bin: "):
+    (file,) = folder.glob("*-of-*")
+    torch.save(content, file)
+    with pytest.raises(SetupError, match=rf"{file.name}: "):
         load_network(folder, CPU, torch.float32)
     assert "must not run" not in capsys.readouterr().out
 
@@ -140,9 +128,10 @@ def test_only_weights_are_read(content: object, tmp_path: Path, capsys: pytest.C
 def test_sizes_are_upstream_s_where_nothing_is_said(tmp_path: Path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "mplug_owl2", "rms_norm_eps": 1e-5}))
     sizes = read_sizes(tmp_path)
-    assert (sizes.vision.width, sizes.vision.depth, sizes.vision.image, sizes.vision.tokens) == (1024, 24, 448, 1025)
-    assert (sizes.abstractor.queries, sizes.abstractor.depth) == (64, 6)
-    assert (sizes.language.words, sizes.language.mlp_width, sizes.language.epsilon) == (32000, 11008, 1e-5)
+    eyes, language = sizes.vision, sizes.language
+    assert (eyes.hidden_size, eyes.num_hidden_layers, eyes.image_size, eyes.tokens) == (1024, 24, 448, 1025)
+    assert (sizes.abstractor.num_learnable_queries, sizes.abstractor.num_hidden_layers) == (64, 6)
+    assert (language.vocab_size, language.intermediate_size, language.rms_norm_eps) == (32000, 11008, 1e-5)
 
 
 @pytest.mark.parametrize(

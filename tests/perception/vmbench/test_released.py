@@ -25,7 +25,7 @@ from vmmetrics.perception.vmbench.released import Released, identify, pixel_boxe
 
 
 def scene_of(clip: Clip, fakes: FakeModels) -> Scene:
-    released = Released(fakes, fakes, fakes, fakes, fakes, FakePeople(fakes.seed), fakes)
+    released = Released(fakes, fakes, fakes, fakes, FakePeople(fakes.seed), fakes)
     return Scene(clip, Models(*[None] * 6, released=released))  # type: ignore[arg-type]
 
 

@@ -27,11 +27,12 @@ from benchmarks.rtm_parity import (  # noqa: E402
     sampled,
 )
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench.adapters import rtm_convert  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import rtm, rtm_convert  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints  # noqa: E402
-from vmmetrics.perception.vmbench.ported import rtm_steps as steps  # noqa: E402
 from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, load_rtm  # noqa: E402
+from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
+CPU = Shelf(torch.device("cpu"))
 UPSTREAM = np.load(ROOT / "tests/data/vmbench/rtm_parity.npz")
 SHAPES: dict[str, dict[str, list[int]]] = json.loads(str(UPSTREAM["shapes"]))
 
@@ -115,24 +116,24 @@ def test_onnx_gives_the_same(what: str, folder: Path, answers: dict[str, np.ndar
     rtm_convert.convert(folder / f"{what}.pth", target, TINY)
     if what == "detector":
         both = np.stack([random_frame(0), random_frame(0)[:, ::-1]])
-        found = RTMDetPersons(target, device="cpu").boxes(both)
+        found = RTMDetPersons(target, CPU).boxes(both)
         assert np.abs(found[0] - answers["persons0"]).max() < 2e-4
-        expected = RTMDetPersons(folder / "detector.pth", device="cpu", size=TINY).boxes(both)
+        expected = RTMDetPersons(folder / "detector.pth", CPU, size=TINY).boxes(both)
         assert np.abs(found[1] - expected[1]).max() < 2e-4
     else:
-        points, scores = RTMPoseKeypoints(target, device="cpu").keypoints(random_frame(0), np.array(BOXES[0]))
+        points, scores = RTMPoseKeypoints(target, CPU).keypoints(random_frame(0), np.array(BOXES[0]))
         assert np.array_equal(points, answers["points0"])
         assert np.abs(scores - answers["scores0"]).max() < 1e-3
         with pytest.raises(SetupError, match=r"expected outputs.*rtm_convert"):
-            RTMDetPersons(target, device="cpu").boxes(random_frame(0)[None])
+            RTMDetPersons(target, CPU).boxes(random_frame(0)[None])
 
 
 def test_frames_in_a_batch_do_not_mix(folder: Path):
-    persons = RTMDetPersons(folder / "detector.pth", device="cpu", size=TINY)
+    persons = RTMDetPersons(folder / "detector.pth", CPU, size=TINY)
     clip = np.stack([random_frame(0), random_frame(0)[::-1], random_frame(0)[:, ::-1]])
     for together, alone in zip(persons.boxes(clip), (persons.boxes(frame[None])[0] for frame in clip), strict=True):
         assert np.abs(together - alone).max() < 2e-4
-    pose = RTMPoseKeypoints(folder / "pose.pth", device="cpu", size=TINY)
+    pose = RTMPoseKeypoints(folder / "pose.pth", CPU, size=TINY)
     boxes = [np.array(BOXES[0]), np.empty((0, 5)), np.array([[*BOXES[0][1], 0.9]])]
     found = pose.in_frames(clip, boxes)
     assert [len(points) for points, _ in found] == [3, 0, 1]
@@ -145,19 +146,19 @@ def test_suppression_by_hand():
     boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 6], [5, 0, 15, 10], [20, 20, 21, 21]], np.float32)
     order = np.arange(4)
     # shared over covered: 60 / 100 with the second, 50 / 150 with the third
-    assert steps.suppressed(boxes, order, 0.5, 0.0).tolist() == [0, 2, 3]
-    assert steps.suppressed(boxes, order, 0.61, 0.0).tolist() == [0, 1, 2, 3]
-    assert steps.suppressed(boxes, order, 0.3, 0.0).tolist() == [0, 3]
+    assert rtm.suppressed(boxes, order, 0.5, 0.0).tolist() == [0, 2, 3]
+    assert rtm.suppressed(boxes, order, 0.61, 0.0).tolist() == [0, 1, 2, 3]
+    assert rtm.suppressed(boxes, order, 0.3, 0.0).tolist() == [0, 3]
     # counting pixels with both ends: 6 * 11 of 2 * 121 - 66 is 0.375 where it was 0.333
-    assert steps.suppressed(boxes, order, 0.35, 0.0).tolist() == [0, 2, 3]
-    assert steps.suppressed(boxes, order, 0.35, 1.0).tolist() == [0, 3]
-    assert steps.suppressed(boxes, order[::-1], 0.3, 0.0).tolist() == [3, 2, 1]
+    assert rtm.suppressed(boxes, order, 0.35, 0.0).tolist() == [0, 2, 3]
+    assert rtm.suppressed(boxes, order, 0.35, 1.0).tolist() == [0, 3]
+    assert rtm.suppressed(boxes, order[::-1], 0.3, 0.0).tolist() == [3, 2, 1]
 
 
 def test_persons_are_those_above_the_score():
     found = np.array([[0, 0, 9, 9, 0.9], [40, 0, 49, 9, 0.3], [60, 0, 69, 9, 0.31], [1, 0, 9, 9, 0.8]], np.float32)
-    assert steps.persons(found)[:, 4].tolist() == pytest.approx([0.9, 0.31])
-    assert steps.persons(found[:0]).shape == (0, 5)
+    assert rtm.persons(found)[:, 4].tolist() == pytest.approx([0.9, 0.31])
+    assert rtm.persons(found[:0]).shape == (0, 5)
 
 
 def test_a_box_is_where_its_place_says():
@@ -165,9 +166,9 @@ def test_a_box_is_where_its_place_says():
     sides = np.ones((8400, 4), np.float32)
     place = 80 * 80 + 3 * 40 + 5  # second grid, row 3, column 5: x 80, y 48
     logits[place], sides[place] = 2.0, (10, 20, 30, 40)
-    (found,) = steps.detections(logits, sides, (0.5, 0.25))
+    (found,) = rtm.detections(logits, sides, (0.5, 0.25))
     assert found.tolist() == pytest.approx([140, 112, 220, 352, 1 / (1 + np.exp(-2))])
-    assert steps.detections(np.full(8400, -20, np.float32), sides, (1, 1)).shape == (0, 5)
+    assert rtm.detections(np.full(8400, -20, np.float32), sides, (1, 1)).shape == (0, 5)
 
 
 @pytest.mark.parametrize("box", [(10.0, 20.0, 58.0, 84.0), (10.0, 20.0, 90.0, 30.0), (-20.0, 4.0, 20.0, 100.0)])
@@ -176,7 +177,7 @@ def test_a_point_comes_back_to_where_it_was(box: tuple[float, ...]):
     middle = (int(box[0] + box[2]) // 2 + 3, int(box[1] + box[3]) // 2 - 4)
     frame = np.zeros((100, 100, 3), np.uint8)
     cv2.circle(frame, middle, 2, (255, 255, 255), -1)
-    picture, centre, extent = steps.cut_out(frame, box)
+    picture, centre, extent = rtm.cut_out(frame, box)
     assert picture.shape == (256, 192, 3)
     assert extent[0] / extent[1] == pytest.approx(0.75)
     assert max(extent[0] / (box[2] - box[0]), extent[1] / (box[3] - box[1])) >= 1.25 - 1e-6
@@ -184,14 +185,14 @@ def test_a_point_comes_back_to_where_it_was(box: tuple[float, ...]):
     x, y = (weight.sum(0) @ np.arange(192)) / weight.sum(), (weight.sum(1) @ np.arange(256)) / weight.sum()
     along = np.zeros((1, 17, 384), np.float32), np.zeros((1, 17, 512), np.float32)
     along[0][..., round(2 * x)], along[1][..., round(2 * y)] = 0.7, 0.4
-    points, scores = steps.peaks(along, centre[None], extent[None])
+    points, scores = rtm.peaks(along, centre[None], extent[None])
     assert np.abs(points - middle).max() < 0.3 * extent[0] / 192 + 0.5
     assert np.allclose(scores, 0.4)
 
 
 def test_no_peak_is_no_keypoint():
     along = np.full((1, 17, 384), -1.0, np.float32), np.full((1, 17, 512), 0.5, np.float32)
-    points, scores = steps.peaks(along, np.array([[96, 128]], np.float32), np.array([[192, 256]], np.float32))
+    points, scores = rtm.peaks(along, np.array([[96, 128]], np.float32), np.array([[192, 256]], np.float32))
     assert np.allclose(points, -0.5)
     assert np.allclose(scores, -1.0)
 
@@ -200,9 +201,9 @@ def test_the_mirror_swaps_sides():
     """A network that answers with the place of a spot has the same answer for the mirrored picture, turned back."""
     x = np.zeros((1, 17, 384), np.float32)
     x[0, np.arange(17), 10 * np.arange(17)] = 1
-    mirrored = x[:, list(steps.MIRRORED), ::-1]
+    mirrored = x[:, list(rtm.MIRRORED), ::-1]
     y = np.random.default_rng(0).random((1, 17, 512), np.float32)
-    averaged = steps.with_mirrored((x, y), (mirrored, y[:, list(steps.MIRRORED)]))
+    averaged = rtm.with_mirrored((x, y), (mirrored, y[:, list(rtm.MIRRORED)]))
     assert np.array_equal(averaged[0], x)
     assert np.array_equal(averaged[1], y)
 
@@ -214,16 +215,16 @@ def test_a_wrong_checkpoint_is_told(folder: Path, tmp_path: Path):
     weights["head.cls_x.weight"] = torch.zeros(3)
     torch.save({"state_dict": weights}, tmp_path / "wrong.pth")
     with pytest.raises(SetupError, match=r"wrong\.pth.*misses head\.gau\.uv\.weight.*has head\.extra.*\(3,\) where"):
-        RTMPoseKeypoints(tmp_path / "wrong.pth", device="cpu", size=TINY).keypoints(random_frame(0), np.ones((1, 4)))
-    with pytest.raises(SetupError, match=r"pose\.pth: no checkpoint of RTMDet.*rtmdet-m-person"):
-        RTMDetPersons(folder / "pose.pth", device="cpu", size=TINY).boxes(random_frame(0)[None])
+        RTMPoseKeypoints(tmp_path / "wrong.pth", CPU, size=TINY).keypoints(random_frame(0), np.ones((1, 4)))
+    with pytest.raises(SetupError, match=r"pose\.pth: .*no checkpoint of RTMDet;.*rtmdet-m-person"):
+        RTMDetPersons(folder / "pose.pth", CPU, size=TINY).boxes(random_frame(0)[None])
     with pytest.raises(SetupError, match=r"no\.pth.*weights fetch rtmdet-m-person"):
-        RTMDetPersons(tmp_path / "no.pth", device="cpu").boxes(random_frame(0)[None])
+        RTMDetPersons(tmp_path / "no.pth", CPU).boxes(random_frame(0)[None])
     (tmp_path / "cut.pth").write_bytes((folder / "pose.pth").read_bytes()[:50_000])
     with pytest.raises(SetupError, match=r"cut\.pth.*weights fetch rtmpose-m-body7"):
-        RTMPoseKeypoints(tmp_path / "cut.pth", device="cpu").keypoints(random_frame(0), np.ones((1, 4)))
+        RTMPoseKeypoints(tmp_path / "cut.pth", CPU).keypoints(random_frame(0), np.ones((1, 4)))
     with pytest.raises(SetupError, match="rtm_convert"):
-        RTMDetPersons(tmp_path / "no.onnx", device="cpu").boxes(random_frame(0)[None])
+        RTMDetPersons(tmp_path / "no.onnx", CPU).boxes(random_frame(0)[None])
 
 
 def test_the_converter_says_what_is_wrong(tmp_path: Path):

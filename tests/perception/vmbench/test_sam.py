@@ -17,14 +17,13 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 DATA = Path(__file__).resolve().parents[2] / "data" / "vmbench"
-sys.path.insert(0, str(DATA))
+sys.path[:0] = [str(DATA), str(DATA.parents[2])]
 
 from make_sam import CASES, GAIN, SEED, TINY, random_frame, random_weights  # noqa: E402
 
+from benchmarks.parity import publishers  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench.adapters import sam  # noqa: E402
-from vmmetrics.perception.vmbench.adapters.sam import HUB_ID, Sam, fitted, prepared  # noqa: E402
-from vmmetrics.perception.vmbench.ported.sam_weights import Rules, publisher_names  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.sam import Sam, fitted, prepared  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 TOLERANCE = 2e-6
@@ -53,7 +52,7 @@ TINY_SAM = {
         "iou_head_hidden_dim": TINY["channels"],
     },
 }
-RECIPE = replace(sam.RECIPE, options=TINY_SAM)
+RECIPE = replace(publishers.SAM, options=TINY_SAM)
 
 
 @cache
@@ -64,16 +63,18 @@ def weights() -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
+    """The publisher's file in the hub's layout."""
     torch.save(weights(), tmp_path / "sam.pth")
-    return tmp_path / "sam.pth"
+    publishers.load(RECIPE, tmp_path / "sam.pth").save_pretrained(tmp_path / "folder")
+    return tmp_path / "folder"
 
 
 @pytest.fixture
-def model(file: Path) -> Iterator[Sam]:
+def model(folder: Path) -> Iterator[Sam]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield Sam(file, Shelf(torch.device("cpu")), recipe=RECIPE)
+    yield Sam(folder, Shelf(torch.device("cpu")))
     torch.set_num_threads(threads)
 
 
@@ -108,9 +109,9 @@ def test_masks_are_where_logits_are_above_zero(model: Sam):
 def test_every_norm_has_upstreams_epsilon(model: Sam):
     theirs = json.loads(str(UPSTREAM["epsilons"]))
     ours = {name: part.eps for name, part in model.held.get().named_modules() if hasattr(part, "eps")}
-    assert {publisher_names(f"{name}.weight", sam.RULES)[0]: eps for name, eps in ours.items()} == {
-        f"{name}.weight": eps for name, eps in theirs.items()
-    }
+    assert {
+        publishers.publisher_names(f"{name}.weight", publishers.SAM_RULES)[0]: eps for name, eps in ours.items()
+    } == {f"{name}.weight": eps for name, eps in theirs.items()}
 
 
 def _epsilon_as_transformers_has_it(net: Any) -> None:
@@ -153,27 +154,18 @@ def test_a_fault_shows(model: Sam, fault: Callable[[Any], None]):
     assert largest_difference(model) > 1.5 * TOLERANCE
 
 
-def test_a_folder_of_transformers_gives_the_same(model: Sam, tmp_path: Path):
-    model.held.get().save_pretrained(tmp_path / "folder")
-    size, boxes = CASES["high"]
-    frame = random_frame(*size, SEED)
-    again = Sam(tmp_path / "folder", model.held.shelf, recipe=RECIPE)
-    ours, theirs = again.logits(frame, np.array(boxes)), model.logits(frame, np.array(boxes))
-    assert torch.allclose(ours, theirs, rtol=0, atol=TOLERANCE)  # memory may be aligned otherwise
-
-
 def test_the_published_file_would_find_its_places():
     with torch.device("meta"):
-        net = transformers.SamModel(transformers.SamConfig(**sam.VIT_HUGE))
-    assert publisher_layout(net, sam.RULES) == json.loads(str(UPSTREAM["published"]))
+        net = transformers.SamModel(transformers.SamConfig(**publishers.VIT_HUGE))
+    assert publisher_layout(net, publishers.SAM_RULES) == json.loads(str(UPSTREAM["published"]))
     assert [layer.window_size for layer in net.vision_encoder.layers] == UPSTREAM["windows"].tolist()
 
 
-def publisher_layout(net: Any, rules: Rules) -> dict[str, list[int]]:
+def publisher_layout(net: Any, rules: publishers.Rules) -> dict[str, list[int]]:
     """Names and shapes that a publisher's file must have."""
     layout = {}
     for name, weight in net.state_dict().items():
-        theirs = publisher_names(name, rules, len(weight))
+        theirs = publishers.publisher_names(name, rules, len(weight))
         layout |= {key: [len(weight) // len(theirs), *weight.shape[1:]] for key in theirs}
     return layout
 
@@ -224,40 +216,39 @@ def _other_shape(found: dict[str, Any]) -> None:
         (_other_shape, r"it has image_encoder.neck.0.weight as \(32, 48, 1, 1\) where \(32, 32, 1, 1\) is expected"),
     ],
 )
-def test_a_wrong_checkpoint_is_named(file: Path, change: Callable[[dict[str, Any]], None], told: str):
+def test_a_wrong_publishers_file_is_named(tmp_path: Path, change: Callable[[dict[str, Any]], None], told: str):
     found = dict(weights())
     change(found)
-    torch.save(found, file)
-    with pytest.raises(
-        SetupError, match=rf"sam\.pth: the weights do not fit: {told}; fetch it with: vmmetrics weights"
-    ):
-        Sam(file, Shelf(torch.device("cpu")), recipe=RECIPE).held.get()
+    torch.save(found, tmp_path / "sam.pth")
+    with pytest.raises(SetupError, match=rf"sam\.pth: the weights do not fit: {told}"):
+        publishers.load(RECIPE, tmp_path / "sam.pth")
 
 
-def test_what_is_no_checkpoint_is_named(file: Path, tmp_path: Path):
+def test_what_is_no_checkpoint_is_named(folder: Path, tmp_path: Path):
     shelf = Shelf(torch.device("cpu"))
-    file.write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(SetupError, match=r"sam\.pth.*fetch it with: vmmetrics weights fetch sam-vit-h-4b8939"):
-        Sam(file, shelf, recipe=RECIPE).held.get()
-    with pytest.raises(SetupError, match=r"none\.pth: no such file; fetch it with: vmmetrics weights fetch sam-vit-h"):
-        Sam(tmp_path / "none.pth", shelf, recipe=RECIPE).held.get()
-    with pytest.raises(
-        SetupError, match=r"neither in the hub's cache nor a folder.*vmmetrics weights fetch sam-vit-huge"
-    ):
-        Sam(tmp_path, shelf, recipe=RECIPE).held.get()
+    message = "no folder that transformers can load; fetch it with: vmmetrics weights fetch sam-vit-huge. The cause: "
+    with pytest.raises(SetupError, match=message):
+        Sam(tmp_path / "none", shelf).held.get()
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(SetupError, match=f"folder: {message}"):
+        Sam(folder, shelf).held.get()
 
 
-def test_a_folder_with_other_weights_is_named(model: Sam, tmp_path: Path):
-    model.held.get().save_pretrained(tmp_path / "folder")
+def test_a_folder_with_other_weights_is_named(folder: Path):
     safetensors = pytest.importorskip("safetensors.torch")
-    path = tmp_path / "folder" / "model.safetensors"
+    path = folder / "model.safetensors"
     found = safetensors.load_file(path)
     found["mask_decoder.hf_token"] = found.pop("mask_decoder.iou_token.weight")
     safetensors.save_file(found, path, metadata={"format": "pt"})
-    with pytest.raises(
-        SetupError, match=r"misses mask_decoder\.iou_token\.weight; it has mask_decoder\.hf_token besides"
-    ):
-        Sam(tmp_path / "folder", model.held.shelf, recipe=RECIPE).held.get()
+    told = r"misses mask_decoder\.iou_token\.weight; it has mask_decoder\.hf_token besides; fetch it with: vmmetrics"
+    with pytest.raises(SetupError, match=told):
+        Sam(folder, Shelf(torch.device("cpu"))).held.get()
+    found["mask_decoder.iou_token.weight"] = torch.zeros(3)
+    del found["mask_decoder.hf_token"]
+    safetensors.save_file(found, path, metadata={"format": "pt"})
+    with pytest.raises(SetupError, match=r"the weights do not fit: it has .*mask_decoder\.iou_token\.weight"):
+        Sam(folder, Shelf(torch.device("cpu"))).held.get()
 
 
 def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -266,5 +257,5 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    with pytest.raises(SetupError, match=r"facebook/sam-vit-huge: neither in the hub's cache"):
-        Sam(HUB_ID, Shelf(torch.device("cpu"))).held.get()
+    with pytest.raises(SetupError, match="facebook/sam-vit-huge: no folder that transformers can load"):
+        Sam(Path("facebook/sam-vit-huge"), Shelf(torch.device("cpu"))).held.get()

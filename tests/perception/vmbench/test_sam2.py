@@ -17,17 +17,16 @@ from scipy import ndimage
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 DATA = Path(__file__).resolve().parents[2] / "data" / "vmbench"
-sys.path.insert(0, str(DATA))
+sys.path[:0] = [str(DATA), str(DATA.parents[2])]
 
 import make_sam2 as made  # noqa: E402
 from make_sam import random_weights  # noqa: E402
 
+from benchmarks.parity import publishers  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import sam2  # noqa: E402
-from vmmetrics.perception.vmbench.adapters.sam2 import Sam2  # noqa: E402
-from vmmetrics.perception.vmbench.ported import sam2_net, sam2_session  # noqa: E402
-from vmmetrics.perception.vmbench.ported.sam2_session import small_holes  # noqa: E402
-from vmmetrics.perception.vmbench.ported.sam_weights import publisher_names  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.sam2 import Sam2, small_holes  # noqa: E402
+from vmmetrics.perception.vmbench.ported import sam2_net  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 UPSTREAM = np.load(DATA / "sam2.npz")
@@ -71,7 +70,7 @@ TINY = {
     "memory_fuser_embed_dim": made.CHANNELS,
     "memory_fuser_intermediate_dim": 4 * made.CHANNELS,
 }
-RECIPE = replace(sam2.RECIPE, options=TINY)
+RECIPE = replace(publishers.SAM2, options=TINY)
 
 
 @pytest.fixture(autouse=True)
@@ -90,14 +89,15 @@ def weights(gain: float) -> dict[str, torch.Tensor]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The publisher's file of a kind of :data:`made.KINDS`."""
+    """The publisher's file of a kind of :data:`made.KINDS`, in the hub's layout."""
     folder = tmp_path_factory.mktemp("sam2")
 
     def write(kind: str) -> Path:
         gain = made.KINDS[kind][0]
-        path = folder / f"{gain}.pt"
+        path = folder / str(gain)
         if not path.exists():
-            torch.save({"model": weights(gain)}, path)
+            torch.save({"model": weights(gain)}, folder / f"{gain}.pt")
+            publishers.load(RECIPE, folder / f"{gain}.pt").save_pretrained(path)
         return path
 
     return write
@@ -108,12 +108,12 @@ def build(file: Callable[[str], Path]) -> Callable[[str], Sam2]:
     def make(kind: str) -> Sam2:
         _, holes, half = made.KINDS[kind]
         shelf = Shelf(torch.device("cpu"))
-        return Sam2(file(kind), shelf, "bf16" if half else None, hole_area=holes, recipe=RECIPE)
+        return Sam2(file(kind), shelf, "bf16" if half else None, hole_area=holes)
 
     return make
 
 
-def follow(model: Sam2, name: str, session: sam2_session.Session | None = None) -> Iterator[tuple[str, np.ndarray]]:
+def follow(model: Sam2, name: str, session: sam2.MaskSession | None = None) -> Iterator[tuple[str, np.ndarray]]:
     """Frame and logits of one of the calls of the fixture."""
     start, masks, steps, reverse = made.prompts()[name]
     session = session or model.open(made.clip())
@@ -157,9 +157,9 @@ def test_the_fixture_has_what_it_should():
 def test_every_norm_has_upstreams_epsilon(build: Callable[[str], Sam2]):
     theirs = json.loads(str(UPSTREAM["epsilons"]))
     ours = {name: part.eps for name, part in build("calm").held.get().named_modules() if hasattr(part, "eps")}
-    assert {publisher_names(f"{name}.weight", sam2.RULES)[0]: eps for name, eps in ours.items()} == {
-        f"{name}.weight": eps for name, eps in theirs.items()
-    }
+    assert {
+        publishers.publisher_names(f"{name}.weight", publishers.SAM2_RULES)[0]: eps for name, eps in ours.items()
+    } == {f"{name}.weight": eps for name, eps in theirs.items()}
 
 
 def _epsilon_of_the_encoder(net: Any) -> None:
@@ -250,7 +250,7 @@ def test_features_of_a_frame_are_computed_once(build: Callable[[str], Sam2]):
     model = build("calm")
     encoded: list[int] = []
     model.held.get().vision_encoder.backbone.register_forward_hook(lambda _, given, __: encoded.append(len(given[0])))
-    session = sam2_session.Session(model.held, made.clip(), "fp32", 0, frames_at_once=4)
+    session = sam2.MaskSession(model.held, made.clip(), "fp32", 0, frames_at_once=4)
     mask = made.prompts()["long"][1]
     for start in (0, 5):
         list(session.propagate(start, mask, 5))
@@ -262,8 +262,8 @@ def test_features_of_a_frame_are_computed_once(build: Callable[[str], Sam2]):
 def test_batches_change_nothing(build: Callable[[str], Sam2], monkeypatch: pytest.MonkeyPatch):
     model = build("calm")
     expected = dict(follow(model, "reset"))
-    at_once = sam2_session.Session(model.held, made.clip(), "fp32", 0, frames_at_once=4)
-    monkeypatch.setattr(sam2_session, "OBJECTS_AT_ONCE", 1)
+    at_once = sam2.MaskSession(model.held, made.clip(), "fp32", 0, frames_at_once=4)
+    monkeypatch.setattr(sam2, "OBJECTS_AT_ONCE", 1)
     for key, logits in follow(model, "reset", at_once):
         assert np.abs(logits - expected[key]).max() < TOLERANCE["calm"]
 
@@ -315,10 +315,10 @@ def test_small_holes_are_those_of_another_labelling():
 
 def test_the_published_file_would_find_its_places():
     with torch.device("meta"):
-        net = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**sam2.HIERA_LARGE))
+        net = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**publishers.HIERA_LARGE))
     layout = {}
     for name, weight in net.state_dict().items():
-        theirs = publisher_names(name, sam2.RULES, len(weight))
+        theirs = publishers.publisher_names(name, publishers.SAM2_RULES, len(weight))
         layout |= {key: [len(weight) // len(theirs), *weight.shape[1:]] for key in theirs}
     assert layout == json.loads(str(UPSTREAM["published"]))
     assert [block.window_size for block in net.vision_encoder.backbone.blocks] == UPSTREAM["windows"].tolist()
@@ -327,7 +327,7 @@ def test_the_published_file_would_find_its_places():
 def test_the_hubs_file_is_as_long_as_one_with_these_names_and_shapes():
     """To the byte: the only thing that can be said of its content without having it."""
     with torch.device("meta"):
-        weights = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**sam2.HIERA_LARGE)).state_dict()
+        weights = transformers.Sam2VideoModel(transformers.Sam2VideoConfig(**publishers.HIERA_LARGE)).state_dict()
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, weight in sorted(weights.items()):
@@ -337,15 +337,6 @@ def test_the_hubs_file_is_as_long_as_one_with_these_names_and_shapes():
     assert 8 + -(-length // 8) * 8 + end == 897_897_416  # what weights/manifest.toml says of model.safetensors
 
 
-def test_a_folder_of_transformers_gives_the_same(build: Callable[[str], Sam2], tmp_path: Path):
-    model = build("calm")
-    model.held.get().save_pretrained(tmp_path)
-    again = Sam2(tmp_path, model.held.shelf, hole_area=0, recipe=RECIPE)
-    frame = made.clip()[0]
-    ours, theirs = again.logits(frame, np.array(made.BOXES)), model.logits(frame, np.array(made.BOXES))
-    assert torch.allclose(ours, theirs, rtol=0, atol=TOLERANCE["calm"])  # memory may be aligned otherwise
-
-
 def test_a_wrong_checkpoint_is_named(tmp_path: Path):
     found = dict(weights(0.5))
     del found["sam_prompt_encoder.point_embeddings.2.weight"], found["maskmem_tpos_enc"]
@@ -353,11 +344,10 @@ def test_a_wrong_checkpoint_is_named(tmp_path: Path):
     torch.save({"model": found}, tmp_path / "sam2.pt")
     told = (
         r"sam2\.pt: the weights do not fit: it misses maskmem_tpos_enc, "
-        r"sam_prompt_encoder\.point_embeddings\.2\.weight; it has obj_ptr_proj\.layers\.3\.bias besides; "
-        r"fetch it with: vmmetrics weights fetch sam2\.1-hiera-large-original"
+        r"sam_prompt_encoder\.point_embeddings\.2\.weight; it has obj_ptr_proj\.layers\.3\.bias besides"
     )
     with pytest.raises(SetupError, match=told):
-        Sam2(tmp_path / "sam2.pt", Shelf(torch.device("cpu")), recipe=RECIPE).held.get()
+        publishers.load(RECIPE, tmp_path / "sam2.pt")
 
 
 def test_positions_equal_those_of_transformers():

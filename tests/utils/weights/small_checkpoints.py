@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from hashlib import sha256
 
-from vmmetrics.utils.weights.fetch import Listener
+from vmmetrics.utils.weights.fetch import FetchListener
 from vmmetrics.utils.weights.manifest import Published, PublishedFile
 
 BODY = bytes(range(256)) * 400
@@ -37,7 +37,7 @@ class Heard:
         self.notices: list[str] = []
         self.progress: list[tuple[str, int, int | None]] = []
         self._agrees = agrees
-        self.listener = Listener(self.said.append, self._agree, self._bar)
+        self.listener = FetchListener(self.said.append, self._agree, self._bar)
 
     def _agree(self, entry: Published) -> bool:
         self.notices.append(entry.notice or "")

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.weights.manifest import is_inside, load_published, select
-from vmmetrics.utils.weights.shipped import load_manifest
+from vmmetrics.utils.weights.manifest import is_inside, load_manifest, load_published, select
 
 
 def test_every_entry_says_where_it_comes_from_and_under_what_licence() -> None:

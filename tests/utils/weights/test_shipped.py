@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.weights import shipped
-from vmmetrics.utils.weights import shipped as weights
+from vmmetrics.utils.weights import manifest
+from vmmetrics.utils.weights import manifest as weights
 
 
 @pytest.fixture
 def copied_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "weights"
     shutil.copytree(weights.weights_folder(), folder)
-    monkeypatch.setattr(shipped, "_PACKAGED", tmp_path)
+    monkeypatch.setattr(manifest, "_PACKAGED", tmp_path)
     weights.load_manifest.cache_clear()
     weights.weight_path.cache_clear()
     yield folder
@@ -25,8 +25,8 @@ def copied_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_shipped_file_is_in_the_manifest_with_its_size_and_hash() -> None:
     folder = weights.weights_folder()
     listed = {entry.file for entry in weights.load_manifest().values()}
-    shipped = {p.relative_to(folder).as_posix() for p in (folder / "embedded").rglob("*") if p.is_file()}
-    assert shipped == listed
+    manifest = {p.relative_to(folder).as_posix() for p in (folder / "embedded").rglob("*") if p.is_file()}
+    assert manifest == listed
     for name, entry in weights.load_manifest().items():
         assert weights.weight_path(name).stat().st_size == entry.bytes
         assert entry.licence

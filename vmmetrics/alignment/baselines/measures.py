@@ -19,8 +19,7 @@ from vmmetrics.alignment.baselines.formulas import temporal_flickering as _tempo
 from vmmetrics.alignment.baselines.formulas import track_survival as _track_survival
 from vmmetrics.alignment.baselines.formulas import warping_error as _warping_error
 from vmmetrics.alignment.baselines.natural_scenes import scene_moments
-from vmmetrics.perception.answers import Flow
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import FloatArray, MetricResult
 
 ONE_FRAME = "one frame: nothing to compare it with"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 CELL = 48
 """Side of the cells in pixels: half of NIQE's blocks of 96, which may then overlap by half."""

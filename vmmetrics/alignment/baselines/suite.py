@@ -23,7 +23,7 @@ from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.scoring.suite import ClipScores, attempt
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.weights.shipped import load_manifest, weight_path
+from vmmetrics.utils.weights.manifest import load_manifest, weight_path
 from vmmetrics.video import read_clip
 
 PRESET = "baselines"

@@ -18,7 +18,7 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.video import Source, read_clip
-from vmmetrics.video.fingerprint import fingerprint
+from vmmetrics.video.discover import fingerprint
 from vmmetrics.video.prompts import Prompts
 from vmmetrics.video.reader import check_header
 

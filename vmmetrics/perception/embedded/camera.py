@@ -9,17 +9,13 @@ motion is that of one plane or one far scene, so it is explained more precisely 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
 
-from vmmetrics.perception.answers import Camera, Flow
+from vmmetrics.perception.scene import Camera, Flow, Scene
 from vmmetrics.types import FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
-
 
 # Planar motion models fitted to weighted point pairs: translation, affine, homography.
 
@@ -40,7 +36,7 @@ def apply(model: FloatArray, points: FloatArray) -> FloatArray:
 def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
     """Turn a model between working pixels into one between clip pixels (pixel centres at integers).
 
-    ``scale`` is (sx, sy), clip pixels per working pixel, as in :class:`~vmmetrics.perception.answers.Flow`.
+    ``scale`` is (sx, sy), clip pixels per working pixel, as in :class:`~vmmetrics.perception.scene.Flow`.
     """
     sx, sy = scale
     to_clip = np.array([[sx, 0.0, (sx - 1) / 2], [0.0, sy, (sy - 1) / 2], [0.0, 0.0, 1.0]])
@@ -181,10 +177,8 @@ class GlobalMotion:
         pairs = len(flow.forward)
         samples = [self._sample(flow, t) for t in range(pairs)]
         candidates = [self._candidates(sample, t) if sample else [] for t, sample in enumerate(samples)]
-        first = [
-            self._best(sample, models, sample.weights) if sample else None
-            for sample, models in zip(samples, candidates, strict=True)
-        ]
+        both = zip(samples, candidates, strict=True)
+        first = [self._best(sample, models, sample.weights) if sample else None for sample, models in both]
         prior = self._background_prior(samples, first)
         homographies = np.tile(np.eye(3), (pairs, 1, 1))
         kinds, inliers = [], np.zeros(pairs)
@@ -293,30 +287,23 @@ class GlobalMotion:
             coarse = rich
         followers = weights * sample.agreement(coarse, 0.5)
         count = float(followers.sum() ** 2 / np.square(followers).sum())
+        right, low = (sample.points > sample.points.mean(0)).T
+        quarters = np.bincount(2 * right + low, followers, 4)
         kinds: tuple[Kind, ...] = ("translation", "affine", "homography")
         if count < 12:
             kinds = kinds[:1]
-        elif count < 40 or not self._spread(sample.points, followers):
+        elif count < 40 or quarters.min() <= 0.04 * quarters.sum():  # a homography needs all four of them
             kinds = kinds[:2]
-        best: tuple[float, Kind, FloatArray] | None = None
+        fitted: list[tuple[float, Kind, FloatArray]] = []
         for kind in kinds:
             model = self._refine(kind, sample, coarse, weights, (0.5, 0.7, 1.0, 1.0, 1.0))
             gap = np.square(apply(model, sample.points) - sample.targets).sum(-1)
             rss = float(followers @ np.minimum(gap, 9 * sample.noise**2) / followers.sum())
             # Bayesian information; flow at neighbouring points shares its error, so a quarter of them count.
             cost = count / 2 * np.log(rss + 1e-4) + PARAMETERS[kind] * np.log(max(count / 4, 2.0))
-            if best is None or cost < best[0]:
-                best = (cost, kind, model)
-        assert best is not None  # noqa: S101  (kinds is never empty)
-        _, kind, model = best
+            fitted.append((cost, kind, model))
+        _, kind, model = min(fitted, key=lambda one: one[0])
         motion = apply(model, sample.points) - sample.points
         if np.sqrt(np.square(motion).sum(-1).mean()) < self.still:
             return np.eye(3), "still", share
         return model, kind, share
-
-    @staticmethod
-    def _spread(points: FloatArray, weights: FloatArray) -> bool:
-        """Whether the weight reaches into all four quarters of the frame, as a homography needs."""
-        right, low = (points > points.mean(0)).T
-        quarters = np.bincount(2 * right + low, weights, 4)
-        return bool(quarters.min() > 0.04 * quarters.sum())

@@ -11,19 +11,14 @@ One call follows one set of points that belong together (an object, the backgrou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from vmmetrics.perception.answers import Camera, Flow, PointTracks
 from vmmetrics.perception.embedded.camera import apply, fit_similarity, rescale
-from vmmetrics.perception.embedded.patches import Patches, sample
-from vmmetrics.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.embedded.flow import Patches, sample
+from vmmetrics.perception.scene import Camera, Flow, PointTracks, Scene
+from vmmetrics.types import BoolArray, FloatArray, IntArray
 
 DISTINCT = 5.0
 """Grey levels per pixel, in the direction of least change, from which on a patch is not found just anywhere."""
@@ -39,7 +34,7 @@ LONGEST_SEARCH = 128.0
 class GridTracker:
     """Follows sets of query points forwards and backwards; same answer as CoTracker gives.
 
-    Likeness is that of :meth:`~vmmetrics.perception.embedded.patches.Patches.likeness`; lengths are working pixels.
+    Likeness is that of :meth:`~vmmetrics.perception.embedded.flow.Patches.likeness`; lengths are working pixels.
 
     Attributes:
         alike: Likeness to its reference patch at which a point that the flow follows stays visible.
@@ -94,7 +89,7 @@ class _Walk:
         self.camera = [rescale(model, inverse_scale) for model in models]
         self.flow, self.valid = (flow.forward, flow.forward_valid) if forwards else (flow.backward, flow.backward_valid)
 
-    def run(self, start: NDArray[np.int64], at: FloatArray, xy: FloatArray, visible: BoolArray) -> None:
+    def run(self, start: IntArray, at: FloatArray, xy: FloatArray, visible: BoolArray) -> None:
         """Fill ``xy`` (T, N, 2) and ``visible`` (T, N) from each point's ``start`` frame on."""
         count, frames = len(start), len(self.images)
         self.at = at.copy()
@@ -122,7 +117,7 @@ class _Walk:
             self._close_gaps(found, t + order.step, xy)
             image = following
 
-    def _step(self, t: int, active: NDArray[np.int64], image: FloatArray, following: FloatArray) -> NDArray[np.int64]:
+    def _step(self, t: int, active: IntArray, image: FloatArray, following: FloatArray) -> IntArray:
         """Go from frame ``t`` to the next one; returns the points that were found again."""
         pair = t if self.forwards else t - 1
         was, seen = self.at[active], self.seen[active]
@@ -150,7 +145,7 @@ class _Walk:
         self._renew(pair, active, image, following, was, now & safe & (likeness < settings.renew_below))
         return active[found]
 
-    def _remember(self, pair: int, active: NDArray[np.int64], linear: FloatArray, vanished: bool) -> None:
+    def _remember(self, pair: int, active: IntArray, linear: FloatArray, vanished: bool) -> None:
         """Keep the arrangement of the points while it can be trusted; a set out of sight returns to it.
 
         Points that an occluder is about to cover stick to its edge for a frame or two.
@@ -212,7 +207,7 @@ class _Walk:
         expected: FloatArray = carried + np.median((there - carried)[safe][near], axis=1)
         return expected
 
-    def _convincing(self, active: NDArray[np.int64], likeness: FloatArray, shifted: FloatArray) -> bool:
+    def _convincing(self, active: IntArray, likeness: FloatArray, shifted: FloatArray) -> bool:
         """Whether enough points that cannot be mistaken for others were found, all together, for a lost set to be back.
 
         ``shifted`` (N, 2) is how far each point was moved to fit; by chance they go every way.
@@ -239,13 +234,7 @@ class _Walk:
         return supported
 
     def _renew(
-        self,
-        pair: int,
-        active: NDArray[np.int64],
-        image: FloatArray,
-        following: FloatArray,
-        was: FloatArray,
-        wanted: BoolArray,
+        self, pair: int, active: IntArray, image: FloatArray, following: FloatArray, was: FloatArray, wanted: BoolArray
     ) -> None:
         """Give points that changed slowly, with nothing passing in front of them, a new reference patch."""
         wanted = wanted.copy()
@@ -262,9 +251,7 @@ class _Walk:
             self.reference.replace(which, Patches.cut(following, self.at[which]))
             self.linear[which] = np.eye(2)
 
-    def _search(
-        self, image: FloatArray, active: NDArray[np.int64], carried: FloatArray, linear: FloatArray
-    ) -> FloatArray:
+    def _search(self, image: FloatArray, active: IntArray, carried: FloatArray, linear: FloatArray) -> FloatArray:
         """Offset (2,) at which the hidden set shows again, 0 where it does not."""
         settings = self.settings
         textured = np.flatnonzero(self.reference[active].corner() > DISTINCT)
@@ -289,7 +276,7 @@ class _Walk:
         best = int(np.argmax(share))
         return offsets[best] if share[best] >= 0.2 else np.zeros(2)
 
-    def _close_gaps(self, found: NDArray[np.int64], now: int, xy: FloatArray) -> None:
+    def _close_gaps(self, found: IntArray, now: int, xy: FloatArray) -> None:
         """Let points that were found again have moved evenly, but for the camera, since they were last known."""
         for since in np.unique(self.last_known[found]).tolist():
             which = found[self.last_known[found] == since]
@@ -315,7 +302,7 @@ class _Walk:
         return inside[..., 0] & inside[..., 1]
 
 
-def _nearest(of: FloatArray, to: FloatArray, count: int) -> NDArray[np.int64]:
+def _nearest(of: FloatArray, to: FloatArray, count: int) -> IntArray:
     """(N, k) indices into ``of`` of the points nearest to each of ``to``."""
     _, index = cKDTree(of).query(to, k=range(1, min(count, len(of)) + 1))
     return np.asarray(index, np.int64)

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
+from vmmetrics.perception.vmbench.runtime import needed
 from vmmetrics.utils.tensors import load_tensors, require_safe_torch
 
 # Weights out of files that ``torch.save`` wrote, whatever else their trainers put beside them.
@@ -69,7 +70,7 @@ def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
         raise SetupError(f"{path}: expected weights in its entry {entry!r} but got {type(loaded).__name__}")
     strange = [str(key) for key, value in found.items() if not isinstance(value, Tensor)]
     if strange:
-        raise SetupError(f"{path}: expected tensors only but found {', '.join(strange[:6])}")
+        raise SetupError(f"{path}: expected tensors only but found {listed(strange)}")
     return dict(found)
 
 
@@ -121,7 +122,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     meta = {} if outer is None else {key: value for key, value in loaded.items() if key != outer}
     strange = [str(key) for key, value in found.items() if not isinstance(value, Tensor)]
     if strange or not found:
-        what = f"but found {_listed(strange)}" if strange else "but it is empty"
+        what = f"but found {listed(strange)}" if strange else "but it is empty"
         raise SetupError(f"{path}: expected tensors only {what}")
     weights: dict[str, Tensor] = {}
     for key, value in found.items():
@@ -135,11 +136,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _read_safetensors(path: Path) -> Any:
-    try:
+    with needed():
         from safetensors import SafetensorError
         from safetensors.torch import load_file
-    except ModuleNotFoundError as error:
-        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
@@ -158,6 +157,45 @@ def _read_torch(path: Path) -> Any:
             ) from error
         except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
             raise SetupError(f"{path}: not readable as a checkpoint: {error}") from error
+
+
+def load_hub(kind: str, folder: Path, name: str, **options: Any) -> Any:
+    """Load a network of transformers from a folder in the hub's layout; float32, evaluation mode, without gradients.
+
+    Args:
+        kind: Its class in transformers.
+        folder: Where it lies; nothing is downloaded.
+        name: What ``vmmetrics weights`` calls it, for messages.
+        options: Entries of its configuration that are to be others.
+
+    Raises:
+        SetupError: transformers is not installed; the folder cannot be loaded, misses weights, has others, or has them
+            in other shapes.
+    """
+    with needed():
+        import transformers
+    mend = f"; fetch it with: vmmetrics weights fetch {name}"
+    logging = transformers.utils.logging
+    progress = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        net, report = getattr(transformers, kind).from_pretrained(
+            str(folder),
+            local_files_only=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are told below, by name
+            dtype=torch.float32,
+            **options,
+        )
+    except Exception as error:  # transformers and safetensors fail in many ways on what is no such network
+        raise SetupError(f"{folder}: no folder that transformers can load{mend}. The cause: {error}") from error
+    finally:
+        if progress:
+            logging.enable_progress_bar()
+    told = misfit(report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"])
+    if told:
+        raise SetupError(f"{folder}: the weights do not fit: {told}{mend}")
+    return net.float().eval().requires_grad_(False)
 
 
 def load_videomae(path: Path, classes: int, net: Architecture | None = None) -> VideoMAE:
@@ -180,7 +218,7 @@ def build_videomae(checkpoint: Checkpoint, classes: int, net: Architecture | Non
     net = net or architecture_of(checkpoint)
     with torch.device("meta"):  # nothing is drawn only to be overwritten
         model = VideoMAE(net, classes)
-    _check(checkpoint.path, model.state_dict(), checkpoint.weights)
+    check_fit(checkpoint.path, model.state_dict(), checkpoint.weights)
     model.load_state_dict(checkpoint.weights, strict=True, assign=True)
     model.float().eval()
     return model
@@ -205,7 +243,7 @@ def load_encoder(checkpoint: Checkpoint, model: VideoMAE) -> list[str]:
     if "head.weight" in weights and weights["head.weight"].shape != own["head.weight"].shape:
         weights = {k: v for k, v in weights.items() if not k.startswith("head.")}
     fresh = [k for k in own if k.startswith(("head.", "fc_norm.")) and k not in weights]
-    _check(checkpoint.path, own, {**weights, **{k: own[k] for k in fresh}})
+    check_fit(checkpoint.path, own, {**weights, **{k: own[k] for k in fresh}})
     model.load_state_dict(weights, strict=False)
     return fresh
 
@@ -227,7 +265,7 @@ def architecture_of(checkpoint: Checkpoint) -> Architecture:
         width, _, tubelet, patch, _ = weights["patch_embed.proj.weight"].shape
         mlp_width = len(weights["blocks.0.mlp.fc1.weight"])
     except (KeyError, ValueError) as error:
-        raise SetupError(f"{checkpoint.path}: expected weights of a VideoMAE but got {_listed(weights)}") from error
+        raise SetupError(f"{checkpoint.path}: expected weights of a VideoMAE but got {listed(weights)}") from error
     depth = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
     found = (width, depth, mlp_width, patch, tubelet)
     for net in SIZES.values():
@@ -244,31 +282,40 @@ def as_meta(net: Architecture) -> dict[str, int]:
     return {f.name: getattr(net, f.name) for f in fields(net)}
 
 
-def _check(path: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
-    """Name what is missing, what is too much and what has another shape."""
-    faults = []
-    missing, surplus = [k for k in expected if k not in found], [k for k in found if k not in expected]
-    if missing:
-        faults.append(f"misses {_listed(missing)}")
-    if surplus:
-        faults.append(f"has {_listed(surplus)} besides")
+def check_fit(path: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor], mend: str = "") -> None:
+    """Hold the weights that were found against those that a network has.
+
+    Args:
+        path: Where they were found.
+        expected: Those of the network.
+        found: Those that are there.
+        mend: What the message ends in.
+
+    Raises:
+        SetupError: Some are missing, too many, or of another shape; the text names them.
+    """
     shapes = [
         f"{k} as {tuple(found[k].shape)} where {tuple(expected[k].shape)} is expected"
         for k in expected
         if k in found and found[k].shape != expected[k].shape
     ]
-    if shapes:
-        faults.append(f"has {_listed(shapes)}")
-    if faults:
-        raise SetupError(f"{path}: the checkpoint does not fit: it {'; it '.join(faults)}")
+    told = misfit(expected.keys() - found.keys(), found.keys() - expected.keys(), shapes)
+    if told:
+        raise SetupError(f"{path}: the weights do not fit: {told}{mend}")
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Some names.
+def misfit(missing: Iterable[Any], surplus: Iterable[Any], shapes: Iterable[Any]) -> str:
+    """Say what is missing, what is too much and what has another shape; nothing where all is right."""
+    parts = (("misses ", missing, ""), ("has ", surplus, " besides"), ("has ", shapes, ""))
+    return "; ".join(f"it {verb}{listed(names)}{end}" for verb, names, end in parts if names)
 
-    >>> _listed(["a", "b"])
+
+def listed(names: Iterable[Any]) -> str:
+    """Some names, sorted.
+
+    >>> listed(["b", "a"])
     'a, b'
     """
-    shown = list(names)
+    shown = sorted(map(str, names))
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return ", ".join(shown[:_SHOWN]) + more

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import torch
-
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.scene import Models
 from vmmetrics.perception.vmbench.adapters.cotracker import BackgroundCamera, CoTracker, SharedPoints, find_cotracker
@@ -19,7 +17,7 @@ from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeyp
 from vmmetrics.perception.vmbench.adapters.sam import Sam
 from vmmetrics.perception.vmbench.adapters.sam2 import Sam2
 from vmmetrics.perception.vmbench.released import Released
-from vmmetrics.perception.vmbench.runtime import default_device, shelf_on
+from vmmetrics.perception.vmbench.runtime import shelf_on
 from vmmetrics.types import Protocol
 from vmmetrics.utils.weights import inspect, published, resolve_all
 from vmmetrics.utils.weights.folder import hash_of, read_lock
@@ -77,16 +75,6 @@ def hashes(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def on_gpu() -> bool:
-    """Whether the models run beside the CPU, which can meanwhile do something else."""
-    return default_device() != "cpu"
-
-
-def set_threads(threads: int) -> None:
-    """Have torch use so many threads of the CPU."""
-    torch.set_num_threads(threads)
-
-
 def build_models(places: Mapping[str, Path], device: str | None = None) -> Models:
     """Build the models; each loads when it is first asked.
 
@@ -95,19 +83,20 @@ def build_models(places: Mapping[str, Path], device: str | None = None) -> Model
         device: Where they run; None takes a GPU where there is one.
     """
     shelf = shelf_on(device)
-    place = {name: places.get(name, Path(name)) for name in (DINO, SAM, SAM2, COTRACKER, RTMDET, RTMPOSE, QALIGN)}
-    grounder = GroundingDINO(place[DINO], shelf=shelf)
-    sam2 = Sam2(place[SAM2], shelf)
+    place = {
+        name: places.get(name, Path(name)) for metric in NEEDS.values() for names in metric.values() for name in names
+    }
+    grounder, sam2 = GroundingDINO(place[DINO], shelf), Sam2(place[SAM2], shelf)
     points = CoTracker(place[COTRACKER], shelf)
-    people, keypoints = RTMDetPersons(place[RTMDET], shelf=shelf), RTMPoseKeypoints(place[RTMPOSE], shelf=shelf)
+    people, keypoints = RTMDetPersons(place[RTMDET], shelf), RTMPoseKeypoints(place[RTMPOSE], shelf)
     return Models(
         flow=DISFlow(),
         camera=BackgroundCamera(),
-        segmenter=GroundedObjects(grounder, sam2, sam2),
+        segmenter=GroundedObjects(grounder, sam2),
         tracker=SharedPoints(points),
         pose=FollowedPeople(people, keypoints),
-        quality=QAlignQuality(QAlignRater(place[QALIGN], shelf=shelf)),
-        plausibility=VideoMAEPlausibility.published(places.get(VIDEOMAE, Path(VIDEOMAE)), shelf),
+        quality=QAlignQuality(QAlignRater(place[QALIGN], shelf)),
+        plausibility=VideoMAEPlausibility.published(place[VIDEOMAE], shelf),
         notes=shelf.notes,
-        released=Released(grounder, Sam(place[SAM], shelf), sam2, sam2, points, people, keypoints),
+        released=Released(grounder, Sam(place[SAM], shelf), sam2, points, people, keypoints),
     )

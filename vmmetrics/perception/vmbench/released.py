@@ -12,22 +12,14 @@ import cv2
 import numpy as np
 
 from vmmetrics.errors import ClipError
-from vmmetrics.perception.answers import PointTracks, ReleasedObject, ReleasedObjects
 from vmmetrics.perception.points import released_key_frames, released_step
-from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.adapters.grounding import resized
-from vmmetrics.perception.vmbench.adapters.sam import fitted
-from vmmetrics.perception.vmbench.models import (
-    Grounder,
-    KeypointFinder,
-    MaskSession,
-    PersonFinder,
-    PointTracker,
-    StillSegmenter,
-    UInt8Array,
-    VideoSegmenter,
-)
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.perception.scene import PointTracks, ReleasedObject, ReleasedObjects, Scene
+from vmmetrics.perception.vmbench.adapters.cotracker import CoTracker
+from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO, resized
+from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
+from vmmetrics.perception.vmbench.adapters.sam import Sam, fitted
+from vmmetrics.perception.vmbench.adapters.sam2 import MaskSession, Sam2
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 # The released TCS's bookkeeping: objects found in key frames, followed to the next, and told from each other.
 
@@ -46,14 +38,12 @@ class Chunks:
 
     Attributes:
         grounder: Finds boxes in a key frame.
-        stills: Turns them into masks.
-        video: Follows these to the next key frame.
+        sam2: Turns them into masks and follows these to the next key frame.
         text: What is looked for.
     """
 
-    grounder: Grounder
-    stills: StillSegmenter
-    video: VideoSegmenter
+    grounder: GroundingDINO
+    sam2: Sam2
     text: str
 
     def follow(self, frames: UInt8Array, step: int) -> tuple[list[Masks], int]:
@@ -71,27 +61,20 @@ class Chunks:
         count = 0
         session: MaskSession | None = None
         for start in range(0, len(frames), step):
-            found = self._found(frames[start])
-            if len(found):
-                wanted, count = identify(found, tracked, count)
-            else:
-                wanted = tracked
+            image = recompressed(frames[start])
+            boxes = pixel_boxes(self.grounder.boxes(image, self.text), image.shape[1], image.shape[0])
+            wanted = tracked
+            if len(boxes):
+                wanted, count = identify(list(self.sam2.masks(image, boxes)), tracked, count)
             if not wanted:
                 starts.append({})
                 continue
-            session = self.video.open(frames) if session is None else session
+            session = self.sam2.open(frames) if session is None else session
             for index, masks in session.propagate(start, wanted, step):
                 if index == start:
                     starts.append(masks)
                 tracked = masks
         return starts, count
-
-    def _found(self, frame: UInt8Array) -> Sequence[BoolArray]:
-        """Masks of what is found in a key frame, which is recompressed for that, in the order of the boxes."""
-        image = recompressed(frame)
-        height, width = image.shape[:2]
-        boxes = pixel_boxes(self.grounder.boxes(image, self.text), width, height)
-        return list(self.stills.masks(image, boxes)) if len(boxes) else []
 
 
 def identify(found: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count: int) -> tuple[Masks, int]:
@@ -163,20 +146,18 @@ class Released:
     Attributes:
         grounder: Finds the subject's boxes, for PAS and TCS.
         sam: Masks of PAS (SAM ViT-H).
-        sam2: Masks of TCS in key frames (SAM 2.1 image).
-        video: Masks of TCS between them (SAM 2.1 video).
+        sam2: Masks of TCS in key frames and between them (SAM 2.1).
         points: Tracks of PAS and TCS.
         people: Boxes of OIS.
         keypoints: Keypoints of OIS.
     """
 
-    grounder: Grounder
-    sam: StillSegmenter
-    sam2: StillSegmenter
-    video: VideoSegmenter
-    points: PointTracker
-    people: PersonFinder
-    keypoints: KeypointFinder
+    grounder: GroundingDINO
+    sam: Sam
+    sam2: Sam2
+    points: CoTracker
+    people: RTMDetPersons
+    keypoints: RTMPoseKeypoints
 
     def amplitude_tracks(self, scene: Scene) -> tuple[PointTracks | None, PointTracks]:
         """Return PAS's points on the subject (None: not found in the first frame) and on the background.
@@ -203,7 +184,7 @@ class Released:
         """
         frames = scene.clip.frames
         step = released_step(scene.clip.fps)
-        chunks = Chunks(self.grounder, self.sam2, self.video, subject_text(scene))
+        chunks = Chunks(self.grounder, self.sam2, subject_text(scene))
         starts, count = chunks.follow(frames, step)
         objects = []
         for identity in range(1, count + 1):

@@ -6,13 +6,16 @@ All of them fit an 80 GB card at once and a 24 GB card one at a time; which it i
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any, Generic, Literal, TypeVar
 
 import torch
+from torch import nn
 
+from vmmetrics.errors import SetupError
 from vmmetrics.utils.loading import loading
 
 Net = TypeVar("Net")
@@ -141,3 +144,31 @@ def in_batches(
             continue
         torch.cuda.empty_cache()  # outside of the handler: its traceback keeps the tensors alive
     return answers
+
+
+@contextmanager
+def computing(device: torch.device, precision: Precision) -> Iterator[None]:
+    """No gradients; matrix products and convolutions in ``precision``, the rest in float32, as upstream's autocast."""
+    lowered = precision != "fp32"
+    with torch.inference_mode(), torch.autocast(device.type, DTYPES[precision] if lowered else None, enabled=lowered):
+        yield
+
+
+def lower(net: nn.Module, precision: Precision) -> None:
+    """Keep in ``precision`` the weights that :func:`computing` would cast at each use; the answers are the same."""
+    for module in net.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            module.to(DTYPES[precision])
+
+
+@contextmanager
+def needed(packages: str = "'vmmetrics[vmbench]'") -> Iterator[None]:
+    """Say what to install where an import in the block fails.
+
+    Raises:
+        SetupError: It does.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{error.name} is missing; install it with: pip install {packages}") from error

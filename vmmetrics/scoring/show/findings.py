@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.metrics.registry import find
-from vmmetrics.perception.answers import Objects, PointTracks, Poses
 from vmmetrics.perception.points import object_tracks
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Objects, PointTracks, Poses, Scene
 from vmmetrics.types import Event, MetricResult
 
 LEAST_CHARGE = 0.01

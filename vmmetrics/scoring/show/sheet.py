@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from vmmetrics.clip import Clip
 from vmmetrics.metrics.registry import colour_of
-from vmmetrics.perception.answers import Objects, PointTracks, Poses
+from vmmetrics.perception.scene import Objects, PointTracks, Poses
 from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, strips_of
 from vmmetrics.types import Event

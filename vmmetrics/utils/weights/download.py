@@ -13,7 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -102,13 +102,13 @@ def download(
     idle, before = 0, _size(part)
     while True:
         try:
-            _go_on(url, part, headers or {}, progress or _silent, most)
+            _go_on(url, part, headers or {}, progress, most)
         except _TooLargeError as error:
             discard(part)
             raise SetupError(f"{url}: {error}") from error
         except urllib.error.HTTPError as error:
             if error.code not in _AGAIN:
-                raise SetupError(f"{url}: {_refusal(error)}") from error
+                raise SetupError(f"{url}: {_reason(error)}") from error
             failure: Exception = error
         except web.MALFORMED as error:
             failure = error
@@ -145,19 +145,19 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     try:
         with _open(url, headers or {}) as response:
             content = response.read(most + 1)
-    except urllib.error.HTTPError as error:
-        raise SetupError(f"{url}: {_refusal(error)}") from error
-    except web.MALFORMED as error:
+    except (urllib.error.HTTPError, *web.MALFORMED) as error:
         raise SetupError(f"{url}: {_reason(error)}") from error
     if len(content) > most:
         raise SetupError(f"{url}: {_TooLargeError(most)}")
     return content
 
 
-def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress, most: int | None) -> None:
+def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress | None, most: int | None) -> None:
     """One request for what is lacking of ``part``."""
     mark = _mark_of(part)
-    validator = _read_mark(mark)  # without one nobody knows whether the rest would be of the same file
+    validator = ""  # without one nobody knows whether the rest would be of the same file
+    with suppress(OSError, ValueError):
+        validator = mark.read_text(encoding="utf-8")
     have = _size(part) if validator else 0
     asked = dict(headers)
     if have:
@@ -193,7 +193,8 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress,
                     file.write(block)
                     file.flush()
                 done += len(block)
-                progress(done, total)
+                if progress is not None:
+                    progress(done, total)
                 if done >= renewed + FLOOR:
                     response.deadline.renew(TIMEOUT)
                     renewed = done
@@ -209,14 +210,6 @@ def _on_disk(part: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise cannot("write", part, error) from error
-
-
-def _read_mark(mark: Path) -> str:
-    """The validator of what was brought; empty where there is none that can be read."""
-    try:
-        return mark.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
 
 
 def _extent(response: web.Response, have: int) -> tuple[int, int | None]:
@@ -249,21 +242,13 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _refusal(error: urllib.error.HTTPError) -> str:
-    hint = {
-        401: "; log in with 'hf auth login', or set HF_TOKEN",
-        403: "; its conditions may have to be agreed to on its web page, or a proxy forbids it",
-        404: "; it has moved, or the mirror lacks it",
-    }.get(error.code, "")
-    return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
-        return _refusal(error)
+        hint = {
+            401: "; log in with 'hf auth login', or set HF_TOKEN",
+            403: "; its conditions may have to be agreed to on its web page, or a proxy forbids it",
+            404: "; it has moved, or the mirror lacks it",
+        }.get(error.code, "")
+        return f"the server says {error.code} {web.quoted(error.reason)}{hint}"
     said = web.reason(error)
     return f"cannot be reached ({said})" if isinstance(error, urllib.error.URLError) else said
-
-
-def _silent(done: int, total: int | None) -> None:
-    """No progress."""

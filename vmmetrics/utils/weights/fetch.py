@@ -9,7 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ _BAD_ARCHIVE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class FetchListener:
     """Whom to tell.
 
     Attributes:
@@ -61,7 +61,7 @@ class Listener:
 
 def fetch(
     names: Iterable[str],
-    listener: Listener,
+    listener: FetchListener,
     *,
     home: Path | None = None,
     mirror: str | None = None,
@@ -117,7 +117,7 @@ def directions(lacking: Iterable[Inspection]) -> list[str]:
     return lines
 
 
-def _ask_about_licences(entries: list[Published], listener: Listener) -> None:
+def _ask_about_licences(entries: list[Published], listener: FetchListener) -> None:
     """Every notice once, before anything is fetched."""
     for entry in entries:
         if entry.notice and not entry.must_accept:
@@ -130,7 +130,7 @@ def _ask_about_licences(entries: list[Published], listener: Listener) -> None:
         )
 
 
-def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: Listener) -> None:
+def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
     lists, plan = [], []
     for found in lacking:
         remotes = list_remote(found.entry, mirror)
@@ -148,21 +148,18 @@ def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, lis
 
 
 @contextmanager
-def _alone_in(folder: Path, entry: Published, listener: Listener) -> Iterator[None]:
+def _alone_in(folder: Path, entry: Published, listener: FetchListener) -> Iterator[None]:
     """Wait until no other process fetches the same checkpoint, and keep others waiting."""
-    guard = ByteLocks(folder / _GUARD)
-    try:
+    with closing(ByteLocks(folder / _GUARD)) as guard:
         if guard.try_acquire(0):
             guard.release(0)
         else:
             listener.say(f"{entry.name}: another process is fetching it; waiting")
         with guard.holding(0):
             yield
-    finally:
-        guard.close()
 
 
-def _bring(entry: Published, remote: Remote, home: Path, listener: Listener) -> None:
+def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
     """Download one file, check it, and give it its name."""
     target = home / entry.name / remote.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +230,7 @@ def _extract(archive: Path, member: str, target: Path, most: int) -> Path:
     return out
 
 
-def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Listener, *, alone: bool) -> None:
+def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
         raise SetupError(f"{copies} is no folder")
     plan: list[tuple[Published, str, Path]] = []
@@ -244,16 +241,13 @@ def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: Lis
     for entry, name, path in plan:
         target = home / entry.name / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        described = next((f for f in entry.files if f.member and archive_name(f) == path.name), None)
-        whole = _copy(path, target, described)
+        archived = next((f for f in entry.files if f.member and archive_name(f) == path.name), None)
+        if archived is not None and archived.member is not None:
+            whole = _extract(path, archived.member, target, _most(archived))
+        else:
+            whole = Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
         sha256 = _settle(entry, name, whole, home, None, f"{path}")
         listener.say(f"{entry.name}: {name}, SHA-256 {sha256}")
-
-
-def _copy(path: Path, target: Path, archived: PublishedFile | None) -> Path:
-    if archived is not None and archived.member is not None:
-        return _extract(path, archived.member, target, _most(archived))
-    return Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
 
 
 def check_room(home: Path, needed: int) -> None:

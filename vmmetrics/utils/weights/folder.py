@@ -14,7 +14,7 @@ import sys
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 from vmmetrics.errors import SetupError, cannot
@@ -54,7 +54,10 @@ def fault_of(path: Path, name: str | None = None) -> str | None:
     if suffix in _ZIPPED and start.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):
         return "is cut off: the end of its archive is missing"
     if suffix == ".json":
-        return _fault_of_json(path)
+        try:
+            json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            return f"is no JSON: {error}"
     return None
 
 
@@ -74,14 +77,6 @@ def _fault_of_safetensors(path: Path) -> str | None:
         return "is no safetensors file"
     whole = _HEADER_LENGTH + length + max(ends, default=0)
     return None if size == whole else f"has {size} bytes where its header speaks of {whole}: it is cut off or altered"
-
-
-def _fault_of_json(path: Path) -> str | None:
-    try:
-        json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        return f"is no JSON: {error}"
-    return None
 
 
 LOCK = "weights.lock.json"
@@ -247,9 +242,8 @@ def hash_of(path: Path) -> str:
 def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
     """Say how a hash differs from the published and the recorded one, or None."""
     if entry is not None and entry.sha256 is not None and not found.startswith(entry.sha256):
-        return (
-            f"has SHA-256 {found[:16]}… but {entry.sha256[:16]}… is published: it is cut off, altered or another file"
-        )
+        published = f"{entry.sha256[:16]}… is published"
+        return f"has SHA-256 {found[:16]}… but {published}: it is cut off, altered or another file"
     if recorded is not None and found != recorded["sha256"]:
         return f"has SHA-256 {found[:16]}… but had {recorded['sha256'][:16]}… when it was first fetched: it was altered"
     return None
@@ -257,9 +251,12 @@ def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any]
 
 def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[str], list[str]]:
     """Names of the files that are there and belong to the checkpoint, and of those that are not there."""
-    there = sorted(
-        name for p in folder.rglob("*") if p.is_file() and _is_weight(name := p.relative_to(folder).as_posix())
-    )
+    there = []
+    for path in folder.rglob("*"):
+        inside = path.relative_to(folder)  # not our record, not on its way, not another program's bookkeeping
+        ours = path.name == LOCK or PARTIAL in path.suffixes or any(part.startswith(".") for part in inside.parts)
+        if path.is_file() and not ours:
+            there.append(inside.as_posix())
     wanted, missing = set(), set()
     for file in entry.files:
         names = [name for name in there if file.matches(name)]
@@ -273,12 +270,6 @@ def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[
             wanted.add(name)
     missing |= wanted - set(there)
     return sorted(wanted.intersection(there)), sorted(missing)
-
-
-def _is_weight(name: str) -> bool:
-    """Whether a file is the publisher's: not our record, not on its way, not another program's bookkeeping."""
-    path = PurePosixPath(name)
-    return path.name != LOCK and PARTIAL not in path.suffixes and not any(part.startswith(".") for part in path.parts)
 
 
 def _shards(folder: Path, index: str) -> set[str]:

@@ -18,9 +18,8 @@ from vmmetrics.alignment.baselines import measures
 from vmmetrics.alignment.baselines.adapters.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.alignment.baselines.catalogue import Loaded, Measure
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.answers import Flow
 from vmmetrics.perception.embedded.flow import DISFlow, look_up, pixel_grid, working_size
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import BoolArray, FloatArray
 
 MULTIPLE = 8

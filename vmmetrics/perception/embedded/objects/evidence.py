@@ -6,19 +6,17 @@ the difference explains the picture better: in noise and in flat areas the flow 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.flow import pixel_grid
-from vmmetrics.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 GRID_SHORT_SIDE = 128
 """Short side of the maps: an object of 2 % of the frame still covers some 500 pixels."""
@@ -49,7 +47,7 @@ class Evidence:
 
     Attributes:
         colour: (T, h, w, 3) uint8 CIE Lab.
-        forward: (T-1, h, w, 2) float32 grid pixels, as in :class:`~vmmetrics.perception.answers.Flow`.
+        forward: (T-1, h, w, 2) float32 grid pixels, as in :class:`~vmmetrics.perception.scene.Flow`.
         backward: Likewise.
         forward_ok: (T-1, h, w) bool.
         backward_ok: Likewise.
@@ -61,7 +59,7 @@ class Evidence:
         fps: Frames a second.
     """
 
-    colour: NDArray[np.uint8]
+    colour: UInt8Array
     forward: FloatArray
     backward: FloatArray
     forward_ok: BoolArray
@@ -89,7 +87,8 @@ class Evidence:
 
     def reversed(self) -> Evidence:
         """Return the same played backwards (views, no copies)."""
-        return Evidence(
+        return replace(
+            self,
             colour=self.colour[::-1],
             forward=self.backward[::-1],
             backward=self.forward[::-1],
@@ -99,8 +98,6 @@ class Evidence:
             velocity=-self.velocity[::-1],
             strength=self.strength[::-1],
             support=self.support[::-1],
-            noise=self.noise,
-            fps=self.fps,
         )
 
     def camera_between(self, start: int, stop: int) -> FloatArray:
@@ -123,7 +120,10 @@ def gather_evidence(scene: Scene) -> Evidence:
     zoom = (width / full_width, height / full_height)
     forward, forward_ok = _shrunk(flow.forward, flow.forward_valid, (width, height), zoom)
     backward, backward_ok = _shrunk(flow.backward, flow.backward_valid, (width, height), zoom)
-    homographies = _to_grid(camera.homographies, (clip.width / width, clip.height / height))
+    # Grid x is at clip x = (x + 0.5) * sx - 0.5.
+    sx, sy = clip.width / width, clip.height / height
+    to_clip = np.array([[sx, 0, 0.5 * sx - 0.5], [0, sy, 0.5 * sy - 0.5], [0, 0, 1]])
+    homographies = np.asarray(np.linalg.inv(to_clip) @ camera.homographies @ to_clip)
     known = np.array([kind != "unknown" for kind in camera.kinds], bool)
     motion = _Motion(colour, homographies, known, clip.fps)
     motion.add(forward, forward_ok, reverse=False)
@@ -147,7 +147,7 @@ def mapped(matrix: FloatArray, grid: FloatArray) -> FloatArray:
     return np.asarray(cv2.perspectiveTransform(grid, matrix))
 
 
-def colour_gap(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> FloatArray:
+def colour_gap(one: UInt8Array, other: UInt8Array) -> FloatArray:
     """(h, w) float32: mean absolute difference of Lab colour, the change of the whole picture's light taken out."""
     difference = cv2.subtract(one, other, dtype=cv2.CV_32F)
     sample = np.ascontiguousarray(difference[::3, ::3].reshape(-1, 3).T)
@@ -156,16 +156,32 @@ def colour_gap(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> FloatArray:
     return np.asarray(cv2.transform(difference, np.full((1, 3), 0.5, np.float32)))
 
 
-def contrast(colour: NDArray[np.uint8]) -> FloatArray:
+def contrast(colour: UInt8Array) -> FloatArray:
     """(h, w) float32 range of lightness among neighbours: what an error of a pixel costs."""
     light, kernel = np.ascontiguousarray(colour[..., 0]), np.ones((3, 3), np.uint8)
     return np.asarray(cv2.morphologyEx(light, cv2.MORPH_GRADIENT, kernel), np.float32)
 
 
+def warp_mask(mask: BoolArray, position: FloatArray) -> BoolArray:
+    """Sample the nearest of ``mask`` at ``position`` (h, w, 2); False outside."""
+    return np.asarray(warp(mask.view(np.uint8), position, nearest=True) > 0)
+
+
+def disc(size: int) -> UInt8Array:
+    """Return a round structuring element."""
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
+
+
+def centre(mask: BoolArray) -> FloatArray:
+    """Return the mean (x, y) of a mask."""
+    rows, columns = np.nonzero(mask)
+    return np.array([columns.mean(), rows.mean()])
+
+
 class _Motion:
     """Accumulates, over both directions and gaps, how far a pixel moves by itself and whether that explains it."""
 
-    def __init__(self, colour: NDArray[np.uint8], camera: FloatArray, known: BoolArray, fps: float) -> None:
+    def __init__(self, colour: UInt8Array, camera: FloatArray, known: BoolArray, fps: float) -> None:
         count, height, width = colour.shape[:3]
         self.colour, self.camera, self.known = colour, camera, known
         self.grid = pixel_grid(width, height)
@@ -190,7 +206,11 @@ class _Motion:
             matrices, known = np.linalg.inv(self.camera[::-1]), self.known[::-1]
         else:
             colour, matrices, known = self.colour, self.camera, self.known
-        ok &= self._alike(colour, steps)
+        # After a sudden change the flow agrees with itself by chance in places: it must lead to the same colour.
+        for t, step in enumerate(steps):
+            apart = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
+            alike = (apart < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8)
+            ok[t] &= cv2.medianBlur(alike, 5).view(np.bool_)
         first, first_matrices, gap = steps, matrices, 1
         for level in range(self.doublings + 1):
             if len(steps) == 0:
@@ -206,14 +226,6 @@ class _Motion:
                 matrices = np.stack(joined or [np.eye(3)])
                 known = known[:-gap] & known[gap:]
                 gap *= 2
-
-    def _alike(self, colour: NDArray[np.uint8], steps: FloatArray) -> BoolArray:
-        """Where the flow leads to the same colour: after a sudden change it agrees with itself by chance in places."""
-        alike = np.empty(steps.shape[:3], np.bool_)
-        for t, step in enumerate(steps):
-            gap = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
-            alike[t] = cv2.medianBlur((gap < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8), 5)
-        return alike
 
     def _doubled(
         self, steps: FloatArray, ok: BoolArray, gap: int, out: FloatArray | None
@@ -233,7 +245,7 @@ class _Motion:
 
     def _judge(
         self,
-        colour: NDArray[np.uint8],
+        colour: UInt8Array,
         step: FloatArray,
         ok: BoolArray,
         matrix: FloatArray,
@@ -298,9 +310,3 @@ def _shrunk(
         share = cv2.resize(ok[t].view(np.uint8) * np.uint8(255), size, interpolation=cv2.INTER_AREA)
         held[t] = share > 127
     return small, held
-
-
-def _to_grid(homographies: FloatArray, scale: tuple[float, float]) -> FloatArray:
-    """Clip-pixel homographies to grid pixels; grid x is at clip x = (x + 0.5) * scale - 0.5."""
-    to_clip = np.array([[scale[0], 0, 0.5 * scale[0] - 0.5], [0, scale[1], 0.5 * scale[1] - 0.5], [0, 0, 1]])
-    return np.asarray(np.linalg.inv(to_clip) @ homographies @ to_clip)

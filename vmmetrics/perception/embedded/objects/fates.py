@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, colour_gap, mapped, warp
-from vmmetrics.perception.embedded.objects.matching import changed_places, find_again, same_levels
+from vmmetrics.perception.embedded.objects.evidence import Evidence, colour_gap, disc, mapped, warp, warp_mask
+from vmmetrics.perception.embedded.objects.matching import changed_places, find_again, mean_velocity, same_levels
 from vmmetrics.types import BoolArray, FloatArray
 
 Fate = Literal["left", "hidden", "vanished"]
@@ -110,13 +110,15 @@ def fate_after(
     frames = range(max(0, last - recent + 1), last + 1)
     areas = np.array([np.count_nonzero(labels[t] == identity) for t in frames])
     mask = labels[last] == identity
-    velocity = _velocity(evidence, labels, identity, list(frames))
+    velocity = mean_velocity(evidence, labels, identity, frames[-6:])
     if _leaves(evidence, mask, last, velocity):
         return "left"
-    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or _is_piece(labels, identity, last):
+    clings = max(contact(labels[t], identity) for t in range(max(0, last + 1 - GLANCE), last + 1)) >= CONTACT_SHARE
+    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or clings:
         return "hidden"  # how a piece of something came off or was lost says little
-    if not _seen_well(labels, identity, last, evidence.fps):
-        return "hidden"
+    least = max(SEEN_FRAMES, round(SEEN_SECONDS * evidence.fps))
+    if last + 1 < least or not (labels[last + 1 - least : last + 1] == identity).any((1, 2)).all():
+        return "hidden"  # not there without a break for long enough to be missed
     if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
         return "hidden"
     # The last frame or two may already show half of a fade: the sight before counts.
@@ -129,29 +131,11 @@ def fate_after(
     return "vanished" if _is_replaced(evidence, labels, identity, last, velocity) else "hidden"
 
 
-def _seen_well(labels: NDArray[np.unsignedinteger], identity: int, last: int, fps: float) -> bool:
-    """Whether the object was there without a break for long enough to be missed."""
-    least = max(SEEN_FRAMES, round(SEEN_SECONDS * fps))
-    return last + 1 >= least and bool((labels[last + 1 - least : last + 1] == identity).any((1, 2)).all())
-
-
-def _is_piece(labels: NDArray[np.unsignedinteger], identity: int, last: int) -> bool:
-    """Whether the object clung to another one when it was last seen."""
-    return max(contact(labels[t], identity) for t in range(max(0, last + 1 - GLANCE), last + 1)) >= CONTACT_SHARE
-
-
 def contact(labels: NDArray[np.unsignedinteger], identity: int) -> float:
     """Share of the rim of object ``identity`` in one frame's labels (h, w) that lies along other objects."""
     mask = (labels == identity).view(np.uint8)
-    rim = (cv2.dilate(mask, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))) > 0) & (mask == 0)
+    rim = (cv2.dilate(mask, disc(5)) > 0) & (mask == 0)
     return float((labels[rim] > 0).mean()) if rim.any() else 0.0
-
-
-def _velocity(evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: list[int]) -> FloatArray:
-    """Median motion against the camera over the last frames, grid pixels a frame."""
-    masks = [(t, labels[t] == identity) for t in frames[-6:]]
-    each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
-    return np.median(each, axis=0) if each else np.zeros(2)
 
 
 def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray) -> bool:
@@ -173,13 +157,12 @@ def _behind_another(
     evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, last: int, velocity: FloatArray
 ) -> float:
     """Share of the object's expected place in the next frames that another object takes up."""
-    mask = (labels[last] == identity).view(np.uint8)
     shares = []
     for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
         shift = np.eye(3)
         shift[:2, 2] = -velocity * (t - last)
         there = mapped(shift @ evidence.camera_between(t, last), evidence.grid)
-        expected = warp(mask, there, nearest=True) > 0
+        expected = warp_mask(labels[last] == identity, there)
         if expected.any():
             shares.append(float(((labels[t] != 0) & (labels[t] != identity))[expected].mean()))
     return max(shares, default=0.0)
@@ -214,22 +197,19 @@ def _is_replaced(
         return False
     settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
     # Too near the end of the clip there is no telling.
-    return any(_at_rest(evidence, mask, whole, s) for s in settled or [len(evidence) - 2] if s > after)
-
-
-def _at_rest(evidence: Evidence, mask: BoolArray, whole: int, settled: int) -> bool:
-    """Whether the place ``mask`` of frame ``whole`` looks in frame ``settled`` as it does a little later."""
-    later = min(settled + GLANCE, len(evidence) - 1)
-    there = mapped(evidence.camera_between(settled, whole), evidence.grid)
-    place = warp(mask.view(np.uint8), there, nearest=True) > 0
-    return _changed_share(evidence, place, settled, later) <= UNREST_SHARE
+    for start in settled or [len(evidence) - 2]:
+        place = warp_mask(mask, mapped(evidence.camera_between(start, whole), evidence.grid))
+        later = min(start + GLANCE, len(evidence) - 1)
+        if start > after and _changed_share(evidence, place, start, later) <= UNREST_SHARE:
+            return True
+    return False
 
 
 def _sharpness_changes(evidence: Evidence, labels: NDArray[np.unsignedinteger], first: int, last: int) -> bool:
     """Whether the picture gets blurred, noisy or sharp between two frames, where no object is."""
     window = slice(first, last + 1)
     things = np.asarray((labels[window] > 0).any(0), np.uint8)
-    scenery = cv2.dilate(things, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (15, 15)))[:, 1:] == 0
+    scenery = cv2.dilate(things, disc(15))[:, 1:] == 0
     if not scenery.any():
         return False
     light = evidence.colour[window, ..., 0].astype(np.int16)
@@ -241,10 +221,9 @@ def _around_changed(
     evidence: Evidence, labels: NDArray[np.unsignedinteger], mask: BoolArray, one: int, other: int
 ) -> float:
     """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
-    width = 2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5
-    near = cv2.dilate(mask.view(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (width, width))) > 0
+    near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5)) > 0
     there = mapped(evidence.camera_between(one, other), evidence.grid)
-    things = (labels[one] > 0) | (warp((labels[other] > 0).view(np.uint8), there, nearest=True) > 0)
+    things = (labels[one] > 0) | warp_mask(labels[other] > 0, there)
     ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
     return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
 

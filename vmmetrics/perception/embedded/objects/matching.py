@@ -9,8 +9,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, colour_gap, contrast, mapped, warp
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.perception.embedded.objects.evidence import (
+    Evidence,
+    centre,
+    colour_gap,
+    contrast,
+    disc,
+    mapped,
+    warp,
+    warp_mask,
+)
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 # Joins the pieces of one object that was out of sight in between.
 
@@ -59,19 +68,14 @@ def join_pieces(evidence: Evidence, labels: NDArray[np.uint16]) -> None:
             cost = _cost(evidence, early, late)
             if cost is not None:
                 pairs.append((cost, early.id, late.id))
-    followed: set[int] = set()
-    preceded: set[int] = set()
-    rename = {piece.id: piece.id for piece in pieces}
+    earlier: dict[int, int] = {}
     for _, early_id, late_id in sorted(pairs):
-        if early_id in followed or late_id in preceded:
-            continue
-        followed.add(early_id)
-        preceded.add(late_id)
-        rename[late_id] = early_id
-    for piece in sorted(pieces, key=lambda p: p.first):
-        target = rename[piece.id]
-        while rename[target] != target:
-            target = rename[target]
+        if early_id not in earlier.values() and late_id not in earlier:
+            earlier[late_id] = early_id
+    for piece in pieces:
+        target = piece.id
+        while target in earlier:
+            target = earlier[target]
         if target != piece.id:
             labels[labels == piece.id] = target
 
@@ -102,9 +106,9 @@ def _piece(evidence: Evidence, labels: NDArray[np.uint16], identity: int) -> Pie
     roots = colours(evidence, labels == identity, full[:: max(1, len(full) // 4)][:4].tolist())
     return Piece(
         identity, first, last, float(np.quantile(areas, 0.75)), roots,
-        _centre(labels[first] == identity), _centre(labels[last] == identity),
-        _mean_velocity(evidence, labels, identity, present[:6].tolist()),
-        _mean_velocity(evidence, labels, identity, present[-6:].tolist()),
+        centre(labels[first] == identity), centre(labels[last] == identity),
+        mean_velocity(evidence, labels, identity, present[:6].tolist()),
+        mean_velocity(evidence, labels, identity, present[-6:].tolist()),
     )  # fmt: skip
 
 
@@ -123,14 +127,13 @@ def colours(evidence: Evidence, mask: BoolArray, frames: Sequence[int]) -> Float
     return np.asarray(np.sqrt(smooth / max(float(smooth.sum()), 1e-6)))
 
 
-def _centre(mask: NDArray[np.bool_]) -> FloatArray:
-    rows, columns = np.nonzero(mask)
-    return np.array([columns.mean(), rows.mean()])
-
-
-def _mean_velocity(evidence: Evidence, labels: NDArray[np.uint16], identity: int, frames: list[int]) -> FloatArray:
-    each = [np.median(evidence.velocity[t][labels[t] == identity], axis=0) for t in frames]
-    return np.asarray(np.median(each, axis=0))
+def mean_velocity(
+    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: Sequence[int]
+) -> FloatArray:
+    """Return the median motion of an object against the camera over some frames, grid pixels a frame."""
+    masks = [(t, labels[t] == identity) for t in frames]
+    each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
+    return np.asarray(np.median(each, axis=0) if each else np.zeros(2))
 
 
 SAME_LEVELS = 9.0
@@ -151,7 +154,7 @@ def same_levels(evidence: Evidence) -> float:
     return SAME_LEVELS + 3.0 * evidence.noise
 
 
-def aligned(evidence: Evidence, t: int, other: int) -> tuple[NDArray[np.uint8], BoolArray]:
+def aligned(evidence: Evidence, t: int, other: int) -> tuple[UInt8Array, BoolArray]:
     """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
     height, width = evidence.shape
     there = mapped(evidence.camera_between(t, other), evidence.grid)
@@ -235,10 +238,9 @@ def remainder(
     camera = evidence.camera_between(start, start + 1)
     scene = np.asarray(warp(evidence.colour[start + 1], mapped(camera, evidence.grid)))
     best: tuple[int, FloatArray, BoolArray] | None = None
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (3, 3))
     for dx, dy in np.round(velocity + NEARBY).astype(int).tolist():
         same = _matches(evidence, mask, scene, start, dx, dy) & mask
-        part = cv2.morphologyEx(same.view(np.uint8), cv2.MORPH_OPEN, kernel)
+        part = cv2.morphologyEx(same.view(np.uint8), cv2.MORPH_OPEN, disc(3))
         count, parts, stats, _ = cv2.connectedComponentsWithStats(part, connectivity=4)
         if count == 1:
             continue
@@ -258,5 +260,4 @@ def _matches(evidence: Evidence, mask: BoolArray, scene: FloatArray, start: int,
     grid = evidence.grid + np.array([dx, dy], np.float32)
     same = colour_gap(evidence.colour[start], np.asarray(warp(scene, grid))) < limit
     came = mask | (colour_gap(evidence.colour[start], np.asarray(scene, np.uint8)) > limit)
-    matches: BoolArray = same & (warp(came.view(np.uint8), grid, nearest=True) > 0)
-    return matches
+    return same & warp_mask(came, grid)

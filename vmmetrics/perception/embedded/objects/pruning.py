@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.camera import fit_similarity
 from vmmetrics.perception.embedded.flow import look_up
-from vmmetrics.perception.embedded.objects.evidence import Evidence, colour_gap, mapped, warp
+from vmmetrics.perception.embedded.objects.evidence import Evidence, centre, colour_gap, mapped, warp, warp_mask
 from vmmetrics.perception.embedded.objects.matching import changed_places, colours, same_levels
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray
 
 Labels = NDArray[np.uint16]
 
@@ -56,7 +56,7 @@ REPLACED_FRAMES = 4
 """Frames within which it does."""
 
 
-def trim_residue(labels: Labels, moving: NDArray[np.bool_]) -> None:
+def trim_residue(labels: Labels, moving: BoolArray) -> None:
     """Unlabel, at both ends of an object's life, small remainders that rest, in place."""
     for identity in np.unique(labels)[1:].tolist():
         mask = labels == identity
@@ -71,7 +71,7 @@ def trim_residue(labels: Labels, moving: NDArray[np.bool_]) -> None:
         labels[(residue & outside)[:, None, None] & mask] = 0
 
 
-def trim_bare(evidence: Evidence, labels: Labels, moving: NDArray[np.bool_]) -> None:
+def trim_bare(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
     """Unlabel, at both ends of an object's life, a mask that rests on nothing but background, in place.
 
     The flow leads a mask through a slow fade, and what is left behind looks as the place did before the object came.
@@ -122,12 +122,10 @@ def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: li
 
 def _bare_share(evidence: Evidence, mask: BoolArray, t: int) -> float:
     """Share of the object's mask in frame ``t`` that looks as the place does when the object is elsewhere."""
-    place = mask[t].view(np.uint8)
-    area = np.count_nonzero(place)
     free = []
     for s in range(len(mask)):
         there = mapped(evidence.camera_between(s, t), evidence.grid)
-        if np.count_nonzero(mask[s] & (warp(place, there, nearest=True) > 0)) < FREE_SHARE * area:
+        if np.count_nonzero(mask[s] & warp_mask(mask[t], there)) < FREE_SHARE * np.count_nonzero(mask[t]):
             free.append(s)
     some = [free[i] for i in np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))] if free else []
     return max((1 - float(changed_places(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
@@ -152,8 +150,7 @@ def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, 
     """Whether the object's place in frame ``one`` looks different in ``other``, and the object is found elsewhere."""
     there = mapped(evidence.camera_between(one, other), evidence.grid)
     mine: BoolArray = labels[one] == identity
-    foreign = warp(((labels[other] > 0) & (labels[other] != identity)).view(np.uint8), there, nearest=True) > 0
-    mine = mine & ~foreign
+    mine = mine & ~warp_mask((labels[other] > 0) & (labels[other] != identity), there)
     if not mine.any():
         return False
     scene = np.asarray(warp(evidence.colour[other], there))
@@ -161,16 +158,15 @@ def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, 
     stayed = float((colour_gap(evidence.colour[one], scene)[mine] <= limit).mean())
     if stayed > 1 - ELSEWHERE_SHARE:
         return False
-    now = warp((labels[other] == identity).view(np.uint8), there, nearest=True) > 0
+    now = warp_mask(labels[other] == identity, there)
     if not now.any():
         return False
-    shift = _centre(now) - _centre(labels[one] == identity)
+    shift = centre(now) - centre(labels[one] == identity)
     shifted = np.asarray(warp(scene, evidence.grid + shift.astype(np.float32)))
     followed = float((colour_gap(evidence.colour[one], shifted)[mine] <= limit).mean())
     if followed >= max(stayed + 0.1, FOLLOWED_SHARE) or stayed < UNLIKE_SHARE:
         return True
-    turned = _turned_share(evidence, mine, one, other)
-    return turned >= max(stayed + 0.2, TURNED_SHARE)
+    return _turned_share(evidence, mine, one, other) >= max(stayed + 0.2, TURNED_SHARE)
 
 
 def _turned_share(evidence: Evidence, mine: BoolArray, one: int, other: int) -> float:
@@ -190,11 +186,6 @@ def _turned_share(evidence: Evidence, mine: BoolArray, one: int, other: int) -> 
         return 0.0
     scene = np.asarray(warp(evidence.colour[other], mapped(model, evidence.grid)))
     return float((colour_gap(evidence.colour[one], scene)[mine] <= same_levels(evidence)).mean())
-
-
-def _centre(mask: BoolArray) -> FloatArray:
-    rows, columns = np.nonzero(mask)
-    return np.array([columns.mean(), rows.mean()])
 
 
 def merge_parts(labels: Labels) -> None:

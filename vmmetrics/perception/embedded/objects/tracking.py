@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, mapped, warp
+from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, mapped, warp
 from vmmetrics.perception.embedded.objects.matching import find_again, remainder, survival
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -84,11 +84,6 @@ def components(mask: Mask, least: float) -> list[Mask]:
     return [parts == i for i in order if stats[i, cv2.CC_STAT_AREA] >= least]
 
 
-def disc(size: int) -> NDArray[np.uint8]:
-    """Return a round structuring element."""
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
-
-
 class MaskTracker:
     """Follows objects over one evidence in one direction of time.
 
@@ -97,7 +92,7 @@ class MaskTracker:
         tracks: By id.
     """
 
-    def __init__(self, evidence: Evidence, labels: Labels, moving: NDArray[np.bool_]) -> None:
+    def __init__(self, evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
         self.evidence, self.labels, self.moving = evidence, labels, moving
         self.tracks: dict[int, Track] = {}
         self.frame_area = labels.shape[1] * labels.shape[2]

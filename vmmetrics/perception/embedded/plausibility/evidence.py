@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.flow import look_up, pixel_grid
 from vmmetrics.perception.embedded.plausibility.views import SIDE
-from vmmetrics.types import BoolArray, FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
+from vmmetrics.utils.weights.manifest import weight_path
 
 # What frames show, by name: the probabilities of ImageNet's classes, place by place, and whether they keep.
 #
@@ -102,7 +102,7 @@ _SUDDEN = 0.6  # of the change at a cut is the most that the steps beside it may
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PlausibilityEvidence:
     """The evidence in a strand of n frames.
 
     Attributes:
@@ -142,7 +142,7 @@ MAPS: dict[str, tuple[int, int]] = {
 """Name of each map to the frames before and after a frame that its value there depends on."""
 
 
-def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evidence:
+def gather(images: UInt8Array, features: tuple[FloatArray, ...]) -> PlausibilityEvidence:
     """Measure a strand.
 
     Args:
@@ -162,9 +162,12 @@ def gather(images: NDArray[np.uint8], features: tuple[FloatArray, ...]) -> Evide
     kinds = _compare_kinds(maps, features[2], onward, back)
     _compare_pictures(maps, grey, onward, back)
     _compare_motion(maps, flow)
-    _leave_out_cuts(maps, travel, cuts)
+    for t in np.flatnonzero(cuts):  # between t and t + 1: what spans it is left out
+        for name, (before, after) in MAPS.items():
+            maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
+        travel[t + 1 : t + 1 + LAGS[-1]] = np.nan
     pooled = features[2].mean((1, 2))
-    return Evidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
+    return PlausibilityEvidence(maps, flow, travel, cuts, depths[1].distances(), _distances(pooled), kinds)
 
 
 def to_cells(plane: FloatArray, cells: int = CELLS) -> FloatArray:
@@ -297,7 +300,7 @@ def _compare_kinds(
 
 
 def _compare_pictures(
-    maps: dict[str, FloatArray], grey: list[NDArray[np.uint8]], onward: list[FloatArray], back: list[FloatArray]
+    maps: dict[str, FloatArray], grey: list[UInt8Array], onward: list[FloatArray], back: list[FloatArray]
 ) -> None:
     """Fill in where the flow does not come back, and where the picture differs from what it should be."""
     pixels = pixel_grid(SIDE, SIDE)
@@ -321,7 +324,11 @@ def _compare_motion(maps: dict[str, FloatArray], flow: FloatArray) -> None:
         speed = STILL + np.linalg.norm(rest, axis=-1)
         for name, width in (("bent", 3), ("bent wide", 7)):
             maps[name][t + 1] = np.linalg.norm(field - cv2.blur(field, (width, width)), axis=-1) / speed
-        maps["strain"][t + 1] = _strain(field)
+        # How fast the picture is stretched or sheared; turning and zoom of the whole are none.
+        by_y, by_x = (np.asarray(g) for g in np.gradient(field, float(CELL), axis=(0, 1)))
+        growth = by_x[..., 0] + by_y[..., 1]
+        stretch, shear = by_x[..., 0] - by_y[..., 1], by_x[..., 1] + by_y[..., 0]
+        maps["strain"][t + 1] = np.sqrt(stretch**2 + shear**2 + (growth - np.median(growth)) ** 2)
         if t + 1 == len(flow):
             continue
         for name, fields in (("jerk", flow), ("own jerk", own)):
@@ -331,20 +338,3 @@ def _compare_motion(maps: dict[str, FloatArray], flow: FloatArray) -> None:
             maps[name][t + 1] = change / (STILL + speeds)
             if name == "jerk":
                 maps["jerk in pixels"][t + 1] = change
-
-
-def _strain(field: FloatArray) -> FloatArray:
-    """Return (CELLS, CELLS): how fast the picture is stretched or sheared; turning and zoom of the whole are none."""
-    by_y, by_x = (np.asarray(g) for g in np.gradient(field, float(CELL), axis=(0, 1)))
-    growth = by_x[..., 0] + by_y[..., 1]
-    stretch, shear = by_x[..., 0] - by_y[..., 1], by_x[..., 1] + by_y[..., 0]
-    return np.asarray(np.sqrt(stretch**2 + shear**2 + (growth - np.median(growth)) ** 2))
-
-
-def _leave_out_cuts(maps: dict[str, FloatArray], travel: FloatArray, cuts: BoolArray) -> None:
-    """Set what spans a cut to NaN."""
-    for name, (before, after) in MAPS.items():
-        for t in np.flatnonzero(cuts):  # between t and t + 1
-            maps[name][max(0, t + 1 - after) : t + 1 + before] = np.nan
-    for t in np.flatnonzero(cuts):
-        travel[t + 1 : t + 1 + LAGS[-1]] = np.nan

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.embedded.plausibility.evidence import LAGS, MAPS, STILL, Evidence, entropy
+from vmmetrics.perception.embedded.plausibility.evidence import LAGS, MAPS, STILL, PlausibilityEvidence, entropy
 from vmmetrics.types import BoolArray, FloatArray
 
 # From the evidence in a view to the numbers that the classifier weighs; in all of them, more is worse.
@@ -57,13 +57,18 @@ NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WH
 """Names of the numbers, in their order. The last, how far content gets, is no evidence: the rest is held against it."""
 
 
-def summarise(evidence: Evidence, first: int, stop: int) -> FloatArray:
+def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArray:
     """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN for what cannot be had."""
     maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
-    return np.concatenate([*maps, _whole(evidence, first, stop), [_travel(evidence, first, stop)]])
+    flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
+    content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
+    shot = np.concatenate([[0], np.cumsum(cuts)])
+    whole = [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot)]
+    kinds = _kinds(evidence.kinds[first:stop], shot)
+    return np.concatenate([*maps, [*whole, kinds, _travel(evidence, first, stop)]])
 
 
-def _travel(evidence: Evidence, first: int, stop: int) -> float:
+def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
     """Return the logarithm of how far content gets per frame; of its speed in views too short for that."""
     far = evidence.travel[first + LAGS[-1] : stop]
     far = far[~np.isnan(far)]
@@ -73,7 +78,7 @@ def _travel(evidence: Evidence, first: int, stop: int) -> float:
     return float(np.log(STILL + far.mean())) if len(far) else np.nan
 
 
-def view_of(evidence: Evidence, name: str, first: int, stop: int) -> FloatArray:
+def view_of(evidence: PlausibilityEvidence, name: str, first: int, stop: int) -> FloatArray:
     """Return the frames (k, CELLS, CELLS) of a map that depend on frames of the view alone and span no cut."""
     before, after = MAPS[name]
     frames = evidence.maps[name][first + before : stop - after]
@@ -89,16 +94,6 @@ def summarise_map(name: str, values: FloatArray) -> FloatArray:
     place, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
     found = np.array([flat.mean(), worst, place, best, calm])
     return found if name in _LINEAR else np.log(found + _FLOOR)
-
-
-def _whole(evidence: Evidence, first: int, stop: int) -> FloatArray:
-    flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
-    content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
-    shot = np.concatenate([[0], np.cumsum(cuts)])
-    kinds = _kinds(evidence.kinds[first:stop], shot)
-    return np.array(
-        [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot), kinds]
-    )
 
 
 def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vmmetrics.perception.embedded.plausibility import model as plausibility_model
-from vmmetrics.perception.embedded.plausibility.evidence import CELLS, Evidence, gather
+from vmmetrics.perception.embedded.plausibility.evidence import CELLS, PlausibilityEvidence, gather
 from vmmetrics.perception.embedded.plausibility.model import (
     NAMES,
     SUMMARIES,
@@ -25,7 +25,7 @@ from vmmetrics.perception.embedded.plausibility.model import (
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray, Look
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.utils.weights.manifest import weight_path
 
 PARTS = 4
 """Parts along each side of the picture that are hidden in turn to see what the model looked at."""
@@ -57,7 +57,7 @@ class _View:
     """A view: its clip frames, the evidence of its strand, its place in there, its numbers."""
 
     frames: tuple[int, ...]
-    evidence: Evidence
+    evidence: PlausibilityEvidence
     first: int
     stop: int
     numbers: FloatArray
@@ -149,10 +149,11 @@ class LadderPlausibility:
         whole = gain(0, MOMENTS, np.ones((PARTS, PARTS)))
         matters = whole > _LITTLE * whole.max()
         alone = np.stack([gain(moment, moment + 1, matters) for moment in range(MOMENTS)]) + _NO_GAIN
+        reason = next(text for start, text in sorted(REASONS.items(), reverse=True) if names[0].startswith(start))
         looks = []
         for moment, gains in enumerate(whole * alone / alone.sum(0)):
             place = round((moment + 0.5) / MOMENTS * (len(view.frames) - 1))
-            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), _reason(names[0])))
+            looks.append(Look(view.frames[place], tuple(map(tuple, gains.tolist())), reason))
         return tuple(looks)
 
 
@@ -175,7 +176,3 @@ def _hidden(view: _View, names: list[str], moments: tuple[int, int], rows: slice
 
 def _badness(model: OrdinalModel, numbers: FloatArray) -> float:
     return float(model.badness(numbers[None])[0])
-
-
-def _reason(name: str) -> str:
-    return next(text for start, text in sorted(REASONS.items(), reverse=True) if name.startswith(start))

@@ -10,11 +10,10 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.clip import Clip
-from vmmetrics.types import FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.types import FloatArray, UInt8Array
+from vmmetrics.utils.weights.manifest import weight_path
 
 # The views a clip is judged by: about two seconds each, at one size and one pace whatever the clip's own.
 #
@@ -86,7 +85,7 @@ def _joined(views: Sequence[tuple[int, int, int]], stride: int, num_frames: int)
     return strands
 
 
-def pictures(frames: NDArray[np.uint8], strand: Strand) -> NDArray[np.uint8]:
+def pictures(frames: UInt8Array, strand: Strand) -> UInt8Array:
     """Return the frames of ``strand`` as (n, SIDE, SIDE, 3) uint8, area-averaged."""
     small = np.empty((len(strand.frames), SIDE, SIDE, 3), np.uint8)
     shrinking = min(frames.shape[1:3]) >= SIDE
@@ -115,7 +114,7 @@ class Backbone:
     _interpreter: Any = field(default=None, init=False, repr=False)
     _lock: Any = field(default_factory=Lock, init=False, repr=False)
 
-    def features(self, images: NDArray[np.uint8]) -> tuple[FloatArray, ...]:
+    def features(self, images: UInt8Array) -> tuple[FloatArray, ...]:
         """Return per stride of :data:`STRIDES` a (n, rows, columns, channels) float32 map.
 
         Args:

@@ -7,7 +7,7 @@ of how those networks were trained, as stated in MediaPipe's public graph config
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.types import FloatArray
+from vmmetrics.types import FloatArray, UInt8Array
 
 Image = NDArray[Any]
 """(H, W, 3) uint8 RGB; OpenCV's stubs do not say so."""
@@ -97,7 +97,7 @@ class Landmarks:
     presence: FloatArray
     peak: FloatArray
     flag: float
-    mask: NDArray[np.uint8]
+    mask: UInt8Array
     region: Region
 
     @property
@@ -153,33 +153,23 @@ class BlazePoseNetworks:
         self._paths = (detector, landmarks)
         self._threads = threads
 
-    def _load(self, path: Path) -> Any:
+    @cached_property
+    def _networks(self) -> list[Any]:
         from ai_edge_litert.interpreter import Interpreter
 
-        interpreter = Interpreter(str(path), num_threads=self._threads)
-        interpreter.allocate_tensors()
-        return interpreter
-
-    @cached_property
-    def _detector(self) -> Any:
-        return self._load(self._paths[0])
-
-    @cached_property
-    def _landmarker(self) -> Any:
-        return self._load(self._paths[1])
-
-    @cached_property
-    def _anchors(self) -> FloatArray:
-        return anchor_centres()
+        networks = [Interpreter(str(path), num_threads=self._threads) for path in self._paths]
+        for network in networks:
+            network.allocate_tensors()
+        return networks
 
     def detect(self, frame: Pyramid, region: Region, threshold: float) -> Detections:
         """Find people in the (unrotated or rotated) square ``region`` of ``frame``."""
         crop = frame.crop(region, DETECTOR_SIDE)
-        boxes, logits = _infer(self._detector, crop.astype(np.float32) / np.float32(127.5) - np.float32(1))
+        boxes, logits = _infer(self._networks[0], crop.astype(np.float32) / np.float32(127.5) - np.float32(1))
         scores = _sigmoid(np.clip(logits[0, :, 0].astype(np.float64), -SCORE_CLIP, SCORE_CLIP))
         keep = np.flatnonzero(scores >= threshold)
         raw = boxes[0, keep].astype(np.float64) / DETECTOR_SIDE
-        centres = self._anchors[keep]
+        centres = anchor_centres()[keep]
         points = raw[:, 4:].reshape(-1, 4, 2) + centres[:, None]
         middle, half = raw[:, :2] + centres, raw[:, 2:4] / 2
         merged = weighted_nms(scores[keep], np.hstack([middle - half, middle + half]), points)
@@ -194,7 +184,7 @@ class BlazePoseNetworks:
     def landmarks(self, frame: Pyramid, region: Region) -> Landmarks:
         """Find the landmarks of the person in ``region`` of ``frame``."""
         crop = frame.crop(region, LANDMARK_SIDE)
-        values, flag, mask, heatmap, _ = _infer(self._landmarker, crop.astype(np.float32) / np.float32(255))
+        values, flag, mask, heatmap, _ = _infer(self._networks[1], crop.astype(np.float32) / np.float32(255))
         table = values.reshape(39, 5).astype(np.float64)
         xy, peak = refine(table[:, :2] / LANDMARK_SIDE, heatmap[0])
         affine = region.to_image(LANDMARK_SIDE)
@@ -205,6 +195,7 @@ class BlazePoseNetworks:
         return Landmarks(placed, visibility, presence, peak, float(flag[0, 0]), person, region)
 
 
+@cache
 def anchor_centres() -> FloatArray:
     """(2254, 2) anchor centres x, y in 0..1, in the detector's output order."""
     rows = []

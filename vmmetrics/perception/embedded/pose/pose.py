@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vmmetrics.perception.answers import Poses
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid
-from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, SearchSettings, Track, torso
-from vmmetrics.perception.scene import Scene
-from vmmetrics.types import BoolArray, FloatArray
-from vmmetrics.utils.weights.shipped import weight_path
+from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, SearchSettings, torso
+from vmmetrics.perception.scene import Poses, Scene
+from vmmetrics.types import BoolArray, FloatArray, IntArray
+from vmmetrics.utils.weights.manifest import weight_path
 
 # Left and right kept apart over time: the landmark network takes one for the other in single frames.
 
-IntArray = NDArray[np.int64]
 
 GROUPS = ((1, 2), (3, 4)), ((5, 6), (11, 12)), ((7, 8), (9, 10)), ((13, 14), (15, 16))
 """Pairs of COCO keypoints that are mistaken together: face, trunk, arms, legs."""
@@ -177,7 +174,7 @@ class BlazePose:
         )
         self._settings = settings or SearchSettings()
 
-    def people(self, scene: Scene) -> list[Track]:
+    def people(self, scene: Scene) -> list[PersonTrack]:
         """Return the people of the clip with everything the landmark network says about them."""
         frames = [Pyramid(frame) for frame in scene.clip.frames]
         return PeopleTracker(self._networks, frames, scene.clip.fps, self._settings).run()
@@ -187,7 +184,7 @@ class BlazePose:
         return assemble(self.people(scene), len(scene.clip), (scene.clip.width, scene.clip.height))
 
 
-def assemble(people: Sequence[Track], num_frames: int, frame_size: tuple[int, int]) -> Poses:
+def assemble(people: Sequence[PersonTrack], num_frames: int, frame_size: tuple[int, int]) -> Poses:
     """Turn tracks into arrays over frames and persons; ``frame_size`` is (width, height)."""
     shape = (num_frames, len(people))
     keypoints = np.full((*shape, len(COCO), 2), np.nan)

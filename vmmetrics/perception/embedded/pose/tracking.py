@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Detections, Landmarks, Pyramid, Region
+from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
 from vmmetrics.types import FloatArray
 
 SHOULDERS, HIPS = (11, 12), (23, 24)
@@ -54,7 +54,7 @@ class SearchSettings:
 
 
 @dataclass(slots=True)
-class Track:
+class PersonTrack:
     """One person: the landmarks by frame; frames without are gaps."""
 
     poses: dict[int, Landmarks]
@@ -129,29 +129,24 @@ class PeopleTracker:
         self._rejected: list[tuple[int, Region]] = []
         self._fewest = min(len(frames), max(settings.person_frames, round(settings.person_seconds * fps)))
 
-    def run(self) -> list[Track]:
+    def run(self) -> list[PersonTrack]:
         """Return the people, the one seen best and longest first."""
-        tracks: list[Track] = []
-        for frame, detections in self._search():
-            for points in detections.points:
-                self._take(tracks, frame, points)
+        tracks: list[PersonTrack] = []
+        height, width = self._frames[0].levels[0].shape[:2]
+        for region in search_regions(width, height, self._settings.tile):  # whole frames first
+            for frame in self._probes:
+                for points in self._network.detect(self._frames[frame], region, self._settings.seed_score).points:
+                    self._take(tracks, frame, points)
         people = self._join([t for t in tracks if t.quality >= self._settings.person_quality])
         people = [t for t in people if len(t.poses) >= self._fewest]
         people.sort(key=lambda t: -t.quality * len(t.poses))
-        kept: list[Track] = []
+        kept: list[PersonTrack] = []
         for track in people:
             if len(kept) < self._settings.max_people and not any(_lies_on(track, other) for other in kept):
                 kept.append(track)
         return kept
 
-    def _search(self) -> Iterator[tuple[int, Detections]]:
-        """Yield (frame, detections) for every region of every probe frame, whole frames first."""
-        height, width = self._frames[0].levels[0].shape[:2]
-        for region in search_regions(width, height, self._settings.tile):
-            for frame in self._probes:
-                yield frame, self._network.detect(self._frames[frame], region, self._settings.seed_score)
-
-    def _take(self, tracks: list[Track], frame: int, points: FloatArray) -> None:
+    def _take(self, tracks: list[PersonTrack], frame: int, points: FloatArray) -> None:
         """Start a track from a detection, unless it belongs to one."""
         if any(frame in t.poses and _on_body(points, t.poses[frame]) for t in tracks):
             return
@@ -169,9 +164,9 @@ class PeopleTracker:
             return
         tracks.append(self._follow(tracks, frame, seed))
 
-    def _follow(self, tracks: list[Track], start: int, seed: Landmarks) -> Track:
+    def _follow(self, tracks: list[PersonTrack], start: int, seed: Landmarks) -> PersonTrack:
         """Follow a person from its first find to both ends of the clip, or until lost."""
-        track = Track({start: seed})
+        track = PersonTrack({start: seed})
         for step in (1, -1):
             region, lost, frame = seed.next_region, 0, start + step
             while 0 <= frame < len(self._frames) and lost <= self._settings.lost_frames:
@@ -189,10 +184,10 @@ class PeopleTracker:
                 frame += step
         return track
 
-    def _join(self, tracks: list[Track]) -> list[Track]:
+    def _join(self, tracks: list[PersonTrack]) -> list[PersonTrack]:
         """Join tracks of one person that a short gap interrupts, nearest in time first."""
         tracks = sorted(tracks, key=lambda t: min(t.poses))
-        joined: list[Track] = []
+        joined: list[PersonTrack] = []
         for track in tracks:
             start = min(track.poses)
             before = [t for t in joined if 0 < start - max(t.poses) <= self._longest_gap]
@@ -200,7 +195,7 @@ class PeopleTracker:
             if before:
                 max(before, key=lambda t: max(t.poses)).poses.update(track.poses)
             else:
-                joined.append(Track(dict(track.poses)))
+                joined.append(PersonTrack(dict(track.poses)))
         return joined
 
 
@@ -224,7 +219,7 @@ def _on_body(points: FloatArray, pose: Landmarks) -> bool:
     return bool(far < 0.5 * torso(pose))
 
 
-def _lies_on(track: Track, other: Track) -> bool:
+def _lies_on(track: PersonTrack, other: PersonTrack) -> bool:
     """Whether a track is a part of another's body taken for a body: its torso inside the other's mask mostly."""
     shared = [frame for frame in track.poses if frame in other.poses]
     inside = [bool((other.poses[f].covered(track.poses[f].xy[list(SHOULDERS + HIPS)]) > 0.5).all()) for f in shared]

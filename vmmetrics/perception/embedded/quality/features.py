@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.perception.answers import Flow
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.perception.scene import Flow
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 # What each frame looks like on its own: detail by scale and direction, and traces of blocks.
 #
@@ -46,7 +46,7 @@ def grid_shape(height: int, width: int) -> tuple[int, int]:
     return max(1, round(GRID_LONG_SIDE * height / longest)), max(1, round(GRID_LONG_SIDE * width / longest))
 
 
-def luma(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def luma(frame: UInt8Array) -> UInt8Array:
     """Return the (h, w) uint8 grey frame at the resolution at which detail is measured."""
     grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)
     height, width = grey.shape
@@ -66,7 +66,7 @@ def cell_means(plane: NDArray[np.integer | np.floating], shape: tuple[int, int])
     return np.asarray(means, dtype=np.float32)
 
 
-def detail(grey: NDArray[np.uint8], shape: tuple[int, int]) -> FloatArray:
+def detail(grey: UInt8Array, shape: tuple[int, int]) -> FloatArray:
     """Return (2, 4, rows, columns): log of mean |second difference| at two scales and in four directions."""
     planes = []
     for image in (grey, cv2.pyrDown(grey)):
@@ -76,7 +76,7 @@ def detail(grey: NDArray[np.uint8], shape: tuple[int, int]) -> FloatArray:
     return np.log(np.stack(planes) + DETAIL_FLOOR).reshape(2, 4, *shape)
 
 
-def combs(grey: NDArray[np.uint8]) -> FloatArray:
+def combs(grey: UInt8Array) -> FloatArray:
     """Return (2,): how much single columns, and rows, of edges stand out, in logs: block borders do, at any block size.
 
     A real edge spans part of the height of a frame and a few columns; the border of blocks spans all of it and one.

@@ -18,7 +18,6 @@ import cv2
 import numpy as np
 from scipy.ndimage import median_filter
 
-from vmmetrics.perception.answers import Flow
 from vmmetrics.perception.embedded.quality.features import (
     breaks,
     combs,
@@ -29,7 +28,7 @@ from vmmetrics.perception.embedded.quality.features import (
     luma,
     neighbour_quantile,
 )
-from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import BoolArray, FloatArray
 
 DEPTH = 0.8

@@ -26,13 +26,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from vmmetrics.errors import SetupError
-from vmmetrics.functional.camera_motion import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
-from vmmetrics.perception.answers import Camera, PointTracks
+from vmmetrics.functional.pas import MIN_POINTS_AFFINE, MIN_POINTS_HOMOGRAPHY, estimate_camera, project
 from vmmetrics.perception.points import key_moments, moving_queries, object_queries, spread_queries, unsteady_objects
-from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import PointTracker, UInt8Array
+from vmmetrics.perception.scene import Camera, PointTracks, Scene
 from vmmetrics.perception.vmbench.runtime import Held, Shelf
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 WINDOW = 60
 """Frames that the checkpoint's time encoding is for; other lengths are interpolated to."""
@@ -93,7 +91,7 @@ def released_predictor(checkpoint: Path) -> Any:
 
 
 class CoTracker:
-    """A :class:`~vmmetrics.perception.vmbench.models.PointTracker`.
+    """Points followed through a clip by CoTracker3 offline.
 
     Args:
         checkpoint: ``scaled_offline.pth``.
@@ -141,7 +139,8 @@ class CoTracker:
         with self._lock:
             loaded = self._held.get()
             asked = torch.as_tensor(queries, dtype=torch.float32, device=loaded.device)[None].clone()
-            asked[:, :, 1:] *= asked.new_tensor(loaded.shrink(frames))
+            (height, width), (rows, columns) = frames.shape[1:3], loaded.size
+            asked[:, :, 1:] *= asked.new_tensor([(columns - 1) / (width - 1), (rows - 1) / (height - 1)])
             backward = bool((when > 0).any())
             xy, visible = self._run(frames, {"queries": asked, "backward_tracking": backward}, half=False)
             return PointTracks(xy, visible, when)
@@ -187,11 +186,6 @@ class _Loaded:
         """Height and width that it resizes every frame to."""
         height, width = self.predictor.interp_shape
         return int(height), int(width)
-
-    def shrink(self, frames: UInt8Array) -> tuple[float, float]:
-        """Its pixels per clip pixel, in x and y; corners lie on corners."""
-        (height, width), (rows, columns) = frames.shape[1:3], self.size
-        return (columns - 1) / (width - 1), (rows - 1) / (height - 1)
 
     def ask(self, frames: UInt8Array, asked: dict[str, Any], *, half: bool) -> tuple[FloatArray, Any]:
         """Return (T, N, 2) float64 clip pixels and (T, N) bool."""
@@ -283,7 +277,7 @@ class SharedPoints:
         points: Who follows them.
     """
 
-    points: PointTracker
+    points: CoTracker
 
     def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels; with all others if it is a set that is known."""
@@ -331,7 +325,7 @@ def background_queries(scene: Scene) -> FloatArray:
 
 
 def _kind(points: int) -> str:
-    """What :func:`~vmmetrics.functional.camera_motion.estimate_camera` fits to so many points."""
+    """What :func:`~vmmetrics.functional.pas.estimate_camera` fits to so many points."""
     if points >= MIN_POINTS_HOMOGRAPHY:
         return "homography"
     return "affine" if points >= MIN_POINTS_AFFINE else "translation"

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from vmmetrics.perception.answers import Objects, SceneObject
-from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import Grounder, MaskSession, StillSegmenter, UInt8Array, VideoSegmenter
+from vmmetrics.perception.scene import Objects, Scene, SceneObject
+from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO
+from vmmetrics.perception.vmbench.adapters.sam2 import MaskSession, Sam2
 from vmmetrics.perception.vmbench.released import pixel_boxes, subject_text
-from vmmetrics.types import BoolArray
+from vmmetrics.types import BoolArray, UInt8Array
 
 KEY_SECONDS = 1.0
 """Time between the frames in which the subject is looked for; about the released code's."""
@@ -44,13 +44,11 @@ class GroundedObjects:
 
     Attributes:
         grounder: Finds the subject's boxes in key frames.
-        stills: Turns them into masks.
-        video: Follows these.
+        sam2: Turns them into masks and follows these.
     """
 
-    grounder: Grounder
-    stills: StillSegmenter
-    video: VideoSegmenter
+    grounder: GroundingDINO
+    sam2: Sam2
 
     def segment(self, scene: Scene) -> Objects:
         """Return the objects that the clip's subject names; none where it has no subject."""
@@ -63,7 +61,7 @@ class GroundedObjects:
             masks = self._found(frames[key], text)
             fresh = [mask for mask in masks if not _is_known(_small(mask), [seen[key] for seen in followed])]
             if fresh:
-                session = self.video.open(frames) if session is None else session
+                session = self.sam2.open(frames) if session is None else session
                 for seen in follow(session, len(frames), key, fresh[:MOST_OBJECTS]):
                     _join(followed, seen, key)
         return _as_objects(followed, scene)
@@ -74,7 +72,7 @@ class GroundedObjects:
         boxes = pixel_boxes(self.grounder.boxes(frame, text), width, height)
         kept: list[BoolArray] = []
         if len(boxes):
-            for mask in sorted(self.stills.masks(frame, boxes), key=np.count_nonzero, reverse=True):
+            for mask in sorted(self.sam2.masks(frame, boxes), key=np.count_nonzero, reverse=True):
                 if mask.any() and not _is_known(mask, kept):
                     kept.append(mask)
         return kept

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from vmmetrics.functional.limbs import NUM_KEYPOINTS
-from vmmetrics.perception.answers import Poses
-from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import KeypointFinder, PersonFinder
+from vmmetrics.perception.scene import Poses, Scene
+from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
 from vmmetrics.types import FloatArray
 
 SIGMAS = 0.001 * np.array([26, 25, 25, 35, 35, 79, 79, 72, 72, 62, 62, 107, 107, 87, 87, 89, 89])
@@ -81,7 +80,7 @@ class FollowedPeople:
         keypoints: Finds keypoints in them (RTMPose-m body7).
     """
 
-    def __init__(self, persons: PersonFinder, keypoints: KeypointFinder) -> None:
+    def __init__(self, persons: RTMDetPersons, keypoints: RTMPoseKeypoints) -> None:
         self._persons = persons
         self._keypoints = keypoints
 
@@ -124,8 +123,7 @@ def follow(
                 person = _Sightings()
                 people.append(person)
             person.add(frame, box, points[i], scores[i])
-    least = min(SHORTEST, len(boxes))
-    lasting = [person for person in people if len(person.frames) >= least]
+    lasting = [person for person in people if len(person.frames) >= min(SHORTEST, len(boxes))]
     return sorted(lasting, key=lambda person: -float(sum(box[4] for box in person.boxes)))
 
 

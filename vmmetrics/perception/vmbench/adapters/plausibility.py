@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from vmmetrics.errors import ClipError
@@ -16,8 +15,8 @@ from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import VMBENCH_RATE, View, Viewer, ViewPlan
 from vmmetrics.perception.vmbench.checkpoints import Checkpoint, build_videomae, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
-from vmmetrics.types import FloatArray, Look
+from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, computing, in_batches, shelf_on
+from vmmetrics.types import FloatArray, Look, UInt8Array
 
 PARTS = 5
 """Parts along each side of a frame that the answer is explained by."""
@@ -84,14 +83,14 @@ class VideoMAEPlausibility:
         return cls(model, plan, device, precision)
 
     @classmethod
-    def published(cls, path: Path, shelf: Shelf, precision: Precision | None = None) -> VideoMAEPlausibility:
+    def published(cls, path: Path, shelf: Shelf) -> VideoMAEPlausibility:
         """Take VMBench's checkpoint, which is read when it is first needed.
 
         Raises:
             SetupError: Then, if the file does not hold such a classifier.
         """
         held = Held(_NAME, lambda: _classifier(read_checkpoint(path)).to(shelf.device), _PUBLISHED_BYTES, shelf)
-        return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image), None, precision)
+        return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image))
 
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64 probabilities, one row per view, those that are equal repeated."""
@@ -101,7 +100,7 @@ class VideoMAEPlausibility:
         """Return the frames of each view."""
         return [view.frames for view in self._views(scene.clip.frames)]
 
-    def probabilities(self, frames: NDArray[np.uint8]) -> FloatArray:
+    def probabilities(self, frames: UInt8Array) -> FloatArray:
         """Classify the views of a clip.
 
         Args:
@@ -116,9 +115,8 @@ class VideoMAEPlausibility:
         views = self._views(frames)
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
-        logits = np.stack(
-            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held)
-        )
+        at_once = max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
+        logits = np.stack(in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, at_once, self._held))
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
@@ -169,20 +167,14 @@ class VideoMAEPlausibility:
         effect: FloatArray = ((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy()
         return effect
 
-    def _views(self, frames: NDArray[np.uint8]) -> list[View]:
+    def _views(self, frames: UInt8Array) -> list[View]:
         return self.plan.views(*frames.shape[:3])
 
     def _logits(self, viewer: Viewer, views: Sequence[View]) -> FloatArray:
         batch = torch.from_numpy(np.stack([viewer.cut(view) for view in views])).to(self.device)
-        half = self.precision != "fp32"
-        autocast = torch.autocast(self.device.type, dtype=DTYPES[self.precision], enabled=half)
-        with torch.inference_mode(), autocast:
+        with computing(self.device, self.precision):
             logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
         return logits
-
-    def _batch_size(self) -> int:
-        """Views whose activations in one block fit into the memory."""
-        return max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
 
     def _view_values(self) -> int:
         """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""

@@ -15,18 +15,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vmmetrics.errors import ClipError
 from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.models import UInt8Array, WindowRater
-from vmmetrics.perception.vmbench.ported.qalign_files import find_model, load_network
+from vmmetrics.perception.vmbench.ported.qalign_files import load_network
 from vmmetrics.perception.vmbench.ported.qalign_network import (
     LEVELS,
     Network,
+    PosedPrompt,
     Prompt,
-    Question,
     answer,
     normalised,
     pose,
@@ -34,11 +32,8 @@ from vmmetrics.perception.vmbench.ported.qalign_network import (
     shades,
     squared,
 )
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, shelf_on
-from vmmetrics.types import FloatArray
-
-HUB_ID = "q-future/one-align"
-"""The published model."""
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
+from vmmetrics.types import FloatArray, IntArray, UInt8Array
 
 WINDOW = 3
 """Frames of a window."""
@@ -55,47 +50,37 @@ THREADS = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedQAlign:
     """The network, ready to be shown windows."""
 
     network: Network
-    question: Question
+    question: PosedPrompt
     table: Tensor
 
     @classmethod
-    def of(cls, network: Network, prompt: Prompt) -> Loaded:
+    def of(cls, network: Network, prompt: Prompt) -> LoadedQAlign:
         """Read the prompt with a network that is on its device, without gradients."""
         with torch.inference_mode():
             return cls(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
 
 
 class QAlignRater:
-    """A :class:`~vmmetrics.perception.vmbench.models.WindowRater`.
-
-    Nothing is ever downloaded: a hub id must be in the local cache.
+    """Q-Align's level of windows of frames. Nothing is ever downloaded.
 
     Args:
-        source: Hub id, a folder with the files of that repository, or its folder in the hub's cache.
-        device: Where it runs; None takes a GPU where there is one.
+        folder: Checkpoint ``one-align``.
+        shelf: The device, and the models it is shared with.
         precision: What it is computed in; scores, too, are as fine as this allows (in fp16 steps of 2⁻¹¹ above 0.5).
             Default: fp16, as released, on a GPU; fp32 on a CPU.
-        shelf: Whom it shares the device with; None for nobody.
     """
 
-    def __init__(
-        self,
-        source: str | Path = HUB_ID,
-        device: str | None = None,
-        precision: Precision | None = None,
-        shelf: Shelf | None = None,
-    ) -> None:
-        self.source = source
-        shelf = shelf_on(device, shelf)
+    def __init__(self, folder: Path, shelf: Shelf, precision: Precision | None = None) -> None:
+        self.folder = folder
         self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
         self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
 
-    def rate(self, frames: UInt8Array, windows: NDArray[np.int64]) -> FloatArray:
+    def rate(self, frames: UInt8Array, windows: IntArray) -> FloatArray:
         """Return (W,) float64 in 0..1, 1 best.
 
         Args:
@@ -114,12 +99,12 @@ class QAlignRater:
         result: FloatArray = scores.double().cpu().numpy()
         return result
 
-    def logits(self, frames: UInt8Array, windows: NDArray[np.int64]) -> Tensor:
+    def logits(self, frames: UInt8Array, windows: IntArray) -> Tensor:
         """Return (W, 5) logits of the levels, best first, on the device; arguments as for :meth:`rate`."""
         loaded = self._held.get()
         shown, within = np.unique(windows, return_inverse=True)
 
-        def answers(rows: Sequence[NDArray[np.int64]]) -> list[Tensor]:
+        def answers(rows: Sequence[IntArray]) -> list[Tensor]:
             batch = torch.from_numpy(np.stack(rows)).to(self.device)
             return list(answer(loaded.network, loaded.question, seen[batch]))
 
@@ -128,9 +113,9 @@ class QAlignRater:
             rows = list(within.reshape(windows.shape))
             return torch.stack(in_batches(answers, rows, WINDOWS_AT_ONCE, self._held))
 
-    def _see(self, loaded: Loaded, frames: Sequence[UInt8Array]) -> Tensor:
+    def _see(self, loaded: LoadedQAlign, frames: Sequence[UInt8Array]) -> Tensor:
         """Return (T, tokens, width) of frames; later ones are scaled while the network sees earlier ones."""
-        side = loaded.network.sizes.vision.image
+        side = loaded.network.sizes.vision.image_size
 
         def tokens(batch: Sequence[Future[UInt8Array]]) -> list[Tensor]:
             pixels = torch.from_numpy(np.stack([frame.result() for frame in batch])).to(self.device)
@@ -140,17 +125,16 @@ class QAlignRater:
             scaled = [pool.submit(squared, frame, side) for frame in frames]
             return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._held))
 
-    def load(self) -> Loaded:
-        """Read the model from :attr:`source`; a subclass may get it from elsewhere."""
-        folder = find_model(self.source)
-        prompt = read_prompt(folder / "tokenizer.model")
-        return Loaded.of(load_network(folder, self.device, DTYPES[self.precision]), prompt)
+    def load(self) -> LoadedQAlign:
+        """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""
+        prompt = read_prompt(self.folder / "tokenizer.model")
+        return LoadedQAlign.of(load_network(self.folder, self.device, DTYPES[self.precision]), prompt)
 
 
 class QAlignQuality:
     """A :class:`~vmmetrics.perception.scene.QualityModel`: the level of the window around each frame."""
 
-    def __init__(self, rater: WindowRater) -> None:
+    def __init__(self, rater: QAlignRater) -> None:
         self.rater = rater
 
     def assess(self, scene: Scene) -> FloatArray:
@@ -159,7 +143,7 @@ class QAlignQuality:
         return self.rater.rate(frames, windows_of(len(frames)))
 
 
-def windows_of(count: int) -> NDArray[np.int64]:
+def windows_of(count: int) -> IntArray:
     """Return (count, 3) indices of VMBench's windows: a frame between its neighbours.
 
     At the ends as released: the first window is the first frame three times, and the last one makes up for the missing
@@ -170,7 +154,7 @@ def windows_of(count: int) -> NDArray[np.int64]:
     >>> windows_of(2).tolist()
     [[0, 0, 0], [0, 1, 1]]
     """
-    windows: NDArray[np.int64] = np.arange(count, dtype=np.int64)[:, None] + np.array([-1, 0, 1])
+    windows: IntArray = np.arange(count, dtype=np.int64)[:, None] + np.array([-1, 0, 1])
     windows[0] = 0
     if count == 2:
         windows[1] = (0, 1, 1)

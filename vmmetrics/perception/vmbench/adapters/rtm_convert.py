@@ -15,25 +15,26 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from vmmetrics.errors import SetupError, VMMetricsError
-from vmmetrics.perception.vmbench.adapters.rtm import DETECTOR_OUTPUTS, POSE_OUTPUTS
+from vmmetrics.errors import VMMetricsError
+from vmmetrics.perception.vmbench.adapters.rtm import DETECTOR_OUTPUTS, DETECTOR_SIDE, POSE_OUTPUTS
 from vmmetrics.perception.vmbench.checkpoints import read_weights
 from vmmetrics.perception.vmbench.ported.rtm_networks import (
     MEDIUM,
+    POSE_INPUT,
     RTMDET_NAME,
     RTMPOSE_NAME,
     RTMDet,
     RTMPose,
-    Size,
+    RTMSize,
     load_rtm,
 )
-from vmmetrics.perception.vmbench.ported.rtm_steps import DETECTOR_SIDE, POSE_INPUT
+from vmmetrics.perception.vmbench.runtime import needed
 
 OPSET = 17
 """The newest that both the exporter and ONNX Runtime since 1.13 know."""
 
 
-def convert(checkpoint: Path, target: Path, size: Size = MEDIUM) -> None:
+def convert(checkpoint: Path, target: Path, size: RTMSize = MEDIUM) -> None:
     """Write ``target``, for batches of any size.
 
     Raises:
@@ -44,21 +45,18 @@ def convert(checkpoint: Path, target: Path, size: Size = MEDIUM) -> None:
     network: nn.Module = load_rtm(checkpoint, RTMDet(size) if detector else RTMPose(size))
     width, height = (DETECTOR_SIDE, DETECTOR_SIDE) if detector else POSE_INPUT
     outputs = DETECTOR_OUTPUTS if detector else POSE_OUTPUTS
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of the exporter that needs no further package
-            torch.onnx.export(
-                network,
-                (torch.zeros(2, 3, height, width),),
-                str(target),
-                input_names=["input"],
-                output_names=list(outputs),
-                dynamic_axes={name: {0: "batch"} for name in ("input", *outputs)},
-                opset_version=OPSET,
-                dynamo=False,
-            )
-    except ModuleNotFoundError as error:
-        raise SetupError(f"{error.name} is missing; install it with: pip install onnx") from error
+    with needed("onnx"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the exporter that needs no further package
+        torch.onnx.export(
+            network,
+            (torch.zeros(2, 3, height, width),),
+            str(target),
+            input_names=["input"],
+            output_names=list(outputs),
+            dynamic_axes={name: {0: "batch"} for name in ("input", *outputs)},
+            opset_version=OPSET,
+            dynamo=False,
+        )
 
 
 def main() -> int:

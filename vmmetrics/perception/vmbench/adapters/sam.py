@@ -16,12 +16,9 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.perception.vmbench.models import UInt8Array
-from vmmetrics.perception.vmbench.ported.sam_weights import SHARED_RULES, Recipe, computing, load
-from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, in_batches
-from vmmetrics.types import BoolArray, FloatArray
-
-HUB_ID = "facebook/sam-vit-huge"
+from vmmetrics.perception.vmbench.checkpoints import load_hub
+from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, computing, in_batches
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 """Of the pixels that SAM was trained on, in grey levels, R, G and B: ImageNet's."""
@@ -36,47 +33,19 @@ BOXES_AT_ONCE = 16
 BYTES = 2_570_000_000
 """Of the weights: 641 M in float32."""
 
-RULES = (
-    (r"^vision_encoder\.neck\.conv1", "image_encoder.neck.0"),
-    (r"^vision_encoder\.neck\.layer_norm1", "image_encoder.neck.1"),
-    (r"^vision_encoder\.neck\.conv2", "image_encoder.neck.2"),
-    (r"^vision_encoder\.neck\.layer_norm2", "image_encoder.neck.3"),
-    (r"^vision_encoder\.layers\.", "image_encoder.blocks."),
-    (r"^vision_encoder\.", "image_encoder."),
-    *SHARED_RULES,
-    (r"^prompt_encoder\.point_embed\.", "prompt_encoder.point_embeddings."),
-    (r"\.layer_norm(\d)\.", r".norm\1."),
-)
-
-
-VIT_HUGE = {
-    "vision_config": {
-        "hidden_size": 1280,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 16,
-        "global_attn_indexes": [7, 15, 23, 31],
-    }
-}
-"""The size of ``sam_vit_h_4b8939.pth``, as far as transformers' default is another."""
-
-RECIPE = Recipe("SamModel", VIT_HUGE, RULES, name="sam-vit-huge", original="sam-vit-h-4b8939")
-
 
 class Sam:
-    """A :class:`~vmmetrics.perception.vmbench.models.StillSegmenter`.
+    """Masks of boxes in one frame.
 
     Args:
-        source: ``sam_vit_h_4b8939.pth``, a folder in transformers' layout, or a hub id in the hub's cache.
+        folder: Checkpoint ``sam-vit-huge``.
         shelf: The device, and the models it is shared with.
         precision: Of matrix products; the released code has fp32.
-        recipe: What to build from a publisher's file.
     """
 
-    def __init__(
-        self, source: str | Path, shelf: Shelf, precision: Precision = "fp32", recipe: Recipe = RECIPE
-    ) -> None:
+    def __init__(self, folder: Path, shelf: Shelf, precision: Precision = "fp32") -> None:
         self.precision = precision
-        self.held: Held[Any] = Held("SAM", lambda: _loaded(recipe, source, shelf.device), BYTES, shelf)
+        self.held: Held[Any] = Held("SAM", lambda: _loaded(folder).to(shelf.device), BYTES, shelf)
 
     def masks(self, frame: UInt8Array, boxes: FloatArray) -> BoolArray:
         """Return (N, H, W) bool, one mask per box.
@@ -138,9 +107,9 @@ def prepared(frame: UInt8Array, side: int) -> Tensor:
     return F.pad(pixels, (0, side - width, 0, side - height))[None]
 
 
-def _loaded(recipe: Recipe, source: str | Path, device: torch.device) -> Any:
-    net = load(recipe, source)
+def _loaded(folder: Path) -> Any:
+    net = load_hub("SamModel", folder, "sam-vit-huge")
     for layer in net.mask_decoder.transformer.layers:
         for norm in (layer.layer_norm1, layer.layer_norm2, layer.layer_norm3, layer.layer_norm4):
             norm.eps = DECODER_EPSILON
-    return net.to(device)
+    return net

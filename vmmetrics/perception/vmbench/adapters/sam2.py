@@ -5,23 +5,254 @@ One network serves both: the published weights are the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.perception.vmbench.models import UInt8Array
-from vmmetrics.perception.vmbench.ported.sam2_net import decode_boxes, encode, prepared
-from vmmetrics.perception.vmbench.ported.sam2_session import Session
-from vmmetrics.perception.vmbench.ported.sam_weights import SHARED_RULES, Recipe, computing, load, lower
-from vmmetrics.perception.vmbench.runtime import Held, Precision, Shelf, in_batches
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.perception.vmbench.checkpoints import load_hub
+from vmmetrics.perception.vmbench.ported.sam2_net import (
+    SURE,
+    Features,
+    decode_boxes,
+    decode_objects,
+    encode,
+    plane_positions,
+    prepared,
+    recall,
+    remember,
+    time_positions,
+)
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, computing, in_batches, lower
+from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
-HUB_ID = "facebook/sam2.1-hiera-large"
+# Masks followed through a clip with SAM 2.1: every object of a key frame at once, features of a frame computed once.
+#
+# What upstream's predictor does where all masks are given in one frame and followed from there, in its order.
+
+HOLE_LOGIT = 0.1
+"""What a hole in a mask is filled with."""
+
+OBJECTS_AT_ONCE = 16
+"""Objects in one pass; they do not influence each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is kept of an object in a frame.
+
+    Attributes:
+        tokens: (S/16 * S/16, M) bfloat16, as upstream keeps it in any precision.
+        pointer: (C,) float32.
+    """
+
+    tokens: Tensor
+    pointer: Tensor
+
+
+Answer = tuple[Tensor, Remembered]
+"""Of an object in a frame: (H, W) float32 mask logits at the frame's size, and what is remembered."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """An object: what is remembered of it in the frame that it was given in, and in those since."""
+
+    given: Remembered
+    since: dict[int, Remembered] = field(default_factory=dict)
+
+
+class MaskSession:
+    """One clip in a :class:`Sam2`; features of frames are kept as long as the session.
+
+    Args:
+        held: The network.
+        frames: (T, H, W, 3) uint8 RGB.
+        precision: Of matrix products and convolutions.
+        hole_area: Holes in masks up to this size are filled, in pixels of the masks at a quarter of the input's side.
+        frames_at_once: Frames in one pass of the image encoder.
+    """
+
+    def __init__(
+        self, held: Held[Any], frames: UInt8Array, precision: Precision, hole_area: int, frames_at_once: int
+    ) -> None:
+        self._held = held
+        self._device = held.shelf.device
+        self._frames = frames
+        self._precision = precision
+        self._hole_area = hole_area
+        self._frames_at_once = frames_at_once
+        self._features: dict[int, Features] = {}
+        self._keep: torch.device | None = None
+
+    def propagate(
+        self, start: int, masks: Mapping[int, BoolArray], steps: int, *, reverse: bool = False
+    ) -> Iterator[tuple[int, dict[int, BoolArray]]]:
+        """Forget earlier objects, take ``masks``, and follow them.
+
+        Args:
+            start: Frame that the masks are of.
+            masks: Object id to (H, W) bool.
+            steps: Frames to follow after the first; fewer where the clip ends.
+            reverse: Follow towards the first frame.
+
+        Yields:
+            Frame index, ``start`` first, and (H, W) bool by object id (an object may be empty).
+
+        Raises:
+            ValueError: No mask, one of another size than the frames, or no such frame.
+        """
+        for frame, logits in self.logits(start, masks, steps, reverse=reverse):
+            yield frame, dict(zip(masks, (logits > 0).cpu().numpy(), strict=True))
+
+    def logits(
+        self, start: int, masks: Mapping[int, BoolArray], steps: int, *, reverse: bool = False
+    ) -> Iterator[tuple[int, Tensor]]:
+        """Do :meth:`propagate` but yield, on the model's device, (N, H, W) float32 logits in the order of ``masks``."""
+        size = self._frames.shape[1:3]
+        if not masks or any(np.shape(mask) != size for mask in masks.values()):
+            raise ValueError(f"Expected masks of {size} but got {[np.shape(mask) for mask in masks.values()]}")
+        if not 0 <= start < len(self._frames):
+            raise ValueError(f"Expected start within the clip's {len(self._frames)} frames but got {start}")
+        step = -1 if reverse else 1
+        path = [t for t in range(start, start + step * (steps + 1), step) if 0 <= t < len(self._frames)]
+        followed: list[Followed] = []
+        for frame in path:
+            features = self._features_of(frame, path)
+            if frame == start:
+                answers = self._in_batches(partial(self._take, features), list(masks.values()))
+                followed = [Followed(remembered) for _, remembered in answers]
+            else:
+                answers = self._in_batches(partial(self._follow, start, step, frame, features), followed)
+                for one, (_, remembered) in zip(followed, answers, strict=True):
+                    one.since[frame] = remembered
+            yield frame, torch.stack([logits for logits, _ in answers])
+
+    def _in_batches(self, run: Callable[[Sequence[Any]], list[Answer]], items: Sequence[Any]) -> list[Answer]:
+        with computing(self._device, self._precision):
+            return in_batches(run, items, OBJECTS_AT_ONCE, self._held)
+
+    def _features_of(self, frame: int, path: Sequence[int]) -> Features:
+        """Features of a frame, with those of the next on the path where they are not there yet."""
+        if frame not in self._features:
+            net = self._held.get()
+            side = net.config.image_size
+            ahead = [t for t in path[path.index(frame) :] if t not in self._features][: self._frames_at_once]
+
+            def run(some: Sequence[int]) -> list[Features]:
+                pixels = torch.cat([prepared(self._frames[t], side, self._device) for t in some])
+                batch = encode(net, pixels)
+                return [batch.at(index).to(self._keeper(batch, len(some))) for index in range(len(some))]
+
+            with computing(self._device, self._precision):
+                self._features.update(zip(ahead, in_batches(run, ahead, self._frames_at_once, self._held), strict=True))
+        return self._features[frame].to(self._device)
+
+    def _keeper(self, batch: Features, count: int) -> torch.device:
+        """Where features are kept: beside the network, or off the GPU where they would fill half of what is free."""
+        if self._keep is None:
+            self._keep = self._device
+            needed = sum(level.nbytes for level in batch.levels) // count * len(self._frames)
+            if self._device.type == "cuda" and needed > torch.cuda.mem_get_info(self._device)[0] // 2:
+                self._keep = torch.device("cpu")
+                self._held.shelf.note(f"{self._held.name}: features of frames kept off the GPU, for want of memory")
+        return self._keep
+
+    def _take(self, features: Features, masks: Sequence[BoolArray]) -> list[Answer]:
+        """Take masks as they are given: they come back as they are remembered, at a quarter of the input's side."""
+        net = self._held.get()
+        side = net.config.image_size
+        given = torch.from_numpy(np.stack(masks)).to(self._device)[:, None].float()
+        if given.shape[2:] != (side, side):
+            given = F.interpolate(given, (side, side), mode="bilinear", align_corners=False, antialias=True)
+            given = (given >= 0.5).float()
+        here = given.flatten(1).any(dim=1, keepdim=True)
+        logits = given * 2 * SURE - SURE
+        coarse = F.interpolate(logits, (side // 4, side // 4), mode="bilinear", align_corners=False, antialias=True)
+        coarse = self._without_holes(coarse)
+        own = features.coarse.expand(len(masks), -1, -1, -1)
+        pointers = decode_objects(net, features, own, net.mask_downsample(given)).pointers
+        pointers = torch.where(here, pointers, net.no_object_pointer)
+        back = F.interpolate(coarse, (side, side), mode="bilinear", align_corners=False)
+        return self._told(coarse, remember(net, features, (back > 0).float(), here), pointers)
+
+    def _follow(
+        self, start: int, step: int, frame: int, features: Features, objects: Sequence[Followed]
+    ) -> list[Answer]:
+        """Find objects in a frame by what is remembered of them."""
+        net = self._held.get()
+        side = net.config.image_size
+        memories, places, pointers = self._memories(start, step, frame, objects)
+        found = decode_objects(net, features, recall(net, features, memories, places, pointers), None)
+        full = F.interpolate(found.masks, (side, side), mode="bilinear", align_corners=False)
+        tokens = remember(net, features, full.sigmoid(), found.scores > 0)
+        return self._told(self._without_holes(found.masks), tokens, found.pointers)
+
+    def _memories(self, start: int, step: int, frame: int, objects: Sequence[Followed]) -> tuple[Tensor, Tensor, int]:
+        """What is remembered of objects when they are looked for in ``frame``.
+
+        Returns:
+            (K, N, M) tokens, (K, N, M) their places in space and time, and how many at the end are of pointers.
+        """
+        net = self._held.get()
+        first, count = objects[0], len(objects)
+        slots = net.memory_temporal_positional_encoding.flatten(1)  # (slots, M): frames back 1, 2, ..., last the given
+        seen = [(n, frame - n * step) for n in range(len(slots) - 1, 0, -1) if frame - n * step in first.since]
+        tokens = [torch.stack([one.given.tokens for one in objects], dim=1)]
+        tokens += [torch.stack([one.since[t].tokens for one in objects], dim=1) for _, t in seen]
+        grid = net.config.image_size // 16
+        plane = plane_positions(grid, grid, slots.shape[1], self._device)
+        if self._precision != "fp32":
+            plane = plane.to(DTYPES[self._precision])  # upstream keeps them as its convolutions answer
+        places = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
+
+        limit = min(len(self._frames), net.config.max_object_pointers_in_encoder)
+        known = [(n, frame - n * step) for n in range(1, limit) if frame - n * step in first.since]
+        pointers = [torch.stack([one.given.pointer for one in objects])]
+        pointers += [torch.stack([one.since[t].pointer for one in objects]) for _, t in known]
+        ages = torch.tensor([abs(frame - start), *(back for back, _ in known)], device=self._device)
+        channels = pointers[0].shape[1]
+        parts = channels // slots.shape[1]  # a pointer is as long as so many tokens
+        split = torch.stack(pointers).unflatten(2, (parts, -1)).transpose(1, 2).flatten(0, 1)
+        when = net.temporal_positional_encoding_projection_layer(time_positions(ages / (limit - 1), channels))
+        when = when.repeat_interleave(parts, dim=0)
+        everywhere = torch.cat([*places, when])[:, None].expand(-1, count, -1)
+        return torch.cat([*tokens, split]), everywhere, len(split)
+
+    def _without_holes(self, logits: Tensor) -> Tensor:
+        """Fill small holes in masks of (N, 1, h, w) logits."""
+        if self._hole_area == 0:
+            return logits
+        holes = np.stack([small_holes(mask, self._hole_area) for mask in (logits[:, 0] <= 0).cpu().numpy()])
+        return torch.where(torch.from_numpy(holes).to(logits.device)[:, None], HOLE_LOGIT, logits)
+
+    def _told(self, coarse: Tensor, tokens: Tensor, pointers: Tensor) -> list[Answer]:
+        full = F.interpolate(coarse, self._frames.shape[1:3], mode="bilinear", align_corners=False)
+        kept = zip(tokens.to(torch.bfloat16), pointers.float(), strict=True)
+        return [(logits, Remembered(*one)) for logits, one in zip(full[:, 0], kept, strict=True)]
+
+
+def small_holes(background: BoolArray, area: int) -> BoolArray:
+    """Return the parts of ``background`` that hang together, corners included, in at most ``area`` pixels.
+
+    >>> small_holes(np.array([[0, 0, 0, 1], [0, 1, 0, 1], [0, 0, 0, 1]], bool), 2).astype(int)
+    array([[0, 0, 0, 0],
+           [0, 1, 0, 0],
+           [0, 0, 0, 0]])
+    """
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(background.astype(np.uint8), connectivity=8)
+    small = stats[:, cv2.CC_STAT_AREA] <= area
+    small[0] = False  # what is not background
+    holes: BoolArray = small[labels]
+    return holes
+
 
 HOLE_AREA = 8
 """Of upstream's video predictor, where its CUDA extension is installed; without it holes stay."""
@@ -35,85 +266,27 @@ FRAMES_AT_ONCE = 4
 BYTES = 900_000_000
 """Of the weights: 224.4 M in float32; less in bf16."""
 
-RULES = (
-    *SHARED_RULES,
-    (r"^prompt_encoder\.point_embed\.", "prompt_encoder.point_embeddings.*."),
-    (r"^vision_encoder\.backbone\.", "image_encoder.trunk."),
-    (r"^vision_encoder\.neck\.convs\.(\d+)\.", r"image_encoder.neck.convs.\1.conv."),
-    (r"\.mlp\.proj_in\.", ".mlp.layers.0."),
-    (r"\.mlp\.proj_out\.", ".mlp.layers.1."),
-    (r"\.o_proj\.", ".out_proj."),
-    *(
-        (rf"\.mask_downsampler\.layers\.{layer}\.{part}\.", f".mask_downsampler.encoder.{3 * layer + offset}.")
-        for layer in range(4)
-        for offset, part in enumerate(("conv", "layer_norm"))
-    ),
-    (r"\.mask_downsampler\.final_conv\.", ".mask_downsampler.encoder.12."),
-    (r"^memory_encoder\.feature_projection\.", "memory_encoder.pix_feat_proj."),
-    (r"^memory_encoder\.projection\.", "memory_encoder.out_proj."),
-    (r"^memory_encoder\.memory_fuser\.", "memory_encoder.fuser."),
-    (r"\.depthwise_conv\.", ".dwconv."),
-    (r"\.pointwise_conv(\d)\.", r".pwconv\1."),
-    (r"^(memory_encoder\.fuser\.layers\.\d+)\.scale$", r"\1.gamma"),
-    (r"\.layer_norm(\d?)\.", r".norm\1."),
-    (r"^(prompt_encoder|mask_decoder)\.", r"sam_\1."),
-    (r"^object_pointer_proj\.", "obj_ptr_proj."),
-    (r"^temporal_positional_encoding_projection_layer\.", "obj_ptr_tpos_proj."),
-    (r"^memory_temporal_positional_encoding$", "maskmem_tpos_enc"),
-    (r"^no_memory_embedding$", "no_mem_embed"),
-    (r"^no_memory_positional_encoding$", "no_mem_pos_enc"),
-    (r"^no_object_pointer$", "no_obj_ptr"),
-    (r"^occlusion_spatial_embedding_parameter$", "no_obj_embed_spatial"),
-)  # fmt: skip
-
-
-HIERA_LARGE = {
-    "vision_config": {
-        "model_type": "sam2_vision_model",
-        "backbone_channel_list": [1152, 576, 288, 144],
-        "backbone_config": {
-            "model_type": "sam2_hiera_det_model",
-            "hidden_size": 144,
-            "num_attention_heads": 2,
-            "blocks_per_stage": [2, 6, 36, 4],
-            "embed_dim_per_stage": [144, 288, 576, 1152],
-            "num_attention_heads_per_stage": [2, 4, 8, 16],
-            "window_size_per_stage": [8, 4, 16, 8],
-            "global_attention_blocks": [23, 33, 43],
-        },
-    }
-}
-"""The size of ``sam2.1_hiera_large.pt``, as far as transformers' default is another."""
-
-RECIPE = Recipe("Sam2VideoModel", HIERA_LARGE, RULES, name="sam2.1-hiera-large", original="sam2.1-hiera-large-original")
-
 
 class Sam2:
-    """A :class:`~vmmetrics.perception.vmbench.models.StillSegmenter` and ``VideoSegmenter``.
+    """Masks of boxes in one frame, and masks followed through a clip.
 
     Args:
-        source: ``sam2.1_hiera_large.pt``, a folder in transformers' layout, or a hub id in the hub's cache.
+        folder: Checkpoint ``sam2.1-hiera-large``.
         shelf: The device, and the models it is shared with.
         precision: Of matrix products and convolutions. Default: bf16 on a GPU, as the released code has it; fp32 on a
             CPU.
         hole_area: Holes up to this size are filled in masks that are followed.
-        recipe: What to build from a publisher's file.
     """
 
     def __init__(
-        self,
-        source: str | Path,
-        shelf: Shelf,
-        precision: Precision | None = None,
-        hole_area: int = HOLE_AREA,
-        recipe: Recipe = RECIPE,
+        self, folder: Path, shelf: Shelf, precision: Precision | None = None, hole_area: int = HOLE_AREA
     ) -> None:
         self.precision: Precision = precision or ("bf16" if shelf.device.type == "cuda" else "fp32")
         self.hole_area = hole_area
-        self.held: Held[Any] = Held("SAM 2", lambda: self._loaded(recipe, source), BYTES, shelf)
+        self.held: Held[Any] = Held("SAM 2", lambda: self._loaded(folder), BYTES, shelf)
 
-    def _loaded(self, recipe: Recipe, source: str | Path) -> Any:
-        net = load(recipe, source)
+    def _loaded(self, folder: Path) -> Any:
+        net = load_hub("Sam2VideoModel", folder, "sam2.1-hiera-large")
         lower(net, self.precision)
         return net.to(self.held.shelf.device)
 
@@ -142,7 +315,7 @@ class Sam2:
             features = encode(net, prepared(frame, side, device))
             return torch.stack(in_batches(decode, list(prompts.to(device)), BOXES_AT_ONCE, self.held))
 
-    def open(self, frames: UInt8Array) -> Session:
+    def open(self, frames: UInt8Array) -> MaskSession:
         """Begin a clip (T, H, W, 3) uint8 RGB."""
         at_once = FRAMES_AT_ONCE if self.held.shelf.device.type == "cuda" else 1
-        return Session(self.held, frames, self.precision, self.hole_area, at_once)
+        return MaskSession(self.held, frames, self.precision, self.hole_area, at_once)

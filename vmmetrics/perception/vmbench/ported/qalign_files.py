@@ -8,91 +8,30 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.ported.qalign_language import LanguageSize
-from vmmetrics.perception.vmbench.ported.qalign_network import DEVIATION, MEAN, Network, Sizes
+from vmmetrics.perception.vmbench.checkpoints import check_fit, listed, misfit
+from vmmetrics.perception.vmbench.ported.qalign_network import DEVIATION, MEAN, LanguageSize, Network, Sizes
 from vmmetrics.perception.vmbench.ported.qalign_vision import AbstractorSize, VisionSize
+from vmmetrics.perception.vmbench.runtime import needed
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.utils.weights.manifest import is_inside
+
+Size = TypeVar("Size", VisionSize, AbstractorSize, LanguageSize)
 
 MEND = "fetch it again with: vmmetrics weights fetch vmbench"
 
 INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 """Lists of which weight is in which file, the format preferred first."""
 
-SINGLE = ("model.safetensors", "pytorch_model.bin")
-"""Names of a checkpoint in one file."""
-
 DERIVED = ".rotary_emb.inv_freq"
 """End of names that old versions of transformers wrote, of what follows from the sizes."""
-
-LANGUAGE_KEYS = {
-    "vocab_size": "words",
-    "hidden_size": "width",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "intermediate_size": "mlp_width",
-    "rms_norm_eps": "epsilon",
-    "rope_theta": "rope_base",
-}
-VISION_KEYS = {
-    "hidden_size": "width",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "intermediate_size": "mlp_width",
-    "image_size": "image",
-    "patch_size": "patch",
-    "layer_norm_eps": "epsilon",
-}
-ABSTRACTOR_KEYS = {
-    "num_learnable_queries": "queries",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "intermediate_size": "mlp_width",
-    "layer_norm_eps": "epsilon",
-}
-"""Entries of ``config.json`` (the last two in parts of its ``visual_config``), and what we call them."""
-
-_SHOWN = 6  # names listed in a message before "and n more"
-
-
-def find_model(source: str | Path) -> Path:
-    """Return the folder that holds ``config.json``.
-
-    Args:
-        source: That folder, a repository's folder in the hub's cache (``models--q-future--one-align``), or the id of a
-            repository that is in the hub's cache.
-
-    Raises:
-        SetupError: It is none of these.
-    """
-    place = Path(source)
-    main = place / "refs" / "main"
-    if main.is_file():
-        place = place / "snapshots" / main.read_text(encoding="utf-8").strip()
-    elif not place.is_dir() and len(place.parts) == 2:
-        place = _in_cache(str(source))
-    if not (place / "config.json").is_file():
-        raise SetupError(f"{place / 'config.json'} is missing; {MEND}")
-    return place
-
-
-def _in_cache(repository: str) -> Path:
-    try:
-        from huggingface_hub import try_to_load_from_cache
-    except ModuleNotFoundError as error:
-        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
-    found = try_to_load_from_cache(repository, "config.json")
-    if not isinstance(found, str):
-        raise SetupError(f"{repository} is not in the hub's cache; fetch it with: vmmetrics weights fetch vmbench")
-    return Path(found).parent
 
 
 def read_sizes(folder: Path) -> Sizes:
@@ -109,14 +48,14 @@ def read_sizes(folder: Path) -> Sizes:
     try:
         eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
         sizes = Sizes(
-            vision=VisionSize(**_taken(eyes, VISION_KEYS)),
-            abstractor=AbstractorSize(**_taken(abstractor, ABSTRACTOR_KEYS)),
-            language=LanguageSize(**_taken(config, LANGUAGE_KEYS)),
+            vision=_taken(VisionSize, eyes),
+            abstractor=_taken(AbstractorSize, abstractor),
+            language=_taken(LanguageSize, config),
         )
     except (AttributeError, TypeError) as error:
         raise SetupError(f"{path}: not understood: {error}") from error
     _refuse_variants(path, config, eyes, abstractor, sizes)
-    _check_processor(folder / "preprocessor_config.json", sizes.vision.image)
+    _check_processor(folder / "preprocessor_config.json", sizes.vision.image_size)
     return sizes
 
 
@@ -126,7 +65,7 @@ def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Netw
     Beside the finished weights, memory never holds more than one of them.
 
     Args:
-        folder: From :func:`find_model`.
+        folder: Checkpoint ``one-align``.
         device: Where to.
         dtype: What the weights are converted to.
 
@@ -138,40 +77,42 @@ def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Netw
     with torch.device("meta"):  # nothing is drawn only to be overwritten
         network = Network(sizes)
     places = network.state_dict()
-    listing, files, listed = _files(folder)
-    if listed is not None:  # told before 16 GB are read
-        _check(listing, places, listed)
+    index, files, promised = _files(folder)
+    _check_names(index, places, promised)  # told before 16 GB are read
     found: set[str] = set()
     for path in files:
         weights = {n: w.to(device, dtype) for n, w in _weights(path) if not n.endswith(DERIVED)}
-        _check(path, places, {*places, *weights})
-        _check_shapes(path, places, weights)
+        check_fit(path, places, {**places, **weights})
         network.load_state_dict(weights, strict=False, assign=True)
         found |= weights.keys()
-    _check(listing, places, found)
+    _check_names(index, places, found)
     network.requires_grad_(False)
     network.eval()
     return network
 
 
-def _taken(config: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
+def _check_names(index: Path, places: Mapping[str, Tensor], found: set[str]) -> None:
+    told = misfit(places.keys() - found, found - places.keys(), ())
+    if told:
+        raise SetupError(f"{index}: the weights do not fit: {told}")
+
+
+def _taken(kind: type[Size], config: Mapping[str, Any]) -> Size:
+    return kind(**{name: config[name] for name in kind.__dataclass_fields__ if name in config})
 
 
 def _refuse_variants(
     path: Path, config: Mapping[str, Any], eyes: Mapping[str, Any], abstractor: Mapping[str, Any], sizes: Sizes
 ) -> None:
     """Name what the file asks for and this network does not have."""
-    eyes_width, width = sizes.vision.width, sizes.language.width
-    for whole, heads in (
-        (eyes_width, sizes.vision.heads),
-        (eyes_width, sizes.abstractor.heads),
-        (width, sizes.language.heads),
-    ):
+    grid = sizes.vision.image_size // sizes.vision.patch_size
+    eyes_width, width = sizes.vision.hidden_size, sizes.language.hidden_size
+    for part, whole in ((sizes.vision, eyes_width), (sizes.abstractor, eyes_width), (sizes.language, width)):
+        heads = part.num_attention_heads
         if whole % heads:
             raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
     only = [
-        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.heads),
+        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.num_attention_heads),
         ("hidden_act", config.get("hidden_act"), "silu"),
         ("rope_scaling", config.get("rope_scaling"), None),
         ("attention_bias", config.get("attention_bias"), False),
@@ -179,7 +120,7 @@ def _refuse_variants(
         ("visual_model num_channels", eyes.get("num_channels"), 3),
         ("visual_abstractor hidden_size", abstractor.get("hidden_size"), eyes_width),
         ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
-        ("visual_abstractor grid_size", abstractor.get("grid_size"), sizes.vision.image // sizes.vision.patch),
+        ("visual_abstractor grid_size", abstractor.get("grid_size"), grid),
     ]
     strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
     if strange:
@@ -200,8 +141,8 @@ def _check_processor(path: Path, side: int) -> None:
         raise SetupError(f"{path}: {', '.join(wrong)}")
 
 
-def _files(folder: Path) -> tuple[Path, list[Path], set[str] | None]:
-    """Return what to name in messages, the files, and the weights that should be in them where a list says so."""
+def _files(folder: Path) -> tuple[Path, list[Path], set[str]]:
+    """Return the index, the files that it names, and the weights that should be in them."""
     for index in INDEXES:
         listing = folder / index
         if not listing.is_file():
@@ -212,11 +153,8 @@ def _files(folder: Path) -> tuple[Path, list[Path], set[str] | None]:
         files = [folder / name for name in sorted(set(places.values()))]
         absent = [path.name for path in files if not path.is_file()]
         if absent or not files:
-            raise SetupError(f"{listing} names {_some(absent) or 'no file'}, missing beside it; {MEND}")
+            raise SetupError(f"{listing} names {listed(absent) or 'no file'}, missing beside it; {MEND}")
         return listing, files, {name for name in places if not name.endswith(DERIVED)}
-    for single in SINGLE:
-        if (folder / single).is_file():
-            return folder / single, [folder / single], None
     raise SetupError(f"{folder / INDEXES[1]} is missing; {MEND}")
 
 
@@ -239,36 +177,14 @@ def _pickled(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
+    with needed():
         from safetensors import SafetensorError, safe_open
-    except ModuleNotFoundError as error:
-        raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[vmbench]'") from error
     try:
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 - it is no dict
                 yield name, file.get_tensor(name)
     except SafetensorError as error:
         raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. safetensors says: {error}") from error
-
-
-def _check(path: Path, places: Iterable[str], found: Iterable[str]) -> None:
-    """Name what is missing and what is too much."""
-    missing, surplus = sorted(set(places) - set(found)), sorted(set(found) - set(places))
-    faults = [f"misses {_some(missing)}"] if missing else []
-    if surplus:
-        faults.append(f"has {_some(surplus)} besides")
-    if faults:
-        raise SetupError(f"{path}: the checkpoint does not fit: it {' and '.join(faults)}")
-
-
-def _check_shapes(path: Path, places: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
-    wrong = [
-        f"{name} as {tuple(weight.shape)} where {tuple(places[name].shape)} is expected"
-        for name, weight in found.items()
-        if weight.shape != places[name].shape
-    ]
-    if wrong:
-        raise SetupError(f"{path}: the checkpoint does not fit: it has {_some(wrong)}")
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -279,8 +195,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise SetupError(f"{path}: expected an object but got {type(content).__name__}; {MEND}")
     return content
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

@@ -21,49 +21,49 @@ QUICK_GELU = 1.702
 
 @dataclass(frozen=True, slots=True)
 class VisionSize:
-    """The numbers that make the vision transformer; the defaults are upstream's.
+    """The numbers that make the vision transformer; named and set as upstream's ``config.json``.
 
     Attributes:
-        width: Channels of a token.
-        depth: Number of blocks.
-        heads: Attention heads; they divide ``width``.
-        mlp_width: Hidden channels of a block's perceptron.
-        image: Side of the square input in pixels.
-        patch: Side of a square patch in pixels; divides ``image``.
-        epsilon: Of the norms.
+        hidden_size: Channels of a token.
+        num_hidden_layers: Number of blocks.
+        num_attention_heads: Attention heads; they divide ``hidden_size``.
+        intermediate_size: Hidden channels of a block's perceptron.
+        image_size: Side of the square input in pixels.
+        patch_size: Side of a square patch in pixels; divides ``image_size``.
+        layer_norm_eps: Of the norms.
     """
 
-    width: int = 1024
-    depth: int = 24
-    heads: int = 16
-    mlp_width: int = 4096
-    image: int = 448
-    patch: int = 14
-    epsilon: float = 1e-6
+    hidden_size: int = 1024
+    num_hidden_layers: int = 24
+    num_attention_heads: int = 16
+    intermediate_size: int = 4096
+    image_size: int = 448
+    patch_size: int = 14
+    layer_norm_eps: float = 1e-6
 
     @property
     def tokens(self) -> int:
         """Number of tokens of an image, the class token included."""
-        return (self.image // self.patch) ** 2 + 1
+        return (self.image_size // self.patch_size) ** 2 + 1
 
 
 @dataclass(frozen=True, slots=True)
 class AbstractorSize:
-    """The numbers that make the abstractor; the defaults are upstream's.
+    """The numbers that make the abstractor; named and set as upstream's ``config.json``.
 
     Attributes:
-        queries: Tokens that it makes of an image, the end token aside.
-        depth: Number of layers.
-        heads: Attention heads; they divide the width, which is the vision transformer's.
-        mlp_width: Hidden channels of a layer's gated perceptron.
-        epsilon: Of the norm within the perceptron; the others have torch's default of 1e-5.
+        num_learnable_queries: Tokens that it makes of an image, the end token aside.
+        num_hidden_layers: Number of layers.
+        num_attention_heads: Attention heads; they divide the width, which is the vision transformer's.
+        intermediate_size: Hidden channels of a layer's gated perceptron.
+        layer_norm_eps: Of the norm within the perceptron; the others have torch's default of 1e-5.
     """
 
-    queries: int = 64
-    depth: int = 6
-    heads: int = 16
-    mlp_width: int = 2816
-    epsilon: float = 1e-6
+    num_learnable_queries: int = 64
+    num_hidden_layers: int = 6
+    num_attention_heads: int = 16
+    intermediate_size: int = 2816
+    layer_norm_eps: float = 1e-6
 
 
 class VisionTransformer(nn.Module):  # type: ignore[misc]
@@ -72,8 +72,9 @@ class VisionTransformer(nn.Module):  # type: ignore[misc]
     def __init__(self, size: VisionSize) -> None:
         super().__init__()
         self.embeddings = Embeddings(size)
-        self.encoder = nn.ModuleDict({"layers": nn.ModuleList(Block(size) for _ in range(size.depth))})
-        self.post_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
+        blocks = nn.ModuleList(VisionBlock(size) for _ in range(size.num_hidden_layers))
+        self.encoder = nn.ModuleDict({"layers": blocks})
+        self.post_layernorm = nn.LayerNorm(size.hidden_size, eps=size.layer_norm_eps)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return (B, tokens, width) of normalised images (B, 3, side, side)."""
@@ -88,10 +89,10 @@ class Embeddings(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: VisionSize) -> None:
         super().__init__()
-        self.cls_token = nn.Parameter(torch.empty(1, 1, size.width))
-        self.patch_embed = nn.Conv2d(3, size.width, size.patch, size.patch, bias=False)
-        self.position_embedding = nn.Parameter(torch.empty(1, size.tokens, size.width))
-        self.pre_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
+        self.cls_token = nn.Parameter(torch.empty(1, 1, size.hidden_size))
+        self.patch_embed = nn.Conv2d(3, size.hidden_size, size.patch_size, size.patch_size, bias=False)
+        self.position_embedding = nn.Parameter(torch.empty(1, size.tokens, size.hidden_size))
+        self.pre_layernorm = nn.LayerNorm(size.hidden_size, eps=size.layer_norm_eps)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return (B, tokens, width), the class token first."""
@@ -100,15 +101,15 @@ class Embeddings(nn.Module):  # type: ignore[misc]
         return self.pre_layernorm(tokens + self.position_embedding)
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class VisionBlock(nn.Module):  # type: ignore[misc]
     """Attention and a perceptron, each normed before and added."""
 
     def __init__(self, size: VisionSize) -> None:
         super().__init__()
-        self.input_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
-        self.self_attn = SelfAttention(size.width, size.heads)
-        self.post_attention_layernorm = nn.LayerNorm(size.width, eps=size.epsilon)
-        self.mlp = Perceptron(size.width, size.mlp_width)
+        self.input_layernorm = nn.LayerNorm(size.hidden_size, eps=size.layer_norm_eps)
+        self.self_attn = SelfAttention(size.hidden_size, size.num_attention_heads)
+        self.post_attention_layernorm = nn.LayerNorm(size.hidden_size, eps=size.layer_norm_eps)
+        self.mlp = VisionPerceptron(size.hidden_size, size.intermediate_size)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens of the shape given."""
@@ -132,7 +133,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return self.dense(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
 
 
-class Perceptron(nn.Module):  # type: ignore[misc]
+class VisionPerceptron(nn.Module):  # type: ignore[misc]
     """Two layers with CLIP's approximate GELU between them."""
 
     def __init__(self, width: int, hidden: int) -> None:
@@ -151,10 +152,10 @@ class VisualAbstractor(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: AbstractorSize, vision: VisionSize, out: int) -> None:
         super().__init__()
-        self.query_embeds = nn.Parameter(torch.empty(1, size.queries, vision.width))
-        layers = nn.ModuleList(Layer(size, vision) for _ in range(size.depth))
+        self.query_embeds = nn.Parameter(torch.empty(1, size.num_learnable_queries, vision.hidden_size))
+        layers = nn.ModuleList(AbstractorLayer(size, vision) for _ in range(size.num_hidden_layers))
         self.encoder = nn.ModuleDict({"layers": layers})
-        self.visual_fc = nn.Linear(vision.width, out)
+        self.visual_fc = nn.Linear(vision.hidden_size, out)
         self.vit_eos = nn.Parameter(torch.empty(1, 1, out))
 
     def forward(self, image: Tensor) -> Tensor:
@@ -165,17 +166,17 @@ class VisualAbstractor(nn.Module):  # type: ignore[misc]
         return torch.cat([self.visual_fc(queries), self.vit_eos.expand(len(image), -1, -1)], dim=1)
 
 
-class Layer(nn.Module):  # type: ignore[misc]
+class AbstractorLayer(nn.Module):  # type: ignore[misc]
     """One layer of the abstractor; upstream's names have its parts one level further down."""
 
     def __init__(self, size: AbstractorSize, vision: VisionSize) -> None:
         super().__init__()
         self.crossattention = nn.ModuleDict(
             {
-                "norm1": nn.LayerNorm(vision.width),
-                "normk": nn.LayerNorm(vision.width),
+                "norm1": nn.LayerNorm(vision.hidden_size),
+                "normk": nn.LayerNorm(vision.hidden_size),
                 "attention": CrossAttention(size, vision),
-                "output": CrossOutput(size, vision.width),
+                "output": CrossOutput(size, vision.hidden_size),
             }
         )
 
@@ -192,10 +193,10 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: AbstractorSize, vision: VisionSize) -> None:
         super().__init__()
-        self.heads = size.heads
-        self.query, self.key, self.value = (nn.Linear(vision.width, vision.width) for _ in range(3))
-        self.register_buffer("q_pos_embed", torch.empty(size.queries, vision.width))
-        self.register_buffer("k_pos_embed", torch.empty(vision.tokens, vision.width))
+        self.heads = size.num_attention_heads
+        self.query, self.key, self.value = (nn.Linear(vision.hidden_size, vision.hidden_size) for _ in range(3))
+        self.register_buffer("q_pos_embed", torch.empty(size.num_learnable_queries, vision.hidden_size))
+        self.register_buffer("k_pos_embed", torch.empty(vision.tokens, vision.hidden_size))
 
     def forward(self, queries: Tensor, sources: Tensor) -> Tensor:
         """Return (B, queries, width) gathered from sources (B, queries + n, width)."""
@@ -212,7 +213,7 @@ class CrossOutput(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.out_proj = nn.Linear(width, width)
         self.norm2 = nn.LayerNorm(width)
-        self.mlp = GatedPerceptron(width, size.mlp_width, size.epsilon)
+        self.mlp = GatedPerceptron(width, size.intermediate_size, size.layer_norm_eps)
 
     def forward(self, queries: Tensor, attended: Tensor) -> Tensor:
         """Return (B, queries, width)."""

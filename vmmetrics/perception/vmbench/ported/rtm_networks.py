@@ -11,6 +11,7 @@ References:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +21,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.errors import SetupError
-from vmmetrics.perception.vmbench.checkpoints import read_weights
-from vmmetrics.perception.vmbench.ported.rtm_steps import BINS_PER_PIXEL, POSE_INPUT, STRIDES
+from vmmetrics.perception.vmbench.checkpoints import check_fit, read_weights
 
 Net = TypeVar("Net", bound=nn.Module)
+
+STRIDES = (8, 16, 32)
+"""Pixels between the places of the detector's three grids."""
+POSE_INPUT = (192, 256)
+"""Width and height of the picture that keypoints are found in."""
+BINS_PER_PIXEL = 2
+"""Scores along each axis per pixel of that picture."""
 
 RTMDET_NAME, RTMPOSE_NAME = "rtmdet-m-person", "rtmpose-m-body7"
 """What ``vmmetrics weights`` calls their checkpoints."""
@@ -42,7 +48,7 @@ SCALE_NORM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RTMSize:
     """Factors on the widths and numbers of blocks of the largest network."""
 
     widen: float
@@ -59,7 +65,7 @@ class Size:
         return tuple(max(round(blocks * self.deepen), 1) for blocks in STAGE_BLOCKS)
 
 
-MEDIUM = Size(0.75, 0.67)
+MEDIUM = RTMSize(0.75, 0.67)
 """RTMDet-m and RTMPose-m."""
 
 
@@ -76,32 +82,19 @@ class ConvNorm(nn.Module):  # type: ignore[misc]
         return F.silu(self.bn(self.conv(x)))
 
 
-class Separable(nn.Module):  # type: ignore[misc]
-    """A convolution within channels, then one across them."""
-
-    def __init__(self, width: int, kernel: int) -> None:
-        super().__init__()
-        self.depthwise_conv = ConvNorm(width, width, kernel, groups=width)
-        self.pointwise_conv = ConvNorm(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, width, H, W) to the same."""
-        out: Tensor = self.pointwise_conv(self.depthwise_conv(x))
-        return out
-
-
-class Block(nn.Module):  # type: ignore[misc]
+class CSPNeXtBlock(nn.Module):  # type: ignore[misc]
     """A 3 x 3 and a separable 5 x 5 convolution, added to what came in or not."""
 
     def __init__(self, width: int, identity: bool) -> None:
         super().__init__()
         self.conv1 = ConvNorm(width, width, 3)
-        self.conv2 = Separable(width, 5)
+        parts = {"depthwise_conv": ConvNorm(width, width, 5, groups=width), "pointwise_conv": ConvNorm(width, width)}
+        self.conv2 = nn.Sequential(OrderedDict(parts))
         self.identity = identity
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, H, W) to the same."""
-        out: Tensor = self.conv2(self.conv1(x))
+        out = self.conv2(self.conv1(x))
         return out + x if self.identity else out
 
 
@@ -126,18 +119,17 @@ class CSPLayer(nn.Module):  # type: ignore[misc]
         self.main_conv = ConvNorm(inner, half)
         self.short_conv = ConvNorm(inner, half)
         self.final_conv = ConvNorm(2 * half, outer)
-        self.blocks = nn.Sequential(*(Block(half, identity) for _ in range(blocks)))
+        self.blocks = nn.Sequential(*(CSPNeXtBlock(half, identity) for _ in range(blocks)))
         if attention:
             self.attention = ChannelAttention(2 * half)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, inner, H, W) to (B, outer, H, W)."""
         both = torch.cat([self.blocks(self.main_conv(x)), self.short_conv(x)], dim=1)
-        out: Tensor = self.final_conv(self.attention(both) if hasattr(self, "attention") else both)
-        return out
+        return self.final_conv(self.attention(both) if hasattr(self, "attention") else both)
 
 
-class Pyramid(nn.Module):  # type: ignore[misc]
+class FeaturePyramid(nn.Module):  # type: ignore[misc]
     """What lies around, at several distances."""
 
     def __init__(self, width: int) -> None:
@@ -148,14 +140,13 @@ class Pyramid(nn.Module):  # type: ignore[misc]
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, H, W) to the same."""
         x = self.conv1(x)
-        out: Tensor = self.conv2(torch.cat([x, *(F.max_pool2d(x, side, 1, side // 2) for side in POOLS)], dim=1))
-        return out
+        return self.conv2(torch.cat([x, *(F.max_pool2d(x, side, 1, side // 2) for side in POOLS)], dim=1))
 
 
 class CSPNeXt(nn.Module):  # type: ignore[misc]
     """The backbone of both."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: RTMSize) -> None:
         super().__init__()
         widths, last = size.widths, len(size.blocks)
         half = widths[0] // 2
@@ -164,7 +155,7 @@ class CSPNeXt(nn.Module):  # type: ignore[misc]
             width = widths[stage]
             layers: list[nn.Module] = [ConvNorm(widths[stage - 1], width, 3, 2)]
             if stage == last:
-                layers.append(Pyramid(width))
+                layers.append(FeaturePyramid(width))
             layers.append(CSPLayer(width, width, blocks, identity=stage < last, attention=True))
             self.add_module(f"stage{stage}", nn.Sequential(*layers))
 
@@ -181,7 +172,7 @@ class CSPNeXt(nn.Module):  # type: ignore[misc]
 class PathAggregation(nn.Module):  # type: ignore[misc]
     """The detector's neck: coarse maps tell fine ones, then fine ones coarse ones."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: RTMSize) -> None:
         super().__init__()
         inner, outer = size.widths[-3:], size.widths[-3]
         blocks = max(round(3 * size.deepen), 1)
@@ -211,8 +202,10 @@ class DetectionHead(nn.Module):  # type: ignore[misc]
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.cls_convs = nn.ModuleList(_stack(width) for _ in STRIDES)
-        self.reg_convs = nn.ModuleList(_stack(width) for _ in STRIDES)
+        self.cls_convs, self.reg_convs = (
+            nn.ModuleList(nn.Sequential(ConvNorm(width, width, 3), ConvNorm(width, width, 3)) for _ in STRIDES)
+            for _ in range(2)
+        )
         for stacks in (self.cls_convs, self.reg_convs):
             for stack in stacks[1:]:
                 for layer, first in zip(stack, stacks[0], strict=True):
@@ -224,24 +217,16 @@ class DetectionHead(nn.Module):  # type: ignore[misc]
         """Return (B, P) logits and (B, P, 4) sides, grid by grid and row by row."""
         logits, sides = [], []
         for level, (x, stride) in enumerate(zip(maps, STRIDES, strict=True)):
-            of_class, of_box = x, x
-            for layer in self.cls_convs[level]:
-                of_class = layer(of_class)
-            for layer in self.reg_convs[level]:
-                of_box = layer(of_box)
-            logits.append(self.rtm_cls[level](of_class).flatten(1))
-            sides.append(torch.exp(self.rtm_reg[level](of_box)).flatten(2).transpose(1, 2) * stride)
+            logits.append(self.rtm_cls[level](self.cls_convs[level](x)).flatten(1))
+            of_box = self.rtm_reg[level](self.reg_convs[level](x))
+            sides.append(torch.exp(of_box).flatten(2).transpose(1, 2) * stride)
         return torch.cat(logits, dim=1), torch.cat(sides, dim=1)
-
-
-def _stack(width: int) -> nn.ModuleList:
-    return nn.ModuleList([ConvNorm(width, width, 3), ConvNorm(width, width, 3)])
 
 
 class RTMDet(nn.Module):  # type: ignore[misc]
     """The person detector: one class."""
 
-    def __init__(self, size: Size = MEDIUM) -> None:
+    def __init__(self, size: RTMSize = MEDIUM) -> None:
         super().__init__()
         self.backbone = CSPNeXt(size)
         self.neck = PathAggregation(size)
@@ -301,8 +286,7 @@ class GatedAttention(nn.Module):  # type: ignore[misc]
         gate, value, base = F.silu(self.uv(self.ln(x))).split([self.hidden, self.hidden, GAU_KEYS], dim=-1)
         query, key = (base[:, :, None] * self.gamma + self.beta).unbind(dim=2)
         weights = F.relu(query @ key.transpose(1, 2) / GAU_KEYS**0.5).square()
-        out: Tensor = self.res_scale(x) + self.o(gate * (weights @ value))
-        return out
+        return self.res_scale(x) + self.o(gate * (weights @ value))
 
 
 class PoseHead(nn.Module):  # type: ignore[misc]
@@ -327,7 +311,7 @@ class PoseHead(nn.Module):  # type: ignore[misc]
 class RTMPose(nn.Module):  # type: ignore[misc]
     """The keypoints of one person in a picture."""
 
-    def __init__(self, size: Size = MEDIUM) -> None:
+    def __init__(self, size: RTMSize = MEDIUM) -> None:
         super().__init__()
         self.backbone = CSPNeXt(size)
         self.head = PoseHead(size.widths[-1])
@@ -350,20 +334,8 @@ def load_rtm(path: Path, network: Net) -> Net:
     """
     name = RTMDET_NAME if isinstance(network, RTMDet) else RTMPOSE_NAME
     weights = read_weights(path, "state_dict", name)
-    expected = network.state_dict()
-    faults = [f"misses {key}" for key in expected if key not in weights]
-    faults += [f"has {key} besides" for key in weights if key not in expected]
-    faults += [
-        f"has {key} as {tuple(weights[key].shape)} where {tuple(value.shape)} is expected"
-        for key, value in expected.items()
-        if key in weights and weights[key].shape != value.shape
-    ]
-    if faults:
-        more = f" and {len(faults) - 6} more" if len(faults) > 6 else ""
-        raise SetupError(
-            f"{path}: no checkpoint of {type(network).__name__}: it {'; it '.join(faults[:6])}{more}; fetch it with: "
-            f"vmmetrics weights fetch {name}"
-        )
+    mend = f"; it is no checkpoint of {type(network).__name__}; fetch it with: vmmetrics weights fetch {name}"
+    check_fit(path, network.state_dict(), weights, mend)
     network.load_state_dict(weights)
     network.float().eval().requires_grad_(False)
     return network

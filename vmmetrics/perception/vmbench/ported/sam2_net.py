@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
-from vmmetrics.perception.vmbench.models import UInt8Array
+from vmmetrics.types import UInt8Array
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """ImageNet's, of pixels in 0..1, R, G and B."""
@@ -71,7 +71,7 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedMasks:
     """What the mask decoder says of N objects.
 
     Attributes:
@@ -132,7 +132,7 @@ def decode_boxes(net: Any, features: Features, boxes: Tensor) -> Tensor:
     return masks[0].float()
 
 
-def decode_objects(net: Any, features: Features, coarse: Tensor, masks: Tensor | None) -> Decoded:
+def decode_objects(net: Any, features: Features, coarse: Tensor, masks: Tensor | None) -> DecodedMasks:
     """Run the mask decoder on N objects of one frame without points or boxes.
 
     Args:
@@ -162,7 +162,7 @@ def decode_objects(net: Any, features: Features, coarse: Tensor, masks: Tensor |
     rows = torch.arange(count, device=coarse.device)
     chosen = torch.where(here[:, :, None], logits[rows, 0, best], ABSENT).float()[:, None]
     pointers = torch.where(here, net.object_pointer_proj(tokens[rows, 0, best]), net.no_object_pointer)
-    return Decoded(chosen, pointers, scores)
+    return DecodedMasks(chosen, pointers, scores)
 
 
 def remember(net: Any, features: Features, coverage: Tensor, here: Tensor) -> Tensor:

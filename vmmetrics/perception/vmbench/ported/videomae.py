@@ -9,6 +9,7 @@ References:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,19 +113,6 @@ class Attention(nn.Module):  # type: ignore[misc]
         return self.proj(mixed.transpose(1, 2).flatten(2))
 
 
-class Perceptron(nn.Module):  # type: ignore[misc]
-    """Two linear layers with the exact GELU between them."""
-
-    def __init__(self, net: Architecture) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(net.width, net.mlp_width)
-        self.fc2 = nn.Linear(net.mlp_width, net.width)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        """(B, tokens, width) to the same."""
-        return self.fc2(F.gelu(self.fc1(tokens)))
-
-
 class Block(nn.Module):  # type: ignore[misc]
     """Attention and perceptron, each after a norm and around a shortcut.
 
@@ -136,7 +124,8 @@ class Block(nn.Module):  # type: ignore[misc]
         self.norm1 = nn.LayerNorm(net.width, eps=NORM_EPSILON)
         self.attn = Attention(net)
         self.norm2 = nn.LayerNorm(net.width, eps=NORM_EPSILON)
-        self.mlp = Perceptron(net)
+        widen, narrow = nn.Linear(net.width, net.mlp_width), nn.Linear(net.mlp_width, net.width)
+        self.mlp = nn.Sequential(OrderedDict(fc1=widen, act=nn.GELU(), fc2=narrow))
         self.drop = drop
 
     def forward(self, tokens: Tensor) -> Tensor:
