@@ -10,8 +10,7 @@ import pytest
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import read_metadata
 from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
-from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, implausible, suits
-from vmmetrics.prompts.statistics.plausibility_flags import judge, plain_place
+from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, implausible, judge, plain_place, suits
 
 CLASSES = {item.name: item for item in read_metadata().classes}
 """The library's own: the rules name some of them."""

@@ -49,8 +49,7 @@ def reward(
     Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cas.label.rewards import Step, compare_rewards, reward_clips, rewarded
-    from vmmetrics.cas.label.videoreward import VideoReward
+    from vmmetrics.cas.label.videoreward import Step, VideoReward, compare_rewards, reward_clips, rewarded
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.utils.storage.atomic import write_atomically
     from vmmetrics.utils.storage.journal import encode

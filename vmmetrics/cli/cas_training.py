@@ -40,7 +40,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
-    from vmmetrics.cas.evaluate.held_against import hold_against, load_judge
+    from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cli.progress import count, open_consoles
 

@@ -12,7 +12,7 @@ import typer
 
 from vmmetrics.cli.numbers import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.prompts.review.apply import Rule
+from vmmetrics.prompts.review.agreement import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -189,7 +189,7 @@ def _apply(
 ) -> None:  # fmt: skip
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, write_entries
-    from vmmetrics.prompts.review.apply import apply_decisions
+    from vmmetrics.prompts.review.agreement import apply_decisions
     from vmmetrics.utils.weights.shipped import shipped_list
 
     _, messages = open_consoles()

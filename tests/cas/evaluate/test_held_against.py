@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vmmetrics.cas.evaluate.held_against import Judge, hold_against, load_judge
+from vmmetrics.cas.evaluate.evaluation import Judge, hold_against, load_judge
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips
 from vmmetrics.cli.main import main
 from vmmetrics.clip import Clip

@@ -10,8 +10,8 @@ import pytest
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.generate.combine import ASKED_CAMERAS, Combination, Combiner
-from vmmetrics.prompts.generate.realise import realise
 from vmmetrics.prompts.generate.rules import base_of, conform
+from vmmetrics.prompts.generate.writing import realise
 from vmmetrics.prompts.metadata import Action, Place, Subject
 from vmmetrics.utils.text.inflection import ing_form
 

@@ -19,8 +19,7 @@ from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.files import read_entries, write_entries
-from vmmetrics.prompts.review.agreement import measure_agreement
-from vmmetrics.prompts.review.apply import Rule, apply_decisions
+from vmmetrics.prompts.review.agreement import Rule, apply_decisions, measure_agreement
 from vmmetrics.prompts.review.decisions import Decision, DecisionFile, key_of
 from vmmetrics.prompts.review.reviewing import Review
 

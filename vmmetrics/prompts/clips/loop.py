@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.prompts.clips.folder import ClipFolder
-from vmmetrics.prompts.clips.jobs import Job, Plan
+from vmmetrics.prompts.clips.folder import ClipFolder, Job, Plan
 from vmmetrics.utils.storage.journal import Line
 from vmmetrics.utils.storage.provenance import machine, now, version_of
 from vmmetrics.video import read_clip

@@ -18,9 +18,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.prompts.checks import CHECKS, words
+from vmmetrics.prompts.checks import CHECKS, reading_ease, words
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.filter.readability import reading_ease
 from vmmetrics.prompts.filter.safety import find_unsafe
 from vmmetrics.prompts.filter.verdicts import Judge, Verdict
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE

@@ -15,9 +15,15 @@ from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of
 from vmmetrics.prompts.generate.combine import Combination, Combiner
-from vmmetrics.prompts.generate.realise import realise
 from vmmetrics.prompts.generate.rules import conform
-from vmmetrics.prompts.generate.writing import VERSION, entry_of, faults_of, reviewing_question, writing_question
+from vmmetrics.prompts.generate.writing import (
+    VERSION,
+    entry_of,
+    faults_of,
+    realise,
+    reviewing_question,
+    writing_question,
+)
 from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.endpoint import THREADS, Answer, Client, Estimate, Question
 from vmmetrics.utils.schema import plain

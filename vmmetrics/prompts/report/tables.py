@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vmmetrics.prompts.plausibility import CHECKS, Plausibility
 from vmmetrics.prompts.selection.balance import AgainstRandom, Selection
-from vmmetrics.prompts.statistics.comparison import Comparison, Spread
 from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, Figure, LemmaSource
-from vmmetrics.prompts.statistics.plausibility_flags import CHECKS, Plausibility
-from vmmetrics.prompts.statistics.report import ListStatistics
+from vmmetrics.prompts.statistics.report import Comparison, ListStatistics, Spread
 from vmmetrics.utils.display.markup import clean
 
 # Prompt lists on the terminal: one in figures, or two side by side.
