@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from vmmetrics.prompts.review.agreement import Agreed, ReviewAgreement
-    from vmmetrics.prompts.review.decisions import Decision
+    from vmmetrics.prompts.review.decisions import ReviewDecision
     from vmmetrics.prompts.review.reviewing import Progress
     from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -135,7 +135,7 @@ def _summary(progress: Progress, warned: int) -> list[str]:
     return [said, f"{count(warned, 'warning')}, printed above"] if warned else [said]
 
 
-def _print_agreement(decisions: Sequence[Decision]) -> None:
+def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.prompts.review.agreement import measure_agreement
 
@@ -184,7 +184,7 @@ def _print_differences(found: ReviewAgreement, output: Console) -> None:
 
 
 def _apply(
-    name: str, decisions: Sequence[Decision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
+    name: str, decisions: Sequence[ReviewDecision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
     inputs: Sequence[Path],
 ) -> None:  # fmt: skip
     from vmmetrics.cli.progress import open_consoles

@@ -124,7 +124,7 @@ def camera_jargon(text: str, camera: str = "unspecified") -> str | None:
 
     Args:
         text: The prompt.
-        camera: The camera motion that is asked for, of :data:`vmmetrics.prompts.entry.CAMERAS`.
+        camera: The camera motion that is asked for, as :class:`vmmetrics.prompts.entry.Tags` has it.
 
     >>> camera_jargon("A low-angle shot of a horse."), camera_jargon("The camera pans left.", "pan")
     ("camera jargon: 'low-angle shot'", None)
@@ -164,13 +164,11 @@ def fields_agree(entry: PromptEntry) -> str | None:
     if entry.subject and entry.subject_noun and noun_kept(entry.subject, entry.subject_noun, _own_plural(entry)):
         return f"the subject {entry.subject!r} is not of {entry.subject_noun!r}"
     done = words(entry.action.lower())
-    if entry.action_lemma and done and not (done[0].endswith("ing") and any(f in done for f in _ings(entry))):
-        return f"the action {entry.action!r} is not a phrase of {ing_form(entry.action_lemma)!r}"
+    if entry.action_lemma and done:
+        ings = {form for form in verb_forms(entry.action_lemma) if form.endswith("ing")}
+        if not done[0].endswith("ing") or ings.isdisjoint(done):
+            return f"the action {entry.action!r} is not a phrase of {ing_form(entry.action_lemma)!r}"
     return None
-
-
-def _ings(entry: PromptEntry) -> list[str]:
-    return [form for form in verb_forms(entry.action_lemma) if form.endswith("ing")]
 
 
 def _own_plural(entry: PromptEntry) -> str:

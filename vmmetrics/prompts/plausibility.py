@@ -14,29 +14,13 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 
+_WALKS: Final = "walk run sprint trot gallop canter jog stroll march stride prance hike tiptoe"
 BODY_NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("fly", "soar", "swoop", "flit", "flutter", "hover"), ("flies",)),
     **dict.fromkeys(("swim",), ("swims",)),
-    **dict.fromkeys(
-        (
-            "walk",
-            "run",
-            "sprint",
-            "trot",
-            "gallop",
-            "canter",
-            "jog",
-            "stroll",
-            "march",
-            "stride",
-            "prance",
-            "hike",
-            "tiptoe",
-        ),
-        ("walks",),
-    ),
+    **dict.fromkeys(_WALKS.split(), ("walks",)),
     **dict.fromkeys(("climb", "clamber"), ("climbs", "hands")),
     **dict.fromkeys(("juggle", "knit", "sew", "type", "strum", "whittle", "sculpt", "embroider", "chop"), ("hands",)),
 }
@@ -88,13 +72,13 @@ _NEVER_UNDER_WATER: Final = frozenset(
 )  # fmt: skip
 
 
-def attributes_of(subject: Subject, subject_class: SubjectClass | None) -> frozenset[str]:
+def attributes_of(subject: SubjectEntry, subject_class: SubjectClass | None) -> frozenset[str]:
     """Everything that holds for a subject: its class's attributes and its own, without what it lacks."""
     inherited = subject_class.attributes if subject_class is not None else ()
     return frozenset((*inherited, *subject.attributes)).difference(subject.lacks)
 
 
-def can_do(subject: Subject, subject_class: SubjectClass | None, action: Action) -> str | None:
+def can_do(subject: SubjectEntry, subject_class: SubjectClass | None, action: Action) -> str | None:
     """Why a subject cannot do something.
 
     Args:
@@ -128,7 +112,7 @@ def fits(place: Place, action: Action) -> str | None:
     return None
 
 
-def suits(subject: Subject, subject_class: SubjectClass | None, place: Place) -> str | None:
+def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Place) -> str | None:
     """Why a subject is not to be met in a place, whatever it does there, or None where nothing speaks against it."""
     if not place.affords:
         return None
@@ -147,7 +131,7 @@ def suits(subject: Subject, subject_class: SubjectClass | None, place: Place) ->
 
 
 def implausible(
-    subject: Subject, subject_class: SubjectClass | None, action: Action, place: Place | None
+    subject: SubjectEntry, subject_class: SubjectClass | None, action: Action, place: Place | None
 ) -> str | None:
     """The first reason against a combination, or None; ``place`` None leaves the place out of it."""
     reason = can_do(subject, subject_class, action)
@@ -164,7 +148,7 @@ def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str
     return "walks" in attributes or ("flies" in attributes and "water" not in affords)  # what flies may be above it
 
 
-def _indoors(subject: Subject, place: Place, affords: frozenset[str]) -> str | None:
+def _indoors(subject: SubjectEntry, place: Place, affords: frozenset[str]) -> str | None:
     halls = _HALLS if affords & _ROOMS else _HALLS | {"floor"}
     for classes, admitted in ((_OUT_OF_DOORS, _WEATHER_INDOORS), (_HEAVY, halls), (_LARGE_ANIMALS, _STABLES)):
         if subject.subject_class in classes and affords.isdisjoint(admitted):
@@ -190,14 +174,8 @@ CHECKS: Final[Mapping[str, str]] = {
 UNKNOWN: Final = ("noun", "class", "action", "place")
 """What the metadata may not have at all."""
 
-_PLURALS: Final = {
-    "goose": "geese",
-    "person": "people",
-    "mouse": "mice",
-    "foot": "feet",
-    "tooth": "teeth",
-    "ox": "oxen",
-}
+_UNLIKE: Final = "goose/geese mouse/mice foot/feet tooth/teeth ox/oxen person/people"
+_PLURALS: Final = dict(pair.split("/") for pair in _UNLIKE.split())
 """Plurals that do not begin like the noun, for nouns that the metadata have not; "man" is treated as an ending."""
 _SHORTEST_STEM = 3  # letters that must agree where an irregular plural is not given
 
@@ -257,17 +235,15 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
     flags: list[Flag] = []
     for number, entry in enumerate(entries):
         lemma = entry.action_lemma or (lemmas[number] if lemmas is not None else "")
-        for check, reason in books.checks(entry, lemma, lambda what, value: _count(unknown[what], value)):
+        for what, value in books.lacking(entry, lemma):
+            unknown[what][value] += 1
+        for check, reason in books.checks(entry, lemma):
             judged[check] += 1
             if reason is not None:
                 flags.append(Flag(entry.index, check, reason))
     strict = sum(bool(entry.subject_class) for entry in entries)
     counted = {what: dict(sorted(values.items(), key=lambda item: -item[1])) for what, values in unknown.items()}
     return Plausibility(len(entries), judged, tuple(flags), counted, strict)
-
-
-def _count(counts: dict[str, int], value: str) -> None:
-    counts[value] += 1
 
 
 def plain_place(name: str) -> str:
@@ -288,13 +264,21 @@ class _Books:
         self._places = _by(metadata.places, lambda item: plain_place(item.name))
         self._actions = _by(metadata.actions, lambda item: item.lemma)
 
-    def checks(
-        self, entry: PromptEntry, lemma: str, lacking: Callable[[str, str], None]
-    ) -> Iterable[tuple[str, str | None]]:
-        """Each check that can be made, with the reason why it fails or None; what is unknown goes to ``lacking``."""
+    def lacking(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str]]:
+        """What of an entry the metadata do not have."""
+        if entry.subject_noun and entry.subject_noun.lower() not in self._subjects:
+            yield "noun", entry.subject_noun
+        if entry.place and plain_place(entry.place) not in self._places:
+            yield "place", entry.place
+        if entry.subject_class and entry.subject_class not in self._classes:
+            yield "class", entry.subject_class
+        if lemma and lemma not in self._actions:
+            yield "action", lemma
+
+    def checks(self, entry: PromptEntry, lemma: str) -> Iterable[tuple[str, str | None]]:
+        """Each check that can be made, with the reason why it fails or None."""
         known = self._subjects.get(entry.subject_noun.lower(), [])
         places = self._places.get(plain_place(entry.place), [])
-        self._look_up(entry, lemma, known, places, lacking)
         if entry.subject_noun:
             yield "noun", _noun_reason(entry, known)
         if entry.subject_class and known:
@@ -303,42 +287,26 @@ class _Books:
         actions = self._actions_of(entry, lemma)
         if not subjects:
             return
+        against = [
+            [can_do(subject, self._classes.get(subject.subject_class), action) for subject in subjects]
+            for action in actions
+        ]
         if actions:
-            yield "ability", _first(self._can(subject, action) for action in actions for subject in subjects)
-        able = [a for a in actions if any(self._can(subject, a) is None for subject in subjects)]
+            yield "ability", _first(reason for reasons in against for reason in reasons)
+        able = [action for action, reasons in zip(actions, against, strict=True) if None in reasons]
         if places and any(action.needs for action in able):
             yield "needs", _first(fits(place, action) for action in able for place in places)
         if places:
             found = (suits(s, self._classes.get(s.subject_class), place) for s in subjects for place in places)
             yield "habitat", _first(found)
 
-    def _can(self, subject: Subject, action: Action) -> str | None:
-        return can_do(subject, self._classes.get(subject.subject_class), action)
-
-    def _look_up(
-        self,
-        entry: PromptEntry,
-        lemma: str,
-        known: Sequence[Subject],
-        places: Sequence[Place],
-        lacking: Callable[[str, str], None],
-    ) -> None:
-        if entry.subject_noun and not known:
-            lacking("noun", entry.subject_noun)
-        if entry.place and not places:
-            lacking("place", entry.place)
-        if entry.subject_class and entry.subject_class not in self._classes:
-            lacking("class", entry.subject_class)
-        if lemma and lemma not in self._actions:
-            lacking("action", lemma)
-
-    def _subjects_of(self, entry: PromptEntry, known: Sequence[Subject]) -> list[Subject]:
+    def _subjects_of(self, entry: PromptEntry, known: Sequence[SubjectEntry]) -> list[SubjectEntry]:
         if not entry.subject_class:
             return [subject for subject in known if subject.subject_class in self._classes]
         same = [subject for subject in known if subject.subject_class == entry.subject_class]
         if same or entry.subject_class not in self._classes:
             return same
-        return [Subject(entry.subject_noun or entry.subject_class, entry.subject_class)]
+        return [SubjectEntry(entry.subject_noun or entry.subject_class, entry.subject_class)]
 
     def _actions_of(self, entry: PromptEntry, lemma: str) -> list[Action]:
         if not lemma:
@@ -364,7 +332,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
     return None if None in listed else listed[0]
 
 
-def _noun_reason(entry: PromptEntry, known: Sequence[Subject]) -> str | None:
+def _noun_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
     head = entry.subject_noun.lower().split()[-1]
     plurals = [subject.plural.lower().split()[-1] for subject in known if subject.plural not in ("", "-")]
     plurals.append(_PLURALS.get(head, f"{head.removesuffix('man')}men" if head.endswith("man") else head))
@@ -375,7 +343,7 @@ def _noun_reason(entry: PromptEntry, known: Sequence[Subject]) -> str | None:
     return f"{entry.subject_noun!r} does not occur in the prompt"
 
 
-def _class_reason(entry: PromptEntry, known: Sequence[Subject]) -> str | None:
+def _class_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
     classes = list(dict.fromkeys(subject.subject_class for subject in known if subject.subject_class))
     if not classes or entry.subject_class in classes:
         return None

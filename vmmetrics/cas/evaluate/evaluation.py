@@ -35,7 +35,7 @@ Level = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Interval:
     """A statistic, or none where the clips do not allow it.
 
     Attributes:
@@ -78,10 +78,10 @@ class Evaluation:
     """
 
     clips: int
-    accuracy: Figure
-    mae: Figure
-    spearman: Figure
-    calibration_error: Figure
+    accuracy: Interval
+    mae: Interval
+    spearman: Interval
+    calibration_error: Interval
     bins: tuple[Bin, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """Agreement over all clips, and group by group.
 
     Attributes:
@@ -116,7 +116,7 @@ class Report:
         }
 
 
-def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None], seed: int = 0) -> Report:
+def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None], seed: int = 0) -> EvaluationReport:
     """Evaluate all clips and each group.
 
     Args:
@@ -130,7 +130,7 @@ def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None
         str(name): evaluate(probabilities[names == name], levels[names == name], seed) for name in np.unique(names)
     }
     orders = [e.spearman.value for e in per_group.values() if e.spearman.value is not None]
-    return Report(
+    return EvaluationReport(
         overall=evaluate(probabilities, levels, seed),
         groups=per_group,
         within_groups=float(np.mean(orders)) if orders else None,
@@ -150,13 +150,13 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
     order = np.array([np.nan]) if few else rank_correlations(expected[None], levels[None])
     return Evaluation(
         clips=count,
-        accuracy=Figure(float(right.mean())) if few else _figure(right.mean(), right[drawn].mean(axis=1)),
-        mae=Figure(float(error.mean())) if few else _figure(error.mean(), error[drawn].mean(axis=1)),
-        spearman=Figure(None)
+        accuracy=Interval(float(right.mean())) if few else _figure(right.mean(), right[drawn].mean(axis=1)),
+        mae=Interval(float(error.mean())) if few else _figure(error.mean(), error[drawn].mean(axis=1)),
+        spearman=Interval(None)
         if np.isnan(order[0])
         else _figure(order[0], rank_correlations(expected[drawn], levels[drawn])),
         # No interval: resampling clips inflates a calibration error, and would mislead.
-        calibration_error=Figure(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
+        calibration_error=Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
         bins=bins,
     )
 
@@ -182,9 +182,9 @@ def calibration_bins(probabilities: FloatArray, levels: Level) -> tuple[Bin, ...
     )
 
 
-def _figure(value: float, drawn: FloatArray) -> Figure:
+def _figure(value: float, drawn: FloatArray) -> Interval:
     low, high = np.nanpercentile(drawn, INTERVAL)
-    return Figure(float(value), float(low), float(high))
+    return Interval(float(value), float(low), float(high))
 
 
 # A classifier against labelled clips: ``vmmetrics cas eval``.
@@ -194,7 +194,7 @@ EMBEDDED = "embedded"
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class LoadedClassifier:
     """A classifier to evaluate.
 
     Attributes:
@@ -217,7 +217,7 @@ class Evaluated:
         failed: Clips left out because they cannot be read or judged, with the reason.
     """
 
-    report: Report
+    report: EvaluationReport
     clips: tuple[dict[str, Any], ...]
     seen: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
@@ -232,7 +232,7 @@ class Evaluated:
         }
 
 
-def load_judge(name: str, device: str | None = None, precision: str | None = None) -> Judge:
+def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:
     """Load a classifier.
 
     Args:
@@ -248,7 +248,7 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
     return _embedded() if name == EMBEDDED else _of_checkpoint(Path(name), device, precision)
 
 
-def _embedded() -> Judge:
+def _embedded() -> LoadedClassifier:
     models = load_preset("embedded").models
 
     def classify(clip: Clip) -> FloatArray:
@@ -257,21 +257,21 @@ def _embedded() -> Judge:
             raise ClipError(f"{len(clip)} frames: too few to judge motion by")
         return scene.probabilities
 
-    return Judge(classify)
+    return LoadedClassifier(classify)
 
 
-def _of_checkpoint(path: Path, device: str | None, precision: Any) -> Judge:
+def _of_checkpoint(path: Path, device: str | None, precision: Any) -> LoadedClassifier:
     from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
     from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
 
     checkpoint = read_checkpoint(path)
     model = VideoMAEPlausibility.of(checkpoint, device, precision)
     seen = frozenset(checkpoint.meta.get("trained_prompts", ()))
-    return Judge(lambda clip: model.probabilities(clip.frames), seen)
+    return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
 
 
 def hold_against(
-    judge: Judge,
+    judge: LoadedClassifier,
     data: LabelledClips,
     *,
     include_seen: bool = False,

@@ -311,7 +311,7 @@ class Rewarder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RewardStep:
     """One clip done.
 
     Attributes:
@@ -331,7 +331,7 @@ class Step:
 
 def reward_clips(
     sources: Sequence[Source], prompts: Prompts, model: Rewarder, model_id: str, rewards: Path
-) -> Iterator[Step]:
+) -> Iterator[RewardStep]:
     """Score clips one after another; those in ``rewards`` with the same content and model are not scored again.
 
     Args:
@@ -360,15 +360,15 @@ def reward_clips(
             check_header(source.path)
             prompt, content = prompts.lookup(source).prompt, fingerprint(source.path)
             if (source.name, content) in known:
-                yield Step(source.name, known[source.name, content], known=True, prompt=prompt)
+                yield RewardStep(source.name, known[source.name, content], known=True, prompt=prompt)
                 continue
             found = model.score(read_clip(source.path, name=source.name))
         except (ClipError, OSError) as error:
-            yield Step(source.name, None, str(error))
+            yield RewardStep(source.name, None, str(error))
             continue
         record = {"clip": source.name, "sha256": content, "model": model_id, "prompt": prompt, "group": source.model}
         journal.append([record | {"mq_raw": found.raw, "mq": found.normalised}])
-        yield Step(source.name, found.raw, prompt=prompt)
+        yield RewardStep(source.name, found.raw, prompt=prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +381,6 @@ class _Line:
     mq_raw: float
 
 
-def rewarded(steps: Iterable[Step]) -> list[Rewarded]:
+def rewarded(steps: Iterable[RewardStep]) -> list[Rewarded]:
     """The clips that have a reward."""
     return [Rewarded(step.clip, step.reward, step.prompt) for step in steps if step.reward is not None]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.cas.evaluate.evaluation import Report, report
+from vmmetrics.cas.evaluate.evaluation import EvaluationReport, report
 from vmmetrics.cas.evaluate.model_card import Card, write_card
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, split_by_prompt
 from vmmetrics.cas.train.data import Unreadable, try_clips
@@ -37,7 +37,7 @@ class Trained:
     checkpoint: Path
     best: Epoch
     history: Sequence[Epoch]
-    report: Report
+    report: EvaluationReport
     split: Split
 
 

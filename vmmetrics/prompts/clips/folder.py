@@ -55,7 +55,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ClipPlan:
     """What is to be made.
 
     Attributes:
@@ -73,7 +73,7 @@ class Plan:
 
 def plan_of(
     entries: Sequence[PromptEntry], only: Sequence[str] = (), limit: int | None = None, samples: int = 1, seed: int = 0
-) -> Plan:
+) -> ClipPlan:
     """Plan the clips of a list.
 
     Args:
@@ -88,7 +88,7 @@ def plan_of(
         SetupError: As for :func:`jobs_of`.
     """
     chosen = select(entries, only)[:limit]
-    return Plan(tuple(jobs_of(chosen, samples, seed)), tuple(jobs_of(entries, samples, seed)), samples, seed)
+    return ClipPlan(tuple(jobs_of(chosen, samples, seed)), tuple(jobs_of(entries, samples, seed)), samples, seed)
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:

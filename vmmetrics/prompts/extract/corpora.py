@@ -40,7 +40,7 @@ class _NoColumnError(SetupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CorpusFile:
     """One file of a corpus.
 
     Attributes:
@@ -72,7 +72,7 @@ class Corpus:
         done: Share of the corpus read so far, in [0, 1].
     """
 
-    def __init__(self, sources: Sequence[Source], column: str | None = None) -> None:
+    def __init__(self, sources: Sequence[CorpusFile], column: str | None = None) -> None:
         self.sources = tuple(sources)
         self.done = 0.0
         self._column = column
@@ -138,7 +138,7 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
             yield caption, min(1.0, raw.tell() / size)
 
 
-def find_sources(paths: Sequence[Path]) -> list[Source]:
+def find_sources(paths: Sequence[Path]) -> list[CorpusFile]:
     """Files of a kind in :data:`SUFFIXES`: those that are named, and all at any depth of a folder, by name.
 
     Raises:
@@ -157,7 +157,7 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
             raise SetupError(f"{path} is not there")
     if not found:
         raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
-    return [Source(path, path.stat().st_size) for path in found]
+    return [CorpusFile(path, path.stat().st_size) for path in found]
 
 
 def _open(path: Path) -> IO[bytes]:

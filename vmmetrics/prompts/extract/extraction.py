@@ -15,7 +15,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
-from vmmetrics.prompts.extract.corpora import Corpus, Source, find_sources, sample
+from vmmetrics.prompts.extract.corpora import Corpus, CorpusFile, find_sources, sample
 from vmmetrics.prompts.extract.lexicon import Embed, Lexicon
 from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
 from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
@@ -246,7 +246,7 @@ def _origin(sources: Sequence[str], short: int, forgotten: int) -> dict[str, int
     }  # fmt: skip
 
 
-def _described(sources: Sequence[Source]) -> dict[str, Any]:
+def _described(sources: Sequence[CorpusFile]) -> dict[str, Any]:
     files = [{"name": item.path.name, "bytes": item.size, "sha256": item.sha256()} for item in sources]
     return {"files": files, "bytes": sum(item.size for item in sources)}
 

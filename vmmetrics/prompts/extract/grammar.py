@@ -175,7 +175,7 @@ _FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class ParsedClause:
     """A verb, who does it and to what.
 
     Attributes:
@@ -189,7 +189,7 @@ class Clause:
     patients: tuple[Token, ...] = ()
 
 
-def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[Clause]:
+def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClause]:
     """Clauses of a parsed caption that tell of something done, in the order of their verbs.
 
     Args:
@@ -198,17 +198,17 @@ def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[Clause]:
     """
     for token in document:
         if (doer := misread(token, verbs)) is not None:
-            yield Clause(token, tuple(_resolved([doer])))
+            yield ParsedClause(token, tuple(_resolved([doer])))
             continue
         if not is_deed(token):
             continue
         if token.dep_ == "amod" or token.dep_ == "compound":
-            yield Clause(token, (whole_of(token.head),))
+            yield ParsedClause(token, (whole_of(token.head),))
             continue
         if is_passive(token):
-            yield Clause(token, tuple(_agents(token)), tuple(_subjects(token)))
+            yield ParsedClause(token, tuple(_agents(token)), tuple(_subjects(token)))
         else:
-            yield Clause(token, tuple(_subjects(token)))
+            yield ParsedClause(token, tuple(_subjects(token)))
 
 
 def misread(token: Token, verbs: Collection[str]) -> Token | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.extract import words
-from vmmetrics.prompts.extract.grammar import Clause, NounPhrase, NounReader, Token, clauses, lemma_of, subjects
+from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, ParsedClause, Token, clauses, lemma_of, subjects
 from vmmetrics.prompts.extract.places import PlaceReader, Spot
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.text.inflection import ing_form
@@ -63,7 +63,7 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ParsedCaption:
     """What a caption tells of.
 
     Attributes:
@@ -109,7 +109,7 @@ class CaptionParser:
         self._verbs = frozenset(verbs) - frozenset(nouns)
         self._places = PlaceReader(self._nouns, places, nouns)
 
-    def parse(self, captions: Iterable[str]) -> Iterator[Found]:
+    def parse(self, captions: Iterable[str]) -> Iterator[ParsedCaption]:
         """Parse captions, in order, in memory that does not grow with their number."""
         rest = iter(captions)
         while batch := list(islice(rest, BATCH)):
@@ -132,7 +132,7 @@ class CaptionParser:
             documents[place] = document
         return documents
 
-    def _read(self, text: str, document: Any) -> Found:
+    def _read(self, text: str, document: Any) -> ParsedCaption:
         spots: list[Spot] = []
         of_places: set[int] = set()
         for token in document:
@@ -148,9 +148,9 @@ class CaptionParser:
                     of_places.add(token.i)
         deeds = tuple(self._deed(clause, of_places) for clause in clauses(document, self._verbs))
         named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document, self._verbs)))
-        return Found(text, named, deeds, tuple(dict.fromkeys(spots)))
+        return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(spots)))
 
-    def _deed(self, clause: Clause, of_places: set[int]) -> Deed:
+    def _deed(self, clause: ParsedClause, of_places: set[int]) -> Deed:
         verb = clause.verb
         objects = [] if self._is_way(verb, of_places) else [c for c in verb.children if c.dep_ in ("dobj", "oprd")]
         things = list(clause.patients) or objects
@@ -164,7 +164,7 @@ class CaptionParser:
             modifiers=tuple(adverb.lower_ for adverb in adverbs),
         )
 
-    def _complement(self, clause: Clause, of_places: set[int]) -> str:
+    def _complement(self, clause: ParsedClause, of_places: set[int]) -> str:
         """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
         verb = clause.verb
         if verb.dep_ == "amod":
@@ -348,7 +348,7 @@ def parse_in_processes(
     nouns: Collection[str],
     places: Collection[str],
     verbs: Collection[str],
-) -> Iterator[Found]:
+) -> Iterator[ParsedCaption]:
     """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
 
     Args:
@@ -363,7 +363,7 @@ def parse_in_processes(
         SetupError: A process was killed, as a system does that runs out of memory.
     """
     context = multiprocessing.get_context("spawn")
-    rest, waiting = iter(captions), deque[Future[list[Found]]]()
+    rest, waiting = iter(captions), deque[Future[list[ParsedCaption]]]()
     start = (model, frozenset(nouns), frozenset(places), frozenset(verbs))
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=start) as pool:
         try:
@@ -385,7 +385,7 @@ def _start(model: str | None, nouns: Collection[str], places: Collection[str], v
     _parser = CaptionParser(model, nouns, places, verbs)
 
 
-def _parse(captions: list[str]) -> list[Found]:
+def _parse(captions: list[str]) -> list[ParsedCaption]:
     if _parser is None:
         raise RuntimeError("the process was not started by parse_in_processes")
     return list(_parser.parse(captions))

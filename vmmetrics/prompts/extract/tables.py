@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from vmmetrics.prompts.extract.grammar import singular
 from vmmetrics.prompts.extract.lexicon import Known, Lexicon
-from vmmetrics.prompts.extract.parsing import Deed, Found
+from vmmetrics.prompts.extract.parsing import Deed, ParsedCaption
 from vmmetrics.prompts.extract.places import PlaceCategory
-from vmmetrics.prompts.metadata import Action, Place, Subject
+from vmmetrics.prompts.metadata import Action, Place, SubjectEntry
 from vmmetrics.utils.text.inflection import article
 from vmmetrics.utils.text.inflection import plural as regular_plural
 
@@ -26,7 +26,7 @@ LONGEST_EXAMPLE = 200
 
 
 @dataclass(slots=True)
-class Entry:
+class TallyEntry:
     """What was seen of one thing.
 
     Attributes:
@@ -46,7 +46,7 @@ class Entry:
     examples: list[str] = field(default_factory=list)
 
 
-class Tally:
+class BoundedTally:
     """Counts things by a key.
 
     Where there are too many, the rarest are forgotten. A thing forgotten and seen again counts from 0, so a count may
@@ -66,12 +66,12 @@ class Tally:
         self.forgotten = 0
         self._most = most
         self._examples = examples
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, TallyEntry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def items(self) -> Iterator[tuple[str, Entry]]:
+    def items(self) -> Iterator[tuple[str, TallyEntry]]:
         """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
         yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
 
@@ -89,7 +89,7 @@ class Tally:
         if entry is None:
             if len(self._entries) >= self._most:
                 self._forget()
-            entry = self._entries[key] = Entry()
+            entry = self._entries[key] = TallyEntry()
         entry.count += 1
         _count(entry.forms, (form,))
         _count(entry.modifiers, modifiers)
@@ -148,11 +148,11 @@ class Tables:
 
     def __init__(self, examples: int) -> None:
         self.captions = 0
-        self.subjects = Tally(examples)
-        self.actions = Tally(examples)
-        self.places = Tally(examples)
+        self.subjects = BoundedTally(examples)
+        self.actions = BoundedTally(examples)
+        self.places = BoundedTally(examples)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: ParsedCaption) -> None:
         """Count what one caption tells of: each thing once, however often it is named there."""
         self.captions += 1
         for key, phrase in {_squashed(item.noun): item for item in found.subjects}.items():
@@ -167,7 +167,9 @@ class Tables:
             self.places.add(key, spot.name, found.text, spot.modifiers, (spot.phrase,))
 
 
-def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Subject, ...], Mapping[str, Known]]:
+def subjects_of(
+    tally: BoundedTally, known: Lexicon, min_count: int
+) -> tuple[tuple[SubjectEntry, ...], Mapping[str, Known]]:
     """The subjects, the most frequent first, and what is known of every noun among them."""
     entries = [entry for _, entry in tally.items() if entry.count >= min_count]
     nouns = [_likeliest(entry.forms) for entry in entries]
@@ -176,7 +178,7 @@ def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Sub
     for place, fact in zip(unknown, known.infer([nouns[place] for place in unknown]), strict=True):
         facts[place] = fact
     subjects = tuple(
-        Subject(
+        SubjectEntry(
             noun=noun,
             subject_class=fact.subject_class,
             modifiers=_top(entry.modifiers),
@@ -194,7 +196,7 @@ def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Sub
     return subjects, dict(zip(nouns, facts, strict=True))
 
 
-def actions_of(tally: Tally, known: Lexicon, nouns: Mapping[str, Known], min_count: int) -> tuple[Action, ...]:
+def actions_of(tally: BoundedTally, known: Lexicon, nouns: Mapping[str, Known], min_count: int) -> tuple[Action, ...]:
     """The actions, the most frequent first.
 
     Args:
@@ -206,7 +208,9 @@ def actions_of(tally: Tally, known: Lexicon, nouns: Mapping[str, Known], min_cou
     return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
 
 
-def places_of(tally: Tally, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int) -> tuple[Place, ...]:
+def places_of(
+    tally: BoundedTally, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int
+) -> tuple[Place, ...]:
     """The places of captions, the most frequent first, then those of lists that no caption named."""
     found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}
@@ -229,7 +233,7 @@ def places_of(tally: Tally, categories: Sequence[PlaceCategory], known: Lexicon,
     return tuple(places)
 
 
-def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
+def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
     lemma = key.split(" ", 1)[0]
     classes: Counter[str] = Counter()
@@ -259,7 +263,7 @@ def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) 
     )
 
 
-def _thing(entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Known | None:
+def _thing(entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Known]) -> Known | None:
     """What is known of the noun that an action is mostly done to; None where it is done to nothing."""
     if not entry.others:
         return None
@@ -296,7 +300,7 @@ def _top(words: Counter[str]) -> tuple[str, ...]:
     return tuple(ranked[:MOST_MODIFIERS])
 
 
-def _irregular(noun: str, entry: Entry) -> str:
+def _irregular(noun: str, entry: TallyEntry) -> str:
     """The plural that was seen, where it is not the regular one."""
     seen = _likeliest(entry.others)
     return seen if seen and seen != regular_plural(noun) else ""

@@ -185,7 +185,7 @@ VIOLENCE: Final = "violence"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SafetyFinding:
     """Something in a prompt that must not be shown, or may not.
 
     Attributes:
@@ -199,7 +199,7 @@ class Finding:
     certain: bool
 
 
-def find_unsafe(text: str) -> list[Finding]:
+def find_unsafe(text: str) -> list[SafetyFinding]:
     """Everything the lexicon finds in a text, what is certain first; each wording once.
 
     >>> find_unsafe("A player shoots a basketball past two men.")
@@ -211,35 +211,35 @@ def find_unsafe(text: str) -> list[Finding]:
     masked = _HARMLESS.sub(lambda match: " ".join("~" * match[0].count(" ")) + "~", lowered)
     tokens = _TOKEN.findall(masked)
     found = [
-        *(Finding(kind, match[0], True) for kind, words in _NEVER.items() for match in words.finditer(masked)),
-        *(Finding("hate", "a slur", True) for token in tokens if _is_slur(token)),
+        *(SafetyFinding(kind, match[0], True) for kind, words in _NEVER.items() for match in words.finditer(masked)),
+        *(SafetyFinding("hate", "a slur", True) for token in tokens if _is_slur(token)),
         *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
-        *(Finding(kind, match[0], False) for kind, words in _LOOK.items() for match in words.finditer(masked)),
+        *(SafetyFinding(kind, match[0], False) for kind, words in _LOOK.items() for match in words.finditer(masked)),
     ]
     if any(finding.kind == "sexual" for finding in found) and _MINORS.intersection(tokens):
-        found.insert(0, Finding("sexual, with a minor", "sexual words beside those for a minor", True))
+        found.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
     return sorted(dict.fromkeys(found), key=lambda finding: not finding.certain)
 
 
-def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
+def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
     armed = any(_WEAPON.fullmatch(token) for token in tokens)
     for place, token in enumerate(tokens):
         rest = tokens[place + 1 : place + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
-            yield Finding("self-harm", f"{token} {rest[0]}", True)
+            yield SafetyFinding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
             if token != form:
                 continue
             words = _object_of(_behind(rest, particle, armed, (token, particle) in _NEED_ARMS))
             if _head_of(words) in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
                 shown = " ".join([token, *([particle] if particle else []), *words])
-                yield Finding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
+                yield SafetyFinding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
             subject = _sufferer(tokens[max(0, place - _LONGEST_PHRASE) : place])
             if subject in _VICTIMS:
-                yield Finding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
+                yield SafetyFinding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
     for match in _HELD_TO.finditer(" ".join(tokens)):
-        yield Finding(VIOLENCE, match[0], True)
+        yield SafetyFinding(VIOLENCE, match[0], True)
 
 
 def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> list[str]:

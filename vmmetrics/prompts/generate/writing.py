@@ -10,16 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST, form, length, repeats, words
-from vmmetrics.prompts.entry import (
-    AMPLITUDES,
-    INTERACTIONS,
-    LONGEST_SECONDS,
-    SKELETONS,
-    SPEEDS,
-    SUBJECTS,
-    PromptEntry,
-    Tags,
-)
+from vmmetrics.prompts.entry import CHOICES, LONGEST_SECONDS, PromptEntry, Tags
 from vmmetrics.prompts.generate.combine import Combination
 from vmmetrics.prompts.generate.rules import conform
 from vmmetrics.prompts.metadata import Action
@@ -79,9 +70,7 @@ REQUIREMENTS: Mapping[str, str] = {
 """What the second pass asks of every prompt."""
 
 
-_CHOICES: Mapping[str, Sequence[str]] = {
-    "subjects": SUBJECTS, "interaction": INTERACTIONS, "speed": SPEEDS, "amplitude": AMPLITUDES, "skeleton": SKELETONS,
-}  # fmt: skip
+_CHOICES = {name: choices for name, choices in CHOICES.items() if name != "camera"}
 
 
 def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
@@ -125,11 +114,9 @@ def writing_question(
 
 def _contradiction(answer: dict[str, Any]) -> str | None:
     """Nothing written although it is plausible, or the other way round."""
-    if answer["plausible"] and not answer["candidates"]:
-        return '"plausible" is true but there are no candidates'
-    if not answer["plausible"] and answer["candidates"]:
-        return '"plausible" is false but there are candidates'
-    return None
+    if answer["plausible"] == bool(answer["candidates"]):
+        return None
+    return f'"plausible" is {"true but there are no" if answer["plausible"] else "false but there are"} candidates'
 
 
 def reviewing_shape(count: int) -> dict[str, Any]:
@@ -268,9 +255,7 @@ class _Parts:
     ending: str
 
 
-_Pattern = Callable[[_Parts], str]
-
-_PATTERNS: tuple[_Pattern, ...] = (
+_PATTERNS: tuple[Callable[[_Parts], str], ...] = (
     lambda p: f"{p.subject} {p.verb} {p.place}",
     lambda p: f"{p.place}, {p.subject} {p.verb}",
     lambda p: f"{p.subject} {p.place} {p.verb}" if len(p.place.split()) <= 5 else "",
@@ -278,12 +263,7 @@ _PATTERNS: tuple[_Pattern, ...] = (
     lambda p: f"there {p.be} {p.subject} {p.place}, {p.doing}" if p.doing else "",
     lambda p: f"{p.subject} {p.be} {p.doing} {p.place}" if p.doing else "",
 )
-_ENDINGS: tuple[_Pattern, ...] = (
-    lambda p: f" until {p.ending}.",
-    lambda p: f". In the end, {p.ending}.",
-    lambda p: f", and in the end {p.ending}.",
-    lambda _: ".",
-)
+_ENDINGS = (" until {}.", ". In the end, {}.", ", and in the end {}.")
 
 
 def realise(combination: Combination, seed: int) -> Iterator[str]:
@@ -302,8 +282,8 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
         clause = pattern(parts)
         if not clause:
             continue
-        endings = draw.sample(_ENDINGS[:-1], 3) if parts.ending else []
-        texts = (_finished(clause, ending(parts), combination, draw) for ending in (*endings, _ENDINGS[-1]))
+        endings = draw.sample(_ENDINGS, len(_ENDINGS)) if parts.ending else []
+        texts = (_finished(clause, ending.format(parts.ending), combination, draw) for ending in (*endings, "."))
         fitting = next((text for text in texts if not (length(text) or form(text) or repeats(text))), None)
         if fitting is not None:
             yield fitting
@@ -360,11 +340,7 @@ def _finished(clause: str, ending: str, combination: Combination, draw: random.R
     if not any(word.endswith("ly") for word in clause.split()):
         longer.append(f"{clause} {manner}")
     for body in longer:
-        text = " ".join(part for part in (_sentence(body + ending), camera) if part)
+        text = f"{body[:1].upper()}{body[1:]}{ending} {camera}".rstrip()
         if len(words(text)) >= SHORTEST:
             return text
-    return " ".join(part for part in (_sentence(longer[-1] + ending), closing, camera) if part)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return f"{text.removesuffix(camera).rstrip()} {closing} {camera}".rstrip()

@@ -13,7 +13,7 @@ from vmmetrics.prompts.entry import PATTERNS
 from vmmetrics.prompts.report.tables import shown
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
 from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, TAG_VALUES
-from vmmetrics.prompts.statistics.report import NEAREST_STEP, Comparison, ListStatistics
+from vmmetrics.prompts.statistics.report import NEAREST_STEP, ListComparison, ListStatistics
 from vmmetrics.utils.display import style
 from vmmetrics.utils.display.canvas import FAINT, INK, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
 
@@ -157,7 +157,7 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
 COLOURS = hexadecimal(style.OBJECTS[0]), hexadecimal(style.OBJECTS[1])
 
 
-def comparison_chart(found: Comparison) -> Figure:
+def comparison_chart(found: ListComparison) -> Figure:
     """Draw two lists on one page."""
     both = found.first, found.second
     with chart_style():
@@ -251,7 +251,7 @@ def _both_nearest(axes: Axes, both: Both) -> None:
                     fontsize=8)  # fmt: skip
 
 
-def _variety(axes: Axes, found: Comparison) -> None:
+def _variety(axes: Axes, found: ListComparison) -> None:
     """A row per figure: both values with their intervals, on an axis of its own from nothing to the larger."""
     axes.set_title(f"variety at equal size, {found.size:,} prompts; bars: 95 % of random subsets")
     rows = [figure for figure in FIGURES if figure.key in found.figures]

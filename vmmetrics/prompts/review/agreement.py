@@ -19,7 +19,7 @@ from vmmetrics.prompts.review.decisions import (
     EDIT,
     KEEP,
     VERDICTS,
-    Decision,
+    ReviewDecision,
     Standing,
     corrected,
     key_of,
@@ -70,7 +70,7 @@ class Applied:
 
 
 def apply_decisions(
-    entries: Sequence[PromptEntry], decisions: Sequence[Decision], rule: Rule = Rule.UNANIMOUS, reviewers: int = 1
+    entries: Sequence[PromptEntry], decisions: Sequence[ReviewDecision], rule: Rule = Rule.UNANIMOUS, reviewers: int = 1
 ) -> Applied:
     """Apply what stands of the decisions to a list.
 
@@ -107,7 +107,7 @@ def apply_decisions(
     return Applied(tuple(kept), edited, fixed, *(tuple(others[name]) for name in ("dropped", "conflicts", "undecided")))
 
 
-def _outcome(votes: Sequence[Decision], rule: Rule) -> list[Decision]:
+def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
     """The decisions for the outcome that wins; none where none does. Outcomes are texts, None for dropping."""
     counts = Counter(vote.text for vote in votes)
     if rule is Rule.ANY_DROP and None in counts:
@@ -117,9 +117,9 @@ def _outcome(votes: Sequence[Decision], rule: Rule) -> list[Decision]:
     return [vote for vote in votes if vote.text == text] if count >= wanted else []
 
 
-def _corrections(made: Sequence[Mapping[str, Decision]], rule: Rule) -> dict[str, Decision] | None:
+def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
     """The correction of each field that wins, the last of those alike; None where they differ and none does."""
-    found: dict[str, Decision] = {}
+    found: dict[str, ReviewDecision] = {}
     for field in dict.fromkeys(name for one in made for name in one):
         votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
         value, count = Counter(vote.value for vote in votes).most_common(1)[0]
@@ -129,7 +129,9 @@ def _corrections(made: Sequence[Mapping[str, Decision]], rule: Rule) -> dict[str
     return found
 
 
-def _reviewed(entry: PromptEntry, agreed: Sequence[Decision], corrections: Mapping[str, Decision]) -> PromptEntry:
+def _reviewed(
+    entry: PromptEntry, agreed: Sequence[ReviewDecision], corrections: Mapping[str, ReviewDecision]
+) -> PromptEntry:
     """The entry as they leave it, and in its provenance who and when, and what it said before."""
     try:
         new = corrected(entry, {field: made.value for field, made in corrections.items()})
@@ -216,10 +218,12 @@ class ReviewAgreement:
     three: Agreed
     two: Agreed
     pairs: Mapping[tuple[str, str], Agreed]
-    differing: tuple[Mapping[str, Decision], ...]
+    differing: tuple[Mapping[str, ReviewDecision], ...]
 
 
-def measure_agreement(decisions: Sequence[Decision], resamples: int = RESAMPLES, seed: int = SEED) -> ReviewAgreement:
+def measure_agreement(
+    decisions: Sequence[ReviewDecision], resamples: int = RESAMPLES, seed: int = SEED
+) -> ReviewAgreement:
     """Compare the decisions that stand.
 
     Args:
@@ -251,7 +255,7 @@ def measure_agreement(decisions: Sequence[Decision], resamples: int = RESAMPLES,
 
 
 def _matrix(
-    verdicts: Mapping[str, Mapping[str, Decision]], keys: Sequence[str], categories: Mapping[str, int]
+    verdicts: Mapping[str, Mapping[str, ReviewDecision]], keys: Sequence[str], categories: Mapping[str, int]
 ) -> FloatArray:
     """(N, R) categories, NaN where a reviewer has not decided."""
     rows = [
@@ -287,7 +291,7 @@ def _percent_statistic(ratings: FloatArray) -> Statistic:
     return statistic
 
 
-def _counts(name: str, verdicts: Mapping[str, Decision]) -> ReviewerCounts:
+def _counts(name: str, verdicts: Mapping[str, ReviewDecision]) -> ReviewerCounts:
     kinds = [decision.decision for decision in verdicts.values()]
     seconds = [decision.seconds for decision in verdicts.values() if decision.timed]
     kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)

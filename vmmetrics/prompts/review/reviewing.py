@@ -20,8 +20,8 @@ from vmmetrics.prompts.review.decisions import (
     SKIP,
     UNDO,
     VERDICTS,
-    Decision,
     DecisionFile,
+    ReviewDecision,
     Standing,
     corrected,
     field_named,
@@ -199,7 +199,7 @@ class Review:
         else:
             self.go_on()
 
-    def undo(self, position: int | None = None) -> Decision | None:
+    def undo(self, position: int | None = None) -> ReviewDecision | None:
         """Take back this reviewer's last line about this list, of an earlier session too, and show its entry.
 
         Args:
@@ -253,11 +253,11 @@ class Review:
         """Whether an entry has this very index."""
         return any(entry.index == index for entry in self.entries)
 
-    def own(self) -> Decision | None:
+    def own(self) -> ReviewDecision | None:
         """What this reviewer decided about the entry shown; None for nothing, or put off."""
         return None if self.current is None else self._standing().verdicts().get(self.keys[self.current])
 
-    def others(self) -> list[Decision]:
+    def others(self) -> list[ReviewDecision]:
         """What the other reviewers decided about the entry shown."""
         if self.current is None:
             return []
@@ -313,7 +313,7 @@ class Review:
 
     def _write(self, position: int, decision: str, **more: Any) -> None:
         entry, key = self.entries[position], self.keys[position]
-        self._file.append(Decision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
+        self._file.append(ReviewDecision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
 
     def _advance(self, position: int) -> None:
         """Show the next entry that nothing was said about, else the one put off longest, else none."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vmmetrics.prompts.entry import PromptEntry, Tags
-from vmmetrics.prompts.review.decisions import DROP, EDIT, FIELDS, REASONS, SET, Decision, value_of
+from vmmetrics.prompts.review.decisions import DROP, EDIT, FIELDS, REASONS, SET, ReviewDecision, value_of
 from vmmetrics.prompts.review.reviewing import Progress, Review
 from vmmetrics.utils.display.markup import clean
 
@@ -94,7 +94,7 @@ def screen(review: Review, show_others: bool, message: str) -> RenderableType:
     return Group(*parts)
 
 
-def decision_text(decision: Decision) -> str:
+def decision_text(decision: ReviewDecision) -> str:
     """What was decided, in one line."""
     if decision.decision == SET:
         return f"set {decision.field}: {clean(decision.value)}"

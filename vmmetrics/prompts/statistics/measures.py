@@ -14,21 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import (
-    AMPLITUDES,
-    CAMERAS,
-    INTERACTIONS,
-    PATTERNS,
-    SKELETONS,
-    SPEEDS,
-    SUBJECTS,
-    PromptEntry,
-)
+from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics.diversity import (
     Grams,
     Kept,
-    Words,
+    NumberedWords,
     bleu_grams,
     distinct_n,
     neighbours,
@@ -99,8 +90,7 @@ def _verb(doc: Any) -> str:
     """Base form of the first verb, or else of the first word, after the subject that was put before."""
     words = [token for token in doc[1:] if token.pos_ not in _NOT_WORDS and token.pos_ != "AUX"]
     verbs = [token for token in words if token.pos_ == "VERB"]
-    chosen = (verbs or words or list(doc[:1]))[0]
-    return str(chosen.lemma_.lower())
+    return str((verbs or words or list(doc[:1]))[0].lemma_.lower())
 
 
 SHORTEST, LONGEST = 12, 35
@@ -109,12 +99,7 @@ SAMPLE = 2_000
 """Prompts that are parsed and embedded; of longer lists a seeded sample. 1,488 took three minutes of a shared core."""
 
 TAG_VALUES: Mapping[str, tuple[str, ...]] = {
-    "skeleton": SKELETONS,
-    "amplitude": AMPLITUDES,
-    "speed": SPEEDS,
-    "subjects": SUBJECTS,
-    "interaction": INTERACTIONS,
-    "camera": CAMERAS,
+    name: CHOICES[name] for name in ("skeleton", "amplitude", "speed", "subjects", "interaction", "camera")
 }
 """Values of each tag in their order, which the pictures keep."""
 
@@ -123,7 +108,7 @@ LemmaSource = Literal["given", "parsed", "words"]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class DiversityFigure:
     """A figure of diversity.
 
     Attributes:
@@ -140,20 +125,20 @@ class Figure:
 
 
 FIGURES = (
-    Figure("actions", "distinct actions (verbs)", more=True, count=True),
-    Figure("subjects", "distinct subject nouns", more=True, count=True),
-    Figure("places", "distinct places", more=True, count=True),
-    Figure("deeds", "distinct (action, subject noun)", more=True, count=True),
-    Figure("classes", "distinct subject classes", more=True, count=True),
-    Figure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
-    Figure("openings", "share their first three words", more=False),
-    Figure("skeletons", "part-of-speech skeleton of their own", more=True),
-    Figure("distinct_1", "distinct-1", more=True),
-    Figure("distinct_2", "distinct-2", more=True),
-    Figure("distinct_3", "distinct-3", more=True),
-    Figure("self_bleu", "self-BLEU", more=False),
-    Figure("distance", "mean distance to the nearest neighbour", more=True),
-    Figure("pairs", "pairs over 0.9 cosine", more=False, count=True),
+    DiversityFigure("actions", "distinct actions (verbs)", more=True, count=True),
+    DiversityFigure("subjects", "distinct subject nouns", more=True, count=True),
+    DiversityFigure("places", "distinct places", more=True, count=True),
+    DiversityFigure("deeds", "distinct (action, subject noun)", more=True, count=True),
+    DiversityFigure("classes", "distinct subject classes", more=True, count=True),
+    DiversityFigure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
+    DiversityFigure("openings", "share their first three words", more=False),
+    DiversityFigure("skeletons", "part-of-speech skeleton of their own", more=True),
+    DiversityFigure("distinct_1", "distinct-1", more=True),
+    DiversityFigure("distinct_2", "distinct-2", more=True),
+    DiversityFigure("distinct_3", "distinct-3", more=True),
+    DiversityFigure("self_bleu", "self-BLEU", more=False),
+    DiversityFigure("distance", "mean distance to the nearest neighbour", more=True),
+    DiversityFigure("pairs", "pairs over 0.9 cosine", more=False, count=True),
 )
 """In the order of the tables."""
 OF_SAMPLE = frozenset({"skeletons", "distance", "pairs"})
@@ -174,7 +159,7 @@ class Taken:
         source: Where those come from.
     """
 
-    words: Words
+    words: NumberedWords
     grams: tuple[Grams, ...]
     labels: Mapping[str, NDArray[np.int64]]
     lemmas: tuple[str, ...]

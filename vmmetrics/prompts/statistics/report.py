@@ -21,7 +21,7 @@ from vmmetrics.prompts.statistics.measures import (
     FIGURES,
     OF_SAMPLE,
     SAMPLE,
-    Figure,
+    DiversityFigure,
     LemmaSource,
     Lengths,
     Taken,
@@ -246,7 +246,7 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ListComparison:
     """Two lists.
 
     Attributes:
@@ -278,7 +278,7 @@ def compare(
     size: int | None = None,
     draws: int = DRAWS,
     seed: int = SEED,
-) -> Comparison:
+) -> ListComparison:
     """Hold two lists against each other.
 
     Args:
@@ -304,7 +304,9 @@ def compare(
         for figure in FIGURES
         if all(figure.key in found for found in measured)
     }
-    return Comparison(describe(first, metadata, seed=seed), describe(second, metadata, seed=seed), size, figures, notes)
+    return ListComparison(
+        describe(first, metadata, seed=seed), describe(second, metadata, seed=seed), size, figures, notes
+    )
 
 
 def _alike(first: Prepared, second: Prepared) -> tuple[tuple[Taken, Taken], tuple[str, ...]]:
@@ -328,7 +330,7 @@ def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -
     return found
 
 
-def _paired(figure: Figure, first: list[float], second: list[float]) -> Paired:
+def _paired(figure: DiversityFigure, first: list[float], second: list[float]) -> Paired:
     difference = np.subtract.outer(first, second) if figure.more else np.subtract.outer(second, first)
     better = np.mean(difference > 0) + np.mean(difference == 0) / 2
     return Paired(_spread(first), _spread(second), float(better))
