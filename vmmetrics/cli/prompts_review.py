@@ -102,8 +102,8 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries
     from vmmetrics.prompts.review.decisions import DecisionFile
-    from vmmetrics.prompts.review.lines import LineReview
     from vmmetrics.prompts.review.reviewing import Review
+    from vmmetrics.prompts.review.screen import LineReview
     from vmmetrics.prompts.review.terminal import Keyboard, TerminalReview, usable
 
     output, messages = open_consoles()

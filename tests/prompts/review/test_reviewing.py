@@ -22,8 +22,8 @@ from review_samples import entries, lines
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, Standing, key_of, read_decisions, tidy
-from vmmetrics.prompts.review.lines import LineReview
 from vmmetrics.prompts.review.reviewing import Review
+from vmmetrics.prompts.review.screen import LineReview
 
 
 class Clock:

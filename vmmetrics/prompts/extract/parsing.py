@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -115,19 +115,14 @@ class CaptionParser:
         while batch := list(islice(rest, BATCH)):
             zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
             with zone:
-                found = [
-                    self._read(text, document) for text, document in zip(batch, self._documents(batch), strict=True)
-                ]
+                found = list(map(self._read, batch, self._documents(batch)))
             yield from found
 
     def _documents(self, captions: list[str]) -> list[Any]:
         """Parse, and once more what a small model reads better as a whole sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
-        again = {
-            place: text
-            for place, text in enumerate(_completed(d, self._movers, self._verbs) for d in documents)
-            if text
-        }
+        whole = [_completed(document, self._movers, self._verbs) for document in documents]
+        again = {place: text for place, text in enumerate(whole) if text}
         for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
             documents[place] = document
         return documents
@@ -136,12 +131,7 @@ class CaptionParser:
         spots: list[Spot] = []
         of_places: set[int] = set()
         for token in document:
-            if token.dep_ in ("prep", "agent", "prt", "advmod", "conj") and token.pos_ in (
-                "ADP",
-                "SCONJ",
-                "ADV",
-                "PART",
-            ):
+            if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART"):
                 here = self._places.read(token)
                 spots += here
                 if here:
@@ -155,13 +145,14 @@ class CaptionParser:
         objects = [] if self._is_way(verb, of_places) else [c for c in verb.children if c.dep_ in ("dobj", "oprd")]
         things = list(clause.patients) or objects
         thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
-        adverbs = [child for child in verb.children if child.dep_ == "advmod" and _is_manner(child)]
+        said = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
+        manners = [adverb.lower_ for adverb in said if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
         return Deed(
             lemma=lemma_of(verb),
             complement=self._complement(clause, of_places),
             doers=tuple(self._nouns.read(head) for head in clause.doers),
             thing=thing,
-            modifiers=tuple(adverb.lower_ for adverb in adverbs),
+            modifiers=tuple(manners),
         )
 
     def _complement(self, clause: ParsedClause, of_places: set[int]) -> str:
@@ -221,11 +212,6 @@ class CaptionParser:
 _OWNERS = ("his", "her", "their", "its", "my", "your", "our")
 
 
-def _is_manner(adverb: Token) -> bool:
-    lower = adverb.lower_
-    return lower not in words.NOT_MANNERS and lower not in words.DIRECTIONS and adverb.tag_ in ("RB", "RBR")
-
-
 def _as_sentence(text: str) -> str:
     """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
     text = _FRAME.sub(lambda match: re.sub("[ -]", "", match[0]), text)
@@ -254,29 +240,22 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
         before = token.nbor(-1)
         if token.tag_ in _FINITE:
             return ""
-        if not _is_participle(token) and not (before.tag_ == "JJ" and before.lower_ in movers and _looks_so(token)):
+        # a participle by its form, which stands before its object: "a hummingbird drinking nectar"
+        looks_so = token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod")
+        if not _is_participle(token) and not (before.tag_ == "JJ" and before.lower_ in movers and looks_so):
             continue
-        rare = before.pos_ == "ADJ" and (
-            token.tag_ == "NN" or before.lower_ in movers
-        )  # a noun the model does not know
+        # a noun the model does not know
+        rare = before.pos_ == "ADJ" and (token.tag_ == "NN" or before.lower_ in movers)
         if (before.pos_ in ("NOUN", "PROPN", "ADV") or rare) and before.text != "-":
             verb = "are" if before.tag_ in _PLURAL else "is"
             return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
     return ""
 
 
-def _looks_so(token: Token) -> bool:
-    """Whether a word has the form of a participle and stands before its object: "a hummingbird drinking nectar"."""
-    return bool(token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod"))
-
-
 def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
     """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
-    if (
-        lemma_of(token) not in verbs
-        or token.i + 1 == len(token.doc)
-        or token.nbor().pos_ not in ("ADP", "ADV", "DET", "PRON", "ADJ")
-    ):
+    followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
+    if lemma_of(token) not in verbs or not followed:
         return False
     for way in (-1, 1):
         other = token
@@ -317,19 +296,15 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
     import spacy
 
     names = MODELS if model is None else (model,)
-    loaded = None
     for name in names:
-        try:
+        with suppress(OSError):
             loaded = spacy.load(name, exclude=list(_UNUSED))
-        except OSError:
-            continue
-        break
-    if loaded is None:
-        looked = " or ".join(names)
-        raise SetupError(f"spaCy has no model {looked}: {INSTALL}, or name another with --model")
+            break
+    else:
+        raise SetupError(f"spaCy has no model {' or '.join(names)}: {INSTALL}, or name another with --model")
     if not {"parser", "tagger"} <= set(loaded.pipe_names) or not {"lemmatizer"} & set(loaded.pipe_names):
         raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
-    version = f"{loaded.meta.get('version', 'unknown')}"
+    version = str(loaded.meta.get("version", "unknown"))
     return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}
 
 

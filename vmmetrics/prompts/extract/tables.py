@@ -95,15 +95,11 @@ class BoundedTally:
         _count(entry.modifiers, modifiers)
         _count(entry.links, links)
         _count(entry.others, others)
-        self._keep(entry.examples, example)
-
-    def _keep(self, examples: list[str], text: str) -> None:
-        if len(text) > LONGEST_EXAMPLE or text in examples:
-            return
-        if len(examples) < self._examples or (examples and len(text) < len(examples[-1])):
-            examples.append(text)
-            examples.sort(key=lambda example: (len(example), example))
-            del examples[self._examples :]
+        longest = len(entry.examples[-1]) if entry.examples and len(entry.examples) == self._examples else None
+        fits = len(example) <= LONGEST_EXAMPLE if longest is None else len(example) < longest
+        if fits and example not in entry.examples:
+            shortest_first = sorted([*entry.examples, example], key=lambda text: (len(text), text))
+            entry.examples = shortest_first[: self._examples]
 
     def _forget(self) -> None:
         """Forget the rarest, at least a quarter of all."""
@@ -182,7 +178,7 @@ def subjects_of(
             noun=noun,
             subject_class=fact.subject_class,
             modifiers=_top(entry.modifiers),
-            plural=fact.plural or _irregular(noun, entry),
+            plural=fact.plural or ("" if (seen := _likeliest(entry.others)) == regular_plural(noun) else seen),
             attributes=fact.attributes,
             lacks=fact.lacks,
             patterns=fact.patterns,
@@ -235,10 +231,13 @@ def places_of(
 
 def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
-    lemma = key.split(" ", 1)[0]
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
-    thing = _thing(entry, known, nouns)
+    done_to = _likeliest(entry.others)
+    thing = (nouns.get(done_to) or known.look_up(done_to)) if done_to else None
+    interaction = "none"
+    if thing is not None:
+        interaction = "subjects" if "animate" in known.attributes_of(thing) else "object"
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")
         fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
@@ -251,30 +250,16 @@ def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Kno
     pattern, source = told.most_common(1)[0][0] if told else ("", "")
     enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]
     return Action(
-        lemma=lemma,
+        lemma=key.split(" ", 1)[0],
         complement=_likeliest(entry.forms),
         pattern=pattern,
         classes=tuple(enough[:MOST_MODIFIERS]),
-        interaction=_interaction(thing, known),
+        interaction=interaction,
         modifiers=_top(entry.modifiers),
         count=entry.count,
         examples=tuple(entry.examples),
         source=source,
     )
-
-
-def _thing(entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Known]) -> Known | None:
-    """What is known of the noun that an action is mostly done to; None where it is done to nothing."""
-    if not entry.others:
-        return None
-    noun = _likeliest(entry.others)
-    return nouns.get(noun) or known.look_up(noun)
-
-
-def _interaction(thing: Known | None, known: Lexicon) -> str:
-    if thing is None:
-        return "none"
-    return "subjects" if "animate" in known.attributes_of(thing) else "object"
 
 
 def _action_key(deed: Deed) -> str:
@@ -298,9 +283,3 @@ def _likeliest(forms: Counter[str]) -> str:
 def _top(words: Counter[str]) -> tuple[str, ...]:
     ranked = sorted(words, key=lambda word: (-words[word], word))
     return tuple(ranked[:MOST_MODIFIERS])
-
-
-def _irregular(noun: str, entry: TallyEntry) -> str:
-    """The plural that was seen, where it is not the regular one."""
-    seen = _likeliest(entry.others)
-    return seen if seen and seen != regular_plural(noun) else ""

@@ -148,17 +148,12 @@ def _reviewed(
     changed = {field: value for field, value in before.items() if value != value_of(new, field)}
     if changed:
         review["corrected_from"] = changed
-    provenance: Mapping[str, Any] = {**entry.provenance, "review": _after(entry.provenance.get("review"), review)}
-    return replace(new, prompt=text, provenance=provenance)
-
-
-def _after(earlier: Any, review: dict[str, Any]) -> Any:
-    """The review with what stood in its place; the same one applied once more is not said twice."""
-    if earlier is None:
-        return review
+    earlier = entry.provenance.get("review")
     if isinstance(earlier, Mapping) and {key: earlier[key] for key in earlier if key != "before"} == review:
-        return earlier
-    return {**review, "before": earlier}
+        review = dict(earlier)  # the same one applied once more is not said twice
+    elif earlier is not None:
+        review["before"] = earlier
+    return replace(new, prompt=text, provenance={**entry.provenance, "review": review})
 
 
 _SAME = "all said the same of every prompt, so chance would agree as well"
@@ -244,8 +239,14 @@ def measure_agreement(
             if both.any():
                 pairs[names[first], names[second]] = _agreed(two[both][:, [first, second]], resamples, seed)
     sides = [{name: found[key] for name, found in verdicts.items() if key in found} for key in shared]
+    counts = []
+    for name in names:
+        kinds = [decision.decision for decision in verdicts[name].values()]
+        seconds = [decision.seconds for decision in verdicts[name].values() if decision.timed]
+        kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
+        counts.append(ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None))
     return ReviewAgreement(
-        reviewers=tuple(_counts(name, verdicts[name]) for name in names),
+        reviewers=tuple(counts),
         shared=len(shared),
         three=_agreed(three, resamples, seed),
         two=_agreed(two, resamples, seed),
@@ -289,10 +290,3 @@ def _percent_statistic(ratings: FloatArray) -> Statistic:
         return share
 
     return statistic
-
-
-def _counts(name: str, verdicts: Mapping[str, ReviewDecision]) -> ReviewerCounts:
-    kinds = [decision.decision for decision in verdicts.values()]
-    seconds = [decision.seconds for decision in verdicts.values() if decision.timed]
-    kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
-    return ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None)

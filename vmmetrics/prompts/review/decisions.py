@@ -67,7 +67,13 @@ def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry
             raise ValueError("the entry has no tags to correct")
         else:
             name = field.removeprefix(_TAG)
-            tag: dict[str, Any] = {name: _number(value) if name == "seconds" else value}
+            tag: dict[str, Any] = {name: value}
+            if name == "seconds":
+                try:
+                    number = float(value)
+                except ValueError:
+                    raise ValueError(f"Expected seconds to be a number but got {value!r}") from None
+                tag[name] = int(number) if number.is_integer() else number  # whole ones as such: lists have them so
             entry = replace(entry, tags=replace(entry.tags, **tag))
     return entry
 
@@ -81,15 +87,6 @@ def check_correction(field: str, value: str) -> None:
     if field not in FIELDS:
         raise ValueError(f"unknown field {field!r}")
     corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {field: value})
-
-
-def _number(text: str) -> float:
-    """A number, whole ones as such: lists have them so."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"Expected seconds to be a number but got {text!r}") from None
-    return int(number) if number.is_integer() else number
 
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
@@ -273,20 +270,16 @@ class Standing:
     def __init__(self, decisions: Sequence[ReviewDecision], reviewer: str) -> None:
         self.history: list[str] = []
         self._stacks: dict[str, list[ReviewDecision]] = {}
-        for decision in decisions:
-            if decision.reviewer == reviewer:
-                self._add(decision)
+        for decision in (decision for decision in decisions if decision.reviewer == reviewer):
+            stack = self._stacks.setdefault(decision.key, [])
+            if decision.decision != UNDO:
+                stack.append(decision)
+                self.history.append(decision.key)
+            elif stack:
+                stack.pop()
+                del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
         judged = {key: [d for d in stack if d.decision != SET] for key, stack in self._stacks.items()}
         self.by_key = {key: stack[-1] for key, stack in judged.items() if stack}
-
-    def _add(self, decision: ReviewDecision) -> None:
-        stack = self._stacks.setdefault(decision.key, [])
-        if decision.decision != UNDO:
-            stack.append(decision)
-            self.history.append(decision.key)
-        elif stack:
-            stack.pop()
-            del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
 
     def last(self, key: str) -> ReviewDecision | None:
         """The last line about an entry, which an undo takes back; None where nothing is left."""
