@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.cli.main import main
-from vmmetrics.prompts.clips.pipelines import write_video
+from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.scoring import score
 from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.video import read_clip

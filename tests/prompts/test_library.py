@@ -16,8 +16,8 @@ import pytest
 from vmmetrics.prompts.entry import PATTERNS
 from vmmetrics.prompts.files import read_entries, read_metadata
 from vmmetrics.prompts.generate.combine import Combination
-from vmmetrics.prompts.generate.realise import realise
-from vmmetrics.prompts.statistics.plausibility_flags import judge
+from vmmetrics.prompts.generate.writing import realise
+from vmmetrics.prompts.plausibility import judge
 from vmmetrics.utils.text.embedding import embed, embedding_installed
 
 PROMPTS = Path(__file__).parents[2] / "prompts"

@@ -9,23 +9,22 @@ import pytest
 
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import read_metadata
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
-from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, implausible, suits
-from vmmetrics.prompts.statistics.plausibility_flags import judge, plain_place
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
+from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, implausible, judge, plain_place, suits
 
 CLASSES = {item.name: item for item in read_metadata().classes}
 """The library's own: the rules name some of them."""
 
 
-def subject(noun: str, kind: str, **more: Any) -> Subject:
-    return Subject(noun, kind, **more)
+def subject(noun: str, kind: str, **more: Any) -> SubjectEntry:
+    return SubjectEntry(noun, kind, **more)
 
 
 def place(name: str, setting: str, *affords: str) -> Place:
     return Place(name, setting=setting, affords=affords)
 
 
-def kind_of(item: Subject) -> SubjectClass | None:
+def kind_of(item: SubjectEntry) -> SubjectClass | None:
     return CLASSES.get(item.subject_class)
 
 
@@ -48,7 +47,7 @@ CAN = [
 
 
 @pytest.mark.parametrize(("who", "what", "possible"), CAN, ids=lambda x: getattr(x, "noun", getattr(x, "lemma", None)))
-def test_who_can_do_what(who: Subject, what: Action, possible: bool) -> None:
+def test_who_can_do_what(who: SubjectEntry, what: Action, possible: bool) -> None:
     assert (can_do(who, kind_of(who), what) is None) == possible
 
 
@@ -88,7 +87,7 @@ SUITS = [
 @pytest.mark.parametrize(
     ("who", "where", "possible"), SUITS, ids=lambda x: getattr(x, "noun", getattr(x, "name", None))
 )
-def test_who_is_met_where(who: Subject, where: Place, possible: bool) -> None:
+def test_who_is_met_where(who: SubjectEntry, where: Place, possible: bool) -> None:
     reason = suits(who, kind_of(who), where)
     assert (reason is None) == possible
     if reason is not None:

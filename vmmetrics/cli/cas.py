@@ -53,8 +53,7 @@ def reward(
     Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cas.label.rewards import Step, compare_rewards, reward_clips, rewarded
-    from vmmetrics.cas.label.videoreward import VideoReward
+    from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips, rewarded
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.utils.storage.atomic import write_atomically
     from vmmetrics.utils.storage.journal import encode
@@ -67,7 +66,7 @@ def reward(
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     known = Prompts.load(prompts, next((source.root for source in sources if source.root is not None), None))
     scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype.value)
-    steps: list[Step] = []
+    steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
     for step in reward_clips(sources, known, scorer, _identity(scorer, model, dtype.value), file):
         steps.append(step)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from vmmetrics.cas.evaluate.evaluation import Report
+    from vmmetrics.cas.evaluate.evaluation import EvaluationReport
     from vmmetrics.cas.train.run import Trained
     from vmmetrics.cas.train.settings import Epoch, TrainSettings
 
@@ -40,7 +40,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
-    from vmmetrics.cas.evaluate.held_against import hold_against, load_judge
+    from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cli.progress import count, open_consoles
 
@@ -63,7 +63,7 @@ def evaluate(
         write_json(out, found.to_json())
 
 
-def print_report(report: Report, output: Console) -> None:
+def print_report(report: EvaluationReport, output: Console) -> None:
     """Print a row for all clips and one per group, and what the figures are to be held against."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -67,7 +67,7 @@ def generate_clips(
     each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
     """
     from vmmetrics.cli.progress import ClipProgress, count, open_consoles
-    from vmmetrics.prompts.clips.jobs import plan_of
+    from vmmetrics.prompts.clips.folder import plan_of
     from vmmetrics.prompts.clips.loop import generate
     from vmmetrics.prompts.files import read_entries
 
@@ -104,14 +104,14 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
     if command is not None:
         if given:
             raise typer.BadParameter(f"{given[0]} goes with --pipeline; write what the program needs into --command")
-        from vmmetrics.prompts.clips.commands import CommandMaker
+        from vmmetrics.prompts.clips.makers import CommandMaker
 
         return CommandMaker(command, timeout)
     if timeout is not None:
         raise typer.BadParameter("--timeout goes with --command")
     if options["fps"] is None:
         raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
-    from vmmetrics.prompts.clips.pipelines import PipelineMaker, PipelineSettings
+    from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings
 
     return PipelineMaker(
         PipelineSettings(

@@ -129,7 +129,7 @@ def compare(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, read_metadata
     from vmmetrics.prompts.report.tables import print_comparison
-    from vmmetrics.prompts.statistics.comparison import compare as hold_against
+    from vmmetrics.prompts.statistics.report import compare as hold_against
     from vmmetrics.prompts.statistics.report import prepare
 
     check_picture(picture)
@@ -148,7 +148,7 @@ def compare(
     found = hold_against(sides[0], sides[1], known, size=size, draws=draws, seed=seed)
     print_comparison(found, output)
     if picture is not None:
-        from vmmetrics.prompts.report.comparison import comparison_chart
+        from vmmetrics.prompts.report.charts import comparison_chart
 
         save_picture(comparison_chart(found), picture)
     save_json(found.to_json(), json_file)

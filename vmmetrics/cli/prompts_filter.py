@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vmmetrics.prompts.entry import PromptEntry
-    from vmmetrics.prompts.filter.filtering import Decision, Embed, FilterSettings
+    from vmmetrics.prompts.filter.filtering import Embed, FilterDecision, FilterSettings
     from vmmetrics.prompts.filter.verdicts import Verdict
     from vmmetrics.utils.endpoint import Client, Estimate
 
@@ -93,7 +93,7 @@ def filter_prompts(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries
     from vmmetrics.prompts.filter.filtering import filter_entries
-    from vmmetrics.prompts.filter.verdicts import Judge
+    from vmmetrics.prompts.filter.verdicts import VerdictJudge
 
     client = open_client(
         url, model, out.with_suffix(".replies"), tokens=tokens, per_minute=per_minute, prices=prices,
@@ -107,7 +107,7 @@ def filter_prompts(
     others = [(name, entry) for name in against or () for entry in read_entries(name)]
     embed, identity = _embedding(embedding, embedding_folder, messages)
     with stoppable(), _Verdicts(messages, yes) as progress:
-        judge = None if client is None else Judge(client, progress, threads)
+        judge = None if client is None else VerdictJudge(client, progress, threads)
         try:
             found = filter_entries(entries, settings, against=others, embed=embed, judge=judge)
         except KeyboardInterrupt:
@@ -161,7 +161,7 @@ def _embedding(wanted: bool, folder: Path | None, messages: Console) -> tuple[Em
 
 
 def _write(
-    pairs: Sequence[tuple[PromptEntry, Decision]],
+    pairs: Sequence[tuple[PromptEntry, FilterDecision]],
     out: Path,
     decisions: Path,
     json_file: Path | None,
@@ -179,12 +179,12 @@ def _write(
         write_json(json_file, told)
 
 
-def _counts(found: Sequence[Decision]) -> dict[str, int]:
+def _counts(found: Sequence[FilterDecision]) -> dict[str, int]:
     return {name: sum(d.outcome == name for d in found) for name in ("kept", "dropped", "undecided")}
 
 
 def _summary(
-    found: Sequence[Decision], settings: FilterSettings, about: dict[str, Any], client: Client | None
+    found: Sequence[FilterDecision], settings: FilterSettings, about: dict[str, Any], client: Client | None
 ) -> dict[str, Any]:
     from vmmetrics.utils.schema import plain
 
@@ -194,7 +194,7 @@ def _summary(
     return {**about, "settings": told, "model": asked, **_counts(found), "dropped_for": dict(dropped.most_common())}
 
 
-def _print(pairs: Sequence[tuple[PromptEntry, Decision]], client: Client | None, output: Console) -> None:
+def _print(pairs: Sequence[tuple[PromptEntry, FilterDecision]], client: Client | None, output: Console) -> None:
     """What was dropped for what, with an example of each, and how many were kept."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -32,7 +32,7 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.prompts.generate.generation import Candidates, Outcome, Plan
+    from vmmetrics.prompts.generate.generation import Candidates, CombinationOutcome, GenerationPlan
     from vmmetrics.utils.endpoint import Client
     from vmmetrics.utils.storage.journal import Line
 
@@ -72,7 +72,7 @@ def generate(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_metadata
-    from vmmetrics.prompts.generate.generation import Candidates, GenerationSettings, Plan
+    from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan, GenerationSettings
 
     client = open_client(
         url, model, out / "replies", tokens=tokens, temperature=temperature, per_minute=per_minute, prices=prices,
@@ -84,7 +84,7 @@ def generate(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     known = read_metadata(metadata)
-    plan = Plan.draw(known, settings)
+    plan = GenerationPlan.draw(known, settings)
     with Candidates(out, settings.configuration(known, client)) as kept:
         for warning in kept.warnings:
             messages.print(f"warning: {warning}", style="yellow")
@@ -105,7 +105,7 @@ def _patterns(names: list[str] | None) -> tuple[str, ...]:
     return tuple(name.lower().replace("-", " ") for name in names) if names else PATTERNS
 
 
-def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messages: Console) -> bool:
+def _begin(plan: GenerationPlan, kept: Candidates, client: Client | None, yes: bool, messages: Console) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
 
@@ -123,7 +123,7 @@ def _begin(plan: Plan, kept: Candidates, client: Client | None, yes: bool, messa
     return yes or agreed(messages)
 
 
-def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, messages: Console) -> int:
+def _work(plan: GenerationPlan, kept: Candidates, client: Client | None, threads: int, messages: Console) -> int:
     """Do what is not done; how many combinations could not be reached."""
     unreached = 0
     with stoppable(), _Progress(messages, len(plan.remaining(kept))) as progress:
@@ -138,7 +138,7 @@ def _work(plan: Plan, kept: Candidates, client: Client | None, threads: int, mes
     return unreached
 
 
-def _report(plan: Plan, kept: Candidates, client: Client | None, output: Console) -> None:
+def _report(plan: GenerationPlan, kept: Candidates, client: Client | None, output: Console) -> None:
     """A row for each pattern: combinations, what became of them, and what the candidates are."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -168,7 +168,7 @@ def _row(lines: list[Line]) -> tuple[int, ...]:
 class _Progress(StepBar):
     """Combinations done."""
 
-    def advance(self, outcome: Outcome) -> None:
+    def advance(self, outcome: CombinationOutcome) -> None:
         """Count a combination, and say what went wrong with it."""
         if outcome.status not in ("written", "implausible"):
             about = f"{outcome.combination.noun_phrase}, {outcome.combination.action.lemma}"

@@ -12,14 +12,14 @@ import typer
 
 from vmmetrics.cli.options import MAX_COUNT, MAX_SEED
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.prompts.review.apply import Rule
+from vmmetrics.prompts.review.agreement import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from vmmetrics.prompts.review.agreement import Agreed, ReviewAgreement
-    from vmmetrics.prompts.review.decisions import Decision
+    from vmmetrics.prompts.review.decisions import ReviewDecision
     from vmmetrics.prompts.review.reviewing import Progress
     from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -102,8 +102,8 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries
     from vmmetrics.prompts.review.decisions import DecisionFile
-    from vmmetrics.prompts.review.lines import LineReview
     from vmmetrics.prompts.review.reviewing import Review
+    from vmmetrics.prompts.review.screen import LineReview
     from vmmetrics.prompts.review.terminal import Keyboard, TerminalReview, usable
 
     output, messages = open_consoles()
@@ -135,7 +135,7 @@ def _summary(progress: Progress, warned: int) -> list[str]:
     return [said, f"{count(warned, 'warning')}, printed above"] if warned else [said]
 
 
-def _print_agreement(decisions: Sequence[Decision]) -> None:
+def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.prompts.review.agreement import measure_agreement
 
@@ -184,12 +184,12 @@ def _print_differences(found: ReviewAgreement, output: Console) -> None:
 
 
 def _apply(
-    name: str, decisions: Sequence[Decision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
+    name: str, decisions: Sequence[ReviewDecision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
     inputs: Sequence[Path],
 ) -> None:  # fmt: skip
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, write_entries
-    from vmmetrics.prompts.review.apply import apply_decisions
+    from vmmetrics.prompts.review.agreement import apply_decisions
     from vmmetrics.utils.weights.manifest import shipped_list
 
     _, messages = open_consoles()

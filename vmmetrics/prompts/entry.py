@@ -17,24 +17,15 @@ PATTERNS = (
 )
 """The six motion patterns (VMBench, section 3.2)."""
 
-SUBJECTS = ("one", "several")
-INTERACTIONS = ("none", "object", "subjects")
-"""Whether what moves touches nothing else, acts on an object or surface, or on another subject."""
-CAMERAS = ("unspecified", "static", "pan", "tilt", "track", "zoom", "orbit", "handheld")
-SPEEDS = ("slow", "moderate", "fast")
-AMPLITUDES = ("small", "medium", "large")
-"""How far the motion is expected to carry the subject: in place, part of the frame, or through much of it."""
-SKELETONS = ("none", "person", "animal")
-"""Whose joints are plainly to be seen; the metrics that judge bodies do not apply where it is none."""
-
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "subjects": SUBJECTS,
-    "interaction": INTERACTIONS,
-    "camera": CAMERAS,
-    "speed": SPEEDS,
-    "amplitude": AMPLITUDES,
-    "skeleton": SKELETONS,
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "subjects": ("one", "several"),
+    "interaction": ("none", "object", "subjects"),
+    "camera": ("unspecified", "static", "pan", "tilt", "track", "zoom", "orbit", "handheld"),
+    "speed": ("slow", "moderate", "fast"),
+    "amplitude": ("small", "medium", "large"),
+    "skeleton": ("none", "person", "animal"),
 }
+"""Values of each tag, as :class:`Tags` explains them."""
 LONGEST_SECONDS = 60.0
 
 
@@ -43,12 +34,12 @@ class Tags:
     """What kind of motion a prompt asks for.
 
     Attributes:
-        subjects: One of :data:`SUBJECTS`.
-        interaction: One of :data:`INTERACTIONS`.
-        camera: One of :data:`CAMERAS`: the camera motion that the words ask for.
-        speed: One of :data:`SPEEDS`.
-        amplitude: One of :data:`AMPLITUDES`.
-        skeleton: One of :data:`SKELETONS`.
+        subjects: How many move.
+        interaction: Whether what moves touches nothing else, acts on an object or surface, or on another subject.
+        camera: The camera motion that the words ask for.
+        speed: On screen.
+        amplitude: How far the motion carries the subject: in place, part of the frame, or through much of it.
+        skeleton: Whose joints are plainly to be seen; the metrics that judge bodies do not apply where it is none.
         seconds: Shortest clip, in seconds, in which the motion can be seen to succeed, in (0, 60].
 
     Raises:
@@ -64,7 +55,7 @@ class Tags:
     seconds: float = 4.0
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
+        for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"Expected {name} to be one of {', '.join(choices)} but got {getattr(self, name)!r}")
         if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float):

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import PromptEntry, Tags
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.schema import check, parse_json, plain
 from vmmetrics.utils.storage.atomic import write_atomically, write_text
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
@@ -19,9 +19,9 @@ from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 LARGEST = 64 * 2**20
 """Bytes of a list or table; a hundred thousand entries take about this."""
 
-_FILES: Final = {"classes": SubjectClass, "subjects": Subject, "places": Place, "actions": Action}
+_FILES: Final = {"classes": SubjectClass, "subjects": SubjectEntry, "places": Place, "actions": Action}
 
-T = TypeVar("T", SubjectClass, Subject, Place, Action)
+T = TypeVar("T", SubjectClass, SubjectEntry, Place, Action)
 
 
 def metadata_folder() -> Path:
@@ -71,7 +71,7 @@ def read_metadata(folder: Path | None = None) -> Metadata:
         raise SetupError(f"{home}: expected classes.jsonl, subjects.jsonl, places.jsonl or actions.jsonl there")
     return Metadata(
         classes=_read_table(home, "classes", SubjectClass),
-        subjects=_read_table(home, "subjects", Subject),
+        subjects=_read_table(home, "subjects", SubjectEntry),
         places=_read_table(home, "places", Place),
         actions=_read_table(home, "actions", Action),
     )

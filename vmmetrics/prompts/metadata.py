@@ -45,7 +45,7 @@ class SubjectClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SubjectEntry:
     """Something that moves.
 
     Attributes:
@@ -92,7 +92,7 @@ class Place:
         modifiers: Words that go before the name.
         count: Times it was seen in a corpus; 0 where we wrote it.
         examples: Sentences it was seen in.
-        source: How an extraction came by the setting and what it affords; as in :class:`Subject`.
+        source: How an extraction came by the setting and what it affords; as in :class:`SubjectEntry`.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Metadata:
     """Everything prompts are combined from."""
 
     classes: tuple[SubjectClass, ...] = ()
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[SubjectEntry, ...] = ()
     places: tuple[Place, ...] = ()
     actions: tuple[Action, ...] = ()
 

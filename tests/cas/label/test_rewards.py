@@ -9,8 +9,7 @@ import pytest
 
 from vmmetrics.cas.label.comparisons import read_comparisons
 from vmmetrics.cas.label.label import LabelSettings, label_clips
-from vmmetrics.cas.label.rewards import Rewarded, compare_rewards, reward_clips, rewarded
-from vmmetrics.cas.label.videoreward import MotionReward
+from vmmetrics.cas.label.videoreward import MotionReward, Rewarded, compare_rewards, reward_clips, rewarded
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.video import discover

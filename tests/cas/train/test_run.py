@@ -15,7 +15,7 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 
-from vmmetrics.cas.evaluate.held_against import hold_against, load_judge  # noqa: E402
+from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge  # noqa: E402
 from vmmetrics.cas.labelled_clips import read_labelled_clips  # noqa: E402
 from vmmetrics.cas.train.run import Trained, train  # noqa: E402
 from vmmetrics.cas.train.settings import Augmentation, Epoch, Nobody, TrainSettings  # noqa: E402

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.cli.main import main
-from vmmetrics.prompts.clips.pipelines import write_video
+from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.files import write_entries
 

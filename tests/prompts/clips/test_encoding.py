@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from vmmetrics.errors import ClipError
-from vmmetrics.prompts.clips.pipelines import write_video
+from vmmetrics.prompts.clips.makers import write_video
 from vmmetrics.video import read_clip
 
 

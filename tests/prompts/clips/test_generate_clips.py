@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.clips.commands import CommandMaker
-from vmmetrics.prompts.clips.jobs import jobs_of, seed_of, select
+from vmmetrics.prompts.clips.folder import jobs_of, seed_of, select
+from vmmetrics.prompts.clips.makers import CommandMaker
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.files import read_entries, write_entries
 from vmmetrics.scoring.tasks import tasks_of_paths

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.prompts.clips.pipelines import PipelineMaker, PipelineSettings, _frames_of, _refuse_code
+from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings, _frames_of, _refuse_code
 
 _spec = importlib.util.spec_from_file_location("tiny_pipeline", Path(__file__).with_name("tiny_pipeline.py"))
 assert _spec and _spec.loader

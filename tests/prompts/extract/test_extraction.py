@@ -20,9 +20,9 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PATTERNS
 from vmmetrics.prompts.extract.extraction import ExtractSettings, extract
 from vmmetrics.prompts.extract.lexicon import BODIES, GENERAL, Lexicon
-from vmmetrics.prompts.extract.tables import Tally
+from vmmetrics.prompts.extract.tables import BoundedTally
 from vmmetrics.prompts.files import read_metadata, write_metadata
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 
 CLASSES = (
     SubjectClass("dog", ("animate", "walks"), "animal"),
@@ -36,11 +36,11 @@ CLASSES = (
 KNOWN = Metadata(
     CLASSES,
     (
-        Subject("hound", "dog", patterns=("biological motion",)),
-        Subject("mare", "horse", patterns=("biological motion",)),
-        Subject("milk", "poured liquid", plural="-", patterns=("fluid dynamics",)),
-        Subject("truck", "truck or bus", patterns=("mechanical motion",)),
-        Subject("wheelless truck", "truck or bus", lacks=("wheeled",)),
+        SubjectEntry("hound", "dog", patterns=("biological motion",)),
+        SubjectEntry("mare", "horse", patterns=("biological motion",)),
+        SubjectEntry("milk", "poured liquid", plural="-", patterns=("fluid dynamics",)),
+        SubjectEntry("truck", "truck or bus", patterns=("mechanical motion",)),
+        SubjectEntry("wheelless truck", "truck or bus", lacks=("wheeled",)),
     ),
     (
         Place("frozen lake", "on a frozen lake", "outdoor", ("ice", "slope")),
@@ -226,7 +226,7 @@ def toy_embedding(texts: Sequence[str]) -> NDArray[np.float32]:
 
 def test_the_nearest_nouns_tell_an_unknown_one_by_majority() -> None:
     nouns = ["drone", "droner", "dronerr", "zip", "zipp"]
-    subjects = tuple(Subject(noun, "dog" if noun.startswith("d") else "poured liquid") for noun in nouns)
+    subjects = tuple(SubjectEntry(noun, "dog" if noun.startswith("d") else "poured liquid") for noun in nouns)
     lexicon = Lexicon(Metadata((CLASSES[0], CLASSES[6]), subjects), toy_embedding)
     (found,) = lexicon.infer(["dronnne"])
     assert found.subject_class == "dog"
@@ -268,7 +268,7 @@ def test_general_words_have_classes_that_are_shipped() -> None:
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 30), max_size=400), st.integers(5, 40))
 def test_counts_are_right_up_to_what_is_said(stream: list[int], most: int) -> None:
-    tally = Tally(2, most)
+    tally = BoundedTally(2, most)
     for number in stream:
         tally.add(str(number), f"form {number}", f"example {number}")
     exact = Counter(map(str, stream))
@@ -281,7 +281,7 @@ def test_counts_are_right_up_to_what_is_said(stream: list[int], most: int) -> No
 
 
 def test_the_shortest_distinct_examples_are_kept() -> None:
-    tally = Tally(2)
+    tally = BoundedTally(2)
     for text in ("a long caption", "short", "short", "tiny", "a longer caption", "x" * 500):
         tally.add("key", "form", text)
     ((_, entry),) = tally.items()

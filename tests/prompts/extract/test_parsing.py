@@ -10,7 +10,7 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.extract.grammar import singular
-from vmmetrics.prompts.extract.parsing import CaptionParser, Found
+from vmmetrics.prompts.extract.parsing import CaptionParser, ParsedCaption
 
 pytest.importorskip("spacy")
 
@@ -22,12 +22,12 @@ def parser() -> CaptionParser:
     return CaptionParser()
 
 
-def told(parser: CaptionParser, text: str) -> Found:
+def told(parser: CaptionParser, text: str) -> ParsedCaption:
     (found,) = parser.parse([text])
     return found
 
 
-def deeds(found: Found) -> list[tuple[str, str, tuple[str, ...]]]:
+def deeds(found: ParsedCaption) -> list[tuple[str, str, tuple[str, ...]]]:
     return [(deed.lemma, deed.complement, tuple(doer.noun for doer in deed.doers)) for deed in found.deeds]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vmmetrics.prompts.filter.readability import reading_ease, sentences_in, syllables_of
+from vmmetrics.prompts.checks import reading_ease, sentences_in, syllables_of
 
 COUNTED = """
 1: a cat horse jumped sailed makes bathes strength through whales pole rolled eyes wheel clothes breathe splashed burst

@@ -15,7 +15,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.files import read_entries, write_entries
 from vmmetrics.prompts.filter.filtering import filter_entries
-from vmmetrics.prompts.filter.verdicts import Judge
+from vmmetrics.prompts.filter.verdicts import VerdictJudge
 from vmmetrics.utils.endpoint import Client, EndpointSettings, wire
 
 _spec = importlib.util.spec_from_file_location("endpoint_server", Path(__file__).parents[2] / "endpoint_server.py")
@@ -62,7 +62,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def outcomes(client: Client, *texts: str, threads: int = 2) -> list[tuple[str, str]]:
-    found = filter_entries(entries(*texts), judge=Judge(client, threads=threads))
+    found = filter_entries(entries(*texts), judge=VerdictJudge(client, threads=threads))
     return [(d.outcome, next((r.why for r in (*d.reasons, *d.notes) if r.check == "verdict"), "")) for d in found]
 
 
@@ -116,7 +116,7 @@ def test_near_duplicate_of_a_dropped_one_comes_up_again(served) -> None:
 )  # fmt: skip
 def test_without_a_usable_answer_it_stays_undecided(served, step: Callable[[], Any], why: str) -> None:
     client, _ = served(step())
-    (decision,) = filter_entries(entries(PROMPTS[0]), judge=Judge(client))
+    (decision,) = filter_entries(entries(PROMPTS[0]), judge=VerdictJudge(client))
     assert decision.outcome == "undecided" and why in decision.reasons[0].why
     assert decision.again == ("no answer in" in decision.reasons[0].why)
 

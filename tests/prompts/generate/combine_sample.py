@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 
 CLASSES = (
     SubjectClass("fish", ("animate", "swims"), "animal"),
@@ -17,18 +17,18 @@ CLASSES = (
     SubjectClass("flock", ("animate", "collective", "flies"), "animal"),
 )
 SUBJECTS = (
-    Subject("trout", "fish", ("speckled",), plural="trout"),
-    Subject("gull", "waterbird", ("white", "flying")),
-    Subject("penguin", "waterbird", ("small",), lacks=("flies",)),
-    Subject("pony", "horse", ("brown", "sleeping")),
-    Subject("hurdler", "athlete", ("tall",)),
-    Subject("fencer", "athlete", ("masked",)),
-    Subject("tram", "train or tram", ("yellow",)),
-    Subject("hatchback", "car", ("blue",)),
-    Subject("ferry", "boat or ship", ("white",)),
-    Subject("milk", "poured liquid", ("cold",), plural="-"),
-    Subject("thundercloud", "cloud", ("dark",)),
-    Subject("murmuration", "flock", ("dense",)),
+    SubjectEntry("trout", "fish", ("speckled",), plural="trout"),
+    SubjectEntry("gull", "waterbird", ("white", "flying")),
+    SubjectEntry("penguin", "waterbird", ("small",), lacks=("flies",)),
+    SubjectEntry("pony", "horse", ("brown", "sleeping")),
+    SubjectEntry("hurdler", "athlete", ("tall",)),
+    SubjectEntry("fencer", "athlete", ("masked",)),
+    SubjectEntry("tram", "train or tram", ("yellow",)),
+    SubjectEntry("hatchback", "car", ("blue",)),
+    SubjectEntry("ferry", "boat or ship", ("white",)),
+    SubjectEntry("milk", "poured liquid", ("cold",), plural="-"),
+    SubjectEntry("thundercloud", "cloud", ("dark",)),
+    SubjectEntry("murmuration", "flock", ("dense",)),
 )
 PLACES = (
     Place("kitchen", "in a kitchen", "indoor", ("kitchen", "table", "floor", "home")),

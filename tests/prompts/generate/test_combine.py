@@ -12,7 +12,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PATTERNS
 from vmmetrics.prompts.generate import rules
 from vmmetrics.prompts.generate.combine import Combiner
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
 
 _spec = importlib.util.spec_from_file_location("combine_sample", Path(__file__).with_name("combine_sample.py"))
 sample = importlib.util.module_from_spec(_spec)
@@ -96,7 +96,7 @@ def test_patterns_take_turns_and_new_categories_come_first():
 def test_subjects_and_places_are_used_alike():
     """24 people who can do one thing at 24 places: no one is used twice before all were used."""
     nouns = [f"man{letter}" for letter in "abcdefghijklmnopqrstuvwx"]
-    people = tuple(Subject(noun, "athlete") for noun in nouns)
+    people = tuple(SubjectEntry(noun, "athlete") for noun in nouns)
     places = tuple(Place(f"field {noun}", affords=("ground",)) for noun in nouns)
     action = Action("wave", "at the sun", sample.BIOLOGICAL, ("athlete",))
     drawn = list(islice(Combiner(Metadata(sample.CLASSES, people, places, (action,))), 48))
@@ -106,7 +106,7 @@ def test_subjects_and_places_are_used_alike():
 
 def test_subjects_stay_in_their_patterns_where_there_are_any():
     kinds = {"hurdler": (sample.BIOLOGICAL,), "fencer": ("energy transfer",)}
-    people = tuple(Subject(noun, "athlete", patterns=patterns) for noun, patterns in kinds.items())
+    people = tuple(SubjectEntry(noun, "athlete", patterns=patterns) for noun, patterns in kinds.items())
     actions = tuple(Action("wave", "at the sun", p, ("athlete",)) for p in (sample.BIOLOGICAL, sample.MECHANICAL))
     drawn = list(Combiner(Metadata(sample.CLASSES, people, sample.PLACES, actions)))
     assert {c.subject.noun for c in drawn if c.pattern == sample.BIOLOGICAL} == {"hurdler"}
@@ -147,7 +147,7 @@ def test_a_share_asks_for_a_camera_motion():
 
 def test_without_classes_only_what_was_seen_is_combined():
     seen, other = "A dog runs on a beach.", "A cat sleeps."
-    subjects = (Subject("dog", examples=(seen,)), Subject("cat", examples=(other,)))
+    subjects = (SubjectEntry("dog", examples=(seen,)), SubjectEntry("cat", examples=(other,)))
     actions = (Action("run", pattern=sample.BIOLOGICAL, examples=(seen,)),)
     drawn = list(Combiner(Metadata((), subjects, sample.PLACES, actions)))
     assert {c.subject.noun for c in drawn} == {"dog"}

@@ -10,9 +10,9 @@ import pytest
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.generate.combine import ASKED_CAMERAS, Combination, Combiner
-from vmmetrics.prompts.generate.realise import realise
 from vmmetrics.prompts.generate.rules import base_of, conform
-from vmmetrics.prompts.metadata import Action, Place, Subject
+from vmmetrics.prompts.generate.writing import realise
+from vmmetrics.prompts.metadata import Action, Place, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form
 
 _spec = importlib.util.spec_from_file_location("combine_sample", Path(__file__).with_name("combine_sample.py"))
@@ -22,7 +22,7 @@ _spec.loader.exec_module(sample)
 OWL = Combination(
     number=0,
     action=Action("carry", "a struggling mouse to its nest and drops it there", "biological motion", ("raptor",)),
-    subject=Subject("owl", "raptor", ("old",)),
+    subject=SubjectEntry("owl", "raptor", ("old",)),
     place=Place("oak", "in a hollow oak", "outdoor", ("trees",)),
     pattern="biological motion",
 )
@@ -62,7 +62,7 @@ def test_several_patterns_and_the_verb_agrees():
 
 def test_many_take_the_plural_verb():
     action = Action("trot", "to the gate and stops there", "biological motion", ("horse",))
-    ponies = replace(OWL, action=action, subject=Subject("pony", "horse"), quantity="three")
+    ponies = replace(OWL, action=action, subject=SubjectEntry("pony", "horse"), quantity="three")
     texts = [text for seed in range(20) for text in realise(ponies, seed)]
     assert all("three ponies" in text.lower() for text in texts)
     assert any("ponies trot to the gate and stop there" in text for text in texts)

@@ -19,9 +19,8 @@ from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.files import read_entries, write_entries
-from vmmetrics.prompts.review.agreement import measure_agreement
-from vmmetrics.prompts.review.apply import Rule, apply_decisions
-from vmmetrics.prompts.review.decisions import Decision, DecisionFile, key_of
+from vmmetrics.prompts.review.agreement import Rule, apply_decisions, measure_agreement
+from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, key_of
 from vmmetrics.prompts.review.reviewing import Review
 
 LETTERS = {"k": "keep", "e": "edit", "f": "edit", "d": "drop"}
@@ -33,10 +32,10 @@ def listed(count: int) -> list[PromptEntry]:
     ]
 
 
-def judged(**columns: str) -> list[Decision]:
+def judged(**columns: str) -> list[ReviewDecision]:
     """Decisions from a word per reviewer, a letter a prompt: k keep, e and f edit (to two texts), d drop, - nothing."""
     return [
-        Decision(
+        ReviewDecision(
             name, f"2026-01-0{day}", key_of(entry), entry.index, entry.prompt, LETTERS[letter],
             edited=f"Edited {letter}." if letter in "ef" else "", seconds=float(day),
         )
@@ -160,8 +159,8 @@ def test_so_many_reviewers_must_have_decided() -> None:
     assert [e.index for e in applied.kept] == ["0001"] and [e.index for e in applied.undecided] == ["0002"]
 
 
-def correction(reviewer: str, entry: PromptEntry, field: str, value: str, when: str = "2026-02-01") -> Decision:
-    return Decision(reviewer, when, key_of(entry), entry.index, entry.prompt, "set", field=field, value=value)
+def correction(reviewer: str, entry: PromptEntry, field: str, value: str, when: str = "2026-02-01") -> ReviewDecision:
+    return ReviewDecision(reviewer, when, key_of(entry), entry.index, entry.prompt, "set", field=field, value=value)
 
 
 def test_corrections_are_taken_over_and_what_was_there_is_kept() -> None:
@@ -225,10 +224,12 @@ def test_the_time_of_a_script_is_no_time(tmp_path: Path) -> None:
     for name, seconds in (("anna", 0.004), ("ben", 0.0)):
         with DecisionFile(tmp_path / "d.jsonl") as file:
             for entry in listed(2):
-                file.append(Decision(name, "now", key_of(entry), entry.index, entry.prompt, "keep", seconds=seconds))
+                file.append(
+                    ReviewDecision(name, "now", key_of(entry), entry.index, entry.prompt, "keep", seconds=seconds)
+                )
     assert "median" not in command(tmp_path, "--agreement", "d.jsonl").stdout
     with DecisionFile(tmp_path / "d.jsonl") as file:
-        file.append(Decision("eva", "now", key_of(listed(1)[0]), "0001", "Prompt 1 moves.", "keep", seconds=3.0))
+        file.append(ReviewDecision("eva", "now", key_of(listed(1)[0]), "0001", "Prompt 1 moves.", "keep", seconds=3.0))
     told = command(tmp_path, "--agreement", "d.jsonl").stdout
     assert "median" in told and "3.0" in told and "0.0" not in told.split("κ")[0]
 

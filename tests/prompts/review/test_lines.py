@@ -17,8 +17,8 @@ from review_samples import ANNA, command, entries, lines
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.files import write_entries
 from vmmetrics.prompts.review.decisions import DecisionFile
-from vmmetrics.prompts.review.lines import LineReview
 from vmmetrics.prompts.review.reviewing import Review
+from vmmetrics.prompts.review.screen import LineReview
 
 ROOT = Path(__file__).parents[3]
 

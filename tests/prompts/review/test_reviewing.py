@@ -21,9 +21,9 @@ from review_samples import entries, lines
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.review.decisions import Decision, DecisionFile, Standing, key_of, read_decisions, tidy
-from vmmetrics.prompts.review.lines import LineReview
+from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, Standing, key_of, read_decisions, tidy
 from vmmetrics.prompts.review.reviewing import Review
+from vmmetrics.prompts.review.screen import LineReview
 
 
 class Clock:
@@ -239,9 +239,9 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path, cont
     "field, value", [("decision", "burn"), ("prompt", 3), ("seconds", "long"), ("decision", "set")]
 )
 def test_a_line_with_a_wrong_field_is_no_decision(field: str, value: object) -> None:
-    line = Decision("anna", "now", "k", "1", "A dog.", "keep").to_json() | {field: value}
+    line = ReviewDecision("anna", "now", "k", "1", "A dog.", "keep").to_json() | {field: value}
     with pytest.raises(ValueError):
-        Decision.from_json(line)
+        ReviewDecision.from_json(line)
 
 
 def _decide(path: Path, reviewer: str, count: int) -> None:

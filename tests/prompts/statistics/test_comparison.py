@@ -16,9 +16,8 @@ from prompt_samples import BY_HAND, random_list, without_model
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.files import write_entries
-from vmmetrics.prompts.statistics.comparison import compare
 from vmmetrics.prompts.statistics.measures import measure, take_apart
-from vmmetrics.prompts.statistics.report import Prepared, prepare
+from vmmetrics.prompts.statistics.report import Prepared, compare, prepare
 
 
 def bare(entries: list[PromptEntry], name: str = "list") -> Prepared:

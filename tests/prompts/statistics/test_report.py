@@ -15,13 +15,13 @@ from prompt_samples import BIOLOGICAL, BY_HAND, FLUID, embed, random_list, witho
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.files import read_metadata, write_entries
+from vmmetrics.prompts.statistics import measures
 from vmmetrics.prompts.statistics import report as statistics_report
-from vmmetrics.prompts.statistics import skeletons
 from vmmetrics.prompts.statistics.measures import FIGURES, measure, take_apart
 from vmmetrics.prompts.statistics.report import ListStatistics, describe, prepare
 from vmmetrics.utils.text import embedding
 
-needs_parser = pytest.mark.skipif(skeletons.parser_name() is None, reason="spaCy's model is not installed")
+needs_parser = pytest.mark.skipif(measures.parser_name() is None, reason="spaCy's model is not installed")
 
 
 def described(entries: list, **settings: bool) -> ListStatistics:  # type: ignore[type-arg]
@@ -77,13 +77,13 @@ def test_an_empty_list_is_refused() -> None:
 
 
 def test_missing_installations_are_said_with_their_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skeletons, "parser_name", lambda: None)
+    monkeypatch.setattr(measures, "parser_name", lambda: None)
     monkeypatch.setattr(embedding, "embedding_installed", lambda: False)
     found = described(BY_HAND, parse=True, embed=True)
     assert any("pip install 'vmmetrics[prompts]'" in note for note in found.notes)
     assert any(embedding.INSTALL in note for note in found.notes)
     with pytest.raises(SetupError, match="need spaCy"):
-        skeletons._parser.__wrapped__()
+        measures._parser.__wrapped__()
 
 
 def test_neighbours_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_skeletons_by_hand() -> None:
         replace(BY_HAND[1], prompt="The old dog walks to the gate!"),
         BY_HAND[2],
     ]
-    parsed = skeletons.parse(twins)
+    parsed = measures.parse_entries(twins)
     assert parsed[0].skeleton == parsed[1].skeleton == ("DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "NOUN")
     found = described(twins, parse=True)
     assert found.figures["skeletons"] == pytest.approx(1 / 3)
@@ -131,13 +131,13 @@ def test_skeletons_by_hand() -> None:
 )
 def test_base_forms_where_the_list_has_none(action: str, lemma: str) -> None:
     entry = replace(BY_HAND[0], action=action, action_lemma="")
-    assert skeletons.parse([entry])[0].lemma == lemma
+    assert measures.parse_entries([entry])[0].lemma == lemma
     assert take_apart([entry], parse=True).source == "parsed"
 
 
 @needs_parser
 def test_the_lists_own_base_form_wins() -> None:
-    assert skeletons.parse([replace(BY_HAND[0], action="swims")])[0].lemma == "spear"
+    assert measures.parse_entries([replace(BY_HAND[0], action="swims")])[0].lemma == "spear"
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.utils.text import similarity
-from vmmetrics.utils.text.similarity import Match, Measure, containment, cosine, take_distinct
+from vmmetrics.utils.text.similarity import Measure, TextMatch, containment, cosine, take_distinct
 
 
-def plainly(order: list[int], measures: dict[str, Measure], taken: list[int]) -> list[list[Match]]:
+def plainly(order: list[int], measures: dict[str, Measure], taken: list[int]) -> list[list[TextMatch]]:
     """The same choice, one pair at a time."""
     chosen, found = list(taken), []
     for place in order:
@@ -17,7 +17,7 @@ def plainly(order: list[int], measures: dict[str, Measure], taken: list[int]) ->
         for name, measure in measures.items():
             values = [float(measure.compare(np.array([place]), np.array([other]))[0, 0]) for other in chosen]
             if values and max(values) >= np.float32(measure.least):
-                matches.append(Match(name, chosen[values.index(max(values))], max(values)))
+                matches.append(TextMatch(name, chosen[values.index(max(values))], max(values)))
         if not matches:
             chosen.append(place)
         found.append(matches)

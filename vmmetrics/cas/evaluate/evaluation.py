@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from vmmetrics.functional.cas import LEVELS
+from vmmetrics.cas.labelled_clips import LabelledClips
+from vmmetrics.clip import Clip
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.functional.cas import LEVEL_VALUES, LEVELS
+from vmmetrics.perception.presets import load_preset
+from vmmetrics.perception.scene import Scene
 from vmmetrics.types import FloatArray
+from vmmetrics.video import read_clip
 
 CALIBRATION_BINS = 10
 """Of equal width in confidence."""
@@ -28,7 +35,7 @@ Level = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Interval:
     """A statistic, or none where the clips do not allow it.
 
     Attributes:
@@ -71,10 +78,10 @@ class Evaluation:
     """
 
     clips: int
-    accuracy: Figure
-    mae: Figure
-    spearman: Figure
-    calibration_error: Figure
+    accuracy: Interval
+    mae: Interval
+    spearman: Interval
+    calibration_error: Interval
     bins: tuple[Bin, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +90,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """Agreement over all clips, and group by group.
 
     Attributes:
@@ -109,7 +116,7 @@ class Report:
         }
 
 
-def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None], seed: int = 0) -> Report:
+def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None], seed: int = 0) -> EvaluationReport:
     """Evaluate all clips and each group.
 
     Args:
@@ -123,7 +130,7 @@ def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None
         str(name): evaluate(probabilities[names == name], levels[names == name], seed) for name in np.unique(names)
     }
     orders = [e.spearman.value for e in per_group.values() if e.spearman.value is not None]
-    return Report(
+    return EvaluationReport(
         overall=evaluate(probabilities, levels, seed),
         groups=per_group,
         within_groups=float(np.mean(orders)) if orders else None,
@@ -143,13 +150,13 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
     order = np.array([np.nan]) if few else rank_correlations(expected[None], levels[None])
     return Evaluation(
         clips=count,
-        accuracy=Figure(float(right.mean())) if few else _figure(right.mean(), right[drawn].mean(axis=1)),
-        mae=Figure(float(error.mean())) if few else _figure(error.mean(), error[drawn].mean(axis=1)),
-        spearman=Figure(None)
+        accuracy=Interval(float(right.mean())) if few else _figure(right.mean(), right[drawn].mean(axis=1)),
+        mae=Interval(float(error.mean())) if few else _figure(error.mean(), error[drawn].mean(axis=1)),
+        spearman=Interval(None)
         if np.isnan(order[0])
         else _figure(order[0], rank_correlations(expected[drawn], levels[drawn])),
         # No interval: resampling clips inflates a calibration error, and would mislead.
-        calibration_error=Figure(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
+        calibration_error=Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
         bins=bins,
     )
 
@@ -175,6 +182,134 @@ def calibration_bins(probabilities: FloatArray, levels: Level) -> tuple[Bin, ...
     )
 
 
-def _figure(value: float, drawn: FloatArray) -> Figure:
+def _figure(value: float, drawn: FloatArray) -> Interval:
     low, high = np.nanpercentile(drawn, INTERVAL)
-    return Figure(float(value), float(low), float(high))
+    return Interval(float(value), float(low), float(high))
+
+
+# A classifier against labelled clips: ``vmmetrics cas eval``.
+
+EMBEDDED = "embedded"
+"""In place of a checkpoint: the classifier that ships, which needs no torch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedClassifier:
+    """A classifier to evaluate.
+
+    Attributes:
+        classify: A clip to (V, 5) probabilities, one row per view; raises ClipError for a clip it cannot judge.
+        trained_prompts: Keys (:attr:`~vmmetrics.cas.labelled_clips.LabelledClip.prompt_key`) it was trained on.
+    """
+
+    classify: Callable[[Clip], FloatArray]
+    trained_prompts: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What was found.
+
+    Attributes:
+        report: Agreement with the labels.
+        clips: Per clip: name, level, the five probabilities and the score.
+        seen: Clips left out because the classifier was trained on their prompts.
+        failed: Clips left out because they cannot be read or judged, with the reason.
+    """
+
+    report: EvaluationReport
+    clips: tuple[dict[str, Any], ...]
+    seen: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            **self.report.to_json(),
+            "clips": list(self.clips),
+            "seen_in_training": list(self.seen),
+            "failed": dict(self.failed),
+        }
+
+
+def load_judge(name: str, device: str | None = None, precision: str | None = None) -> LoadedClassifier:
+    """Load a classifier.
+
+    Args:
+        name: Path of a checkpoint that ``vmmetrics cas train`` wrote or that
+            :meth:`~vmmetrics.perception.vmbench.adapters.plausibility.VideoMAEPlausibility.load` takes, or
+            ``"embedded"``.
+        device: Where a checkpoint's network computes; None takes a GPU where there is one.
+        precision: Of its matrix products, ``"fp32"``, ``"fp16"`` or ``"bf16"``; None as the device suggests.
+
+    Raises:
+        SetupError: The file is no such checkpoint, or torch is missing.
+    """
+    return _embedded() if name == EMBEDDED else _of_checkpoint(Path(name), device, precision)
+
+
+def _embedded() -> LoadedClassifier:
+    models = load_preset("embedded").models
+
+    def classify(clip: Clip) -> FloatArray:
+        scene = Scene(clip, models)
+        if models.plausibility is not None and not models.plausibility.view_frames(scene):
+            raise ClipError(f"{len(clip)} frames: too few to judge motion by")
+        return scene.probabilities
+
+    return LoadedClassifier(classify)
+
+
+def _of_checkpoint(path: Path, device: str | None, precision: Any) -> LoadedClassifier:
+    from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
+    from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
+
+    checkpoint = read_checkpoint(path)
+    model = VideoMAEPlausibility.of(checkpoint, device, precision)
+    seen = frozenset(checkpoint.meta.get("trained_prompts", ()))
+    return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
+
+
+def hold_against(
+    judge: LoadedClassifier,
+    data: LabelledClips,
+    *,
+    include_seen: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluated:
+    """Classify labelled clips over all views, and hold the probabilities against the labels.
+
+    Args:
+        judge: The classifier.
+        data: Clips with levels.
+        include_seen: Also clips of prompts that the classifier was trained on.
+        progress: Told how many clips are done, of how many.
+
+    Raises:
+        SetupError: No clip is left.
+    """
+    wanted = [clip for clip in data.clips if include_seen or clip.prompt_key not in judge.trained_prompts]
+    names = {clip.clip for clip in wanted}
+    seen = tuple(clip.clip for clip in data.clips if clip.clip not in names)
+    rows, judged, failed = [], [], []
+    for done, clip in enumerate(wanted, 1):
+        try:
+            rows.append(judge.classify(read_clip(clip.path, prompt=clip.prompt)).mean(axis=0))
+            judged.append(clip)
+        except ClipError as error:
+            failed.append((clip.clip, str(error)))
+        if progress is not None:
+            progress(done, len(wanted))
+    if not judged:
+        raise SetupError(
+            f"No clip is left to evaluate: {len(seen)} of {len(data.clips)} are of prompts that the classifier was "
+            f"trained on, {len(failed)} cannot be read or judged"
+        )
+    probabilities = np.stack(rows)
+    scores = probabilities @ LEVEL_VALUES
+    clips = tuple(
+        {"clip": clip.clip, "level": clip.level, "probabilities": row.tolist(), "score": float(score)}
+        for clip, row, score in zip(judged, probabilities, scores, strict=True)
+    )
+    levels = np.array([clip.level for clip in judged])
+    return Evaluated(report(probabilities, levels, [clip.group for clip in judged]), clips, seen, tuple(failed))

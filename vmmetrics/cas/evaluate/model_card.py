@@ -11,105 +11,61 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from matplotlib.figure import Figure
 
-from vmmetrics.cas.evaluate.evaluation import Bin, Evaluation, Figure, Report
+from vmmetrics.cas.evaluate.evaluation import Bin, Evaluation, EvaluationReport, Interval
 from vmmetrics.cas.labelled_clips import LabelledClip
 from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.utils.display.style import FAINT, FAULT, INK, OBJECTS, PAPER, RULE, Colour, text_width, write
+from vmmetrics.utils.display.canvas import (
+    FAINT,
+    MODEL_COLOURS,
+    RULE,
+    chart_style,
+    grid_of,
+    hexadecimal,
+    save_charts,
+)
+from vmmetrics.utils.display.style import FAULT
 from vmmetrics.utils.storage.provenance import now, version_of
 
-# Two charts that go with a trained classifier: how training went, and whether its confidence can be believed.
 
-WIDTH, PANEL, SIDE = 720, 220, 360
-MARGIN, GAP = 64, 56
-"""Pixels beside a panel for the numbers of its axis, and above and below it for its title and foot."""
-_FINE = 3  # drawn so many times larger and shrunk: smooth lines
-_LEAST_ROOM = 1e-9  # a curve that is constant still needs an axis with two ends
-
-
-def training_chart(panels: Mapping[str, Mapping[str, Sequence[float]]], marked: int) -> Image.Image:
-    """Draw curves over epochs, a panel per quantity.
-
-    Args:
-        panels: Title to curves by name, one value per epoch.
-        marked: Epoch, from 1, to mark by a vertical line.
-    """
-    image = Image.new("RGB", (WIDTH, len(panels) * (PANEL + GAP) + 24), PAPER)
-    draw = ImageDraw.Draw(image)
-    for row, (title, curves) in enumerate(panels.items()):
-        top = row * (PANEL + GAP) + GAP
-        low, high = _ends(curves)
-        image.paste(_panel(curves, low, high, marked), (MARGIN, top))
-        write(draw, (MARGIN, top - 40), title, 15, INK)
-        left = MARGIN
-        for (name, _), colour in zip(curves.items(), OBJECTS, strict=False):
-            draw.rectangle((left, top - 15, left + 10, top - 5), fill=colour)
-            write(draw, (left + 16, top - 17), name, 12, FAINT)
-            left += 16 + int(text_width(name, 12)) + 24
-        for value, y in ((high, top), (low, top + PANEL)):
-            write(draw, (MARGIN - 8, y), f"{value:.3g}", 12, FAINT, anchor="rm")
-    epochs = max(len(values) for curves in panels.values() for values in curves.values())
-    write(draw, (MARGIN, image.height - 24), "epoch 1", 12, FAINT)
-    write(draw, (WIDTH - MARGIN, image.height - 24), f"{epochs}", 12, FAINT, anchor="ra")
-    write(draw, (WIDTH / 2, image.height - 24), f"the line marks epoch {marked}, which is kept", 12, FAINT, anchor="ma")
-    return image
+def training_chart(history: Sequence[Epoch], kept: int) -> Figure:
+    """Draw loss and accuracy over epochs, and mark the epoch that is kept."""
+    panels = {
+        "loss": {
+            "training (mixed and smoothed labels)": [epoch.loss for epoch in history],
+            "prompts held out": [epoch.held_out_loss for epoch in history],
+        },
+        "accuracy": {"prompts held out": [epoch.held_out_accuracy for epoch in history]},
+    }
+    with chart_style():
+        figure, rows = grid_of(len(panels), 1, 2.6, share_y=False)
+        for axes, (title, curves) in zip(rows, panels.items(), strict=True):
+            axes.set_title(title)
+            axes.axvline(kept, color=hexadecimal(FAULT), linewidth=1)
+            for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+                axes.plot(range(1, len(values) + 1), values, "o-", color=colour, markersize=3, label=name)
+            axes.set_ylim(bottom=0)
+            axes.legend(fontsize=8)
+        rows[-1].set_xlabel(f"epoch; the line marks epoch {kept}, which is kept", color=FAINT, loc="left", fontsize=8)
+    return figure
 
 
-def _ends(curves: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    values = [value for curve in curves.values() for value in curve]
-    return min(0.0, *values), max(*values, _LEAST_ROOM)
-
-
-def _panel(curves: Mapping[str, Sequence[float]], low: float, high: float, marked: int) -> Image.Image:
-    width, height = (WIDTH - 2 * MARGIN) * _FINE, PANEL * _FINE
-    image = Image.new("RGB", (width, height), PAPER)
-    draw = ImageDraw.Draw(image)
-    for share in (0.0, 0.5, 1.0):
-        y = min(height - 1, share * height)
-        draw.line((0, y, width, y), fill=RULE, width=_FINE)
-    for number, (values, colour) in enumerate(zip(curves.values(), OBJECTS, strict=False)):
-        xs = np.linspace(0, width - 1, len(values)) if len(values) > 1 else np.array([width / 2])
-        if number == 0:
-            x = xs[marked - 1]
-            draw.line((x, 0, x, height), fill=FAULT, width=_FINE)
-        ys = (height - 1) * (1 - (np.asarray(values) - low) / (high - low))
-        points = list(zip(xs.tolist(), ys.tolist(), strict=True))
-        draw.line(points, fill=colour, width=2 * _FINE, joint="curve")
-        for x, y in points:
-            _dot(draw, x, y, 2.2 * _FINE, colour)
-    return image.resize((width // _FINE, height // _FINE), Image.Resampling.LANCZOS)
-
-
-def calibration_chart(bins: Sequence[Bin]) -> Image.Image:
+def calibration_chart(bins: Sequence[Bin]) -> Figure:
     """Draw confidence against accuracy: on the diagonal is right, below it is overconfident."""
-    image = Image.new("RGB", (SIDE + 2 * MARGIN, SIDE + 2 * GAP), PAPER)
-    draw = ImageDraw.Draw(image)
-    size = SIDE * _FINE
-    panel = Image.new("RGB", (size, size), PAPER)
-    pen = ImageDraw.Draw(panel)
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        place = min(size - 1, share * size)
-        pen.line((0, place, size, place), fill=RULE, width=_FINE)
-        pen.line((place, 0, place, size), fill=RULE, width=_FINE)
-    pen.line((0, size, size, 0), fill=FAINT, width=_FINE)
-    most = max(part.clips for part in bins)
-    for part in bins:
-        x, y = part.confidence * size, (1 - part.accuracy) * size
-        pen.line((x, y, x, (1 - part.confidence) * size), fill=FAULT, width=_FINE)
-        _dot(pen, x, y, (3 + 9 * np.sqrt(part.clips / most)) * _FINE, OBJECTS[0])
-    image.paste(panel.resize((SIDE, SIDE), Image.Resampling.LANCZOS), (MARGIN, GAP))
-    write(draw, (MARGIN, 14), "share right, against confidence (area: clips)", 15, INK)
-    for share in (0.0, 0.5, 1.0):
-        write(draw, (MARGIN - 8, GAP + (1 - share) * SIDE), f"{share:g}", 12, FAINT, anchor="rm")
-        write(draw, (MARGIN + share * SIDE, GAP + SIDE + 8), f"{share:g}", 12, FAINT, anchor="ma")
-    return image
-
-
-def _dot(draw: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: Colour) -> None:
-    draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+    confidence, accuracy, clips = np.array([(part.confidence, part.accuracy, part.clips) for part in bins]).T
+    with chart_style():
+        figure = Figure(figsize=(5, 5), layout="constrained")
+        axes = figure.subplots()
+        axes.set_title("share right, against confidence (area: clips)")
+        axes.grid(color=RULE)
+        axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
+        axes.vlines(confidence, accuracy, confidence, color=hexadecimal(FAULT), linewidth=1)
+        axes.scatter(confidence, accuracy, s=10 + 120 * clips / clips.max(), color=MODEL_COLOURS[0], zorder=2)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    return figure
 
 
 FIGURES = {
@@ -144,7 +100,7 @@ class Card:
     unreadable: Sequence[Mapping[str, str]]
     history: Sequence[Epoch]
     best: Epoch
-    report: Report
+    report: EvaluationReport
     weights: int
 
 
@@ -155,24 +111,16 @@ def write_card(card: Card, out: Path) -> None:
         SetupError: A file cannot be written.
     """
     content = to_json(card)
-    curves = {
-        "loss": {
-            "training (mixed and smoothed labels)": [epoch.loss for epoch in card.history],
-            "prompts held out": [epoch.held_out_loss for epoch in card.history],
-        },
-        "accuracy": {"prompts held out": [epoch.held_out_accuracy for epoch in card.history]},
-    }
     try:
         (out / "card.json").write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         (out / "card.md").write_text(_markdown(card, content), encoding="utf-8")
-        _save(training_chart(curves, card.best.number), out / "curves.png")
-        _save(calibration_chart(card.report.overall.bins), out / "calibration.png")
+        curves, calibration = (
+            training_chart(card.history, card.best.number),
+            calibration_chart(card.report.overall.bins),
+        )
+        save_charts({"curves": curves, "calibration": calibration}, out)
     except OSError as error:
         raise cannot("write", f"the model card to {out}", error) from error
-
-
-def _save(image: Image.Image, path: Path) -> None:
-    image.save(path, optimize=True)
 
 
 def to_json(card: Card) -> dict[str, Any]:
@@ -262,7 +210,7 @@ def _data_row(part: str, counts: Mapping[str, Any]) -> list[str]:
     return [part.replace("_", " "), str(counts["clips"]), str(counts["prompts"]), *map(str, counts["levels"].values())]
 
 
-def agreement_table(report: Report) -> list[str]:
+def agreement_table(report: EvaluationReport) -> list[str]:
     """Lines of a Markdown table: all clips, then each group."""
     rows = [["all", *cells(report.overall)]]
     if len(report.groups) > 1:
@@ -275,10 +223,10 @@ def cells(evaluation: Evaluation) -> list[str]:
     return [str(evaluation.clips), *(figure_text(getattr(evaluation, name)) for name in FIGURES)]
 
 
-def figure_text(figure: Figure) -> str:
+def figure_text(figure: Interval) -> str:
     """A figure with its interval.
 
-    >>> figure_text(Figure(0.5, 0.25, 0.75)), figure_text(Figure(None))
+    >>> figure_text(Interval(0.5, 0.25, 0.75)), figure_text(Interval(None))
     ('0.500 [0.250, 0.750]', '-')
     """
     if figure.value is None:
@@ -287,7 +235,7 @@ def figure_text(figure: Figure) -> str:
     return f"{figure.value:.3f}{interval}"
 
 
-def remarks(report: Report) -> list[str]:
+def remarks(report: EvaluationReport) -> list[str]:
     """What the figures are to be held against."""
     within = "none can be given" if report.within_groups is None else f"{report.within_groups:.3f}"
     return [

@@ -36,7 +36,7 @@ SPARE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PairQuestion:
     """A pair to ask about.
 
     Attributes:
@@ -59,7 +59,7 @@ def choose_pairs(
     number: int,
     *,
     seed: int = 0,
-) -> list[Question]:
+) -> list[PairQuestion]:
     """Choose pairs to ask about.
 
     Args:
@@ -90,7 +90,7 @@ def choose_pairs(
     questions = []
     for (one, other), reason, gain in chosen:
         a, b = (one, other) if rng.random() < 0.5 else (other, one)
-        questions.append(Question(clips[a], clips[b], reason, gain))
+        questions.append(PairQuestion(clips[a], clips[b], reason, gain))
     return questions
 
 

@@ -21,7 +21,7 @@ from vmmetrics.cas.label.agreement import (
     rate_raters,
     settle_repeats,
 )
-from vmmetrics.cas.label.ask import Question
+from vmmetrics.cas.label.ask import PairQuestion
 from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips
 from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
 from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD, INTERVAL_Z, Strengths, explain_no_maximum, fit_strengths
@@ -306,7 +306,7 @@ def write_labels(
     _write_lines(out, labelling.rows())
 
 
-def write_questions(out: Path, questions: Iterable[Question], clips: Iterable[ListedClip]) -> None:
+def write_questions(out: Path, questions: Iterable[PairQuestion], clips: Iterable[ListedClip]) -> None:
     """Write pairs to ask about, in the format of comparisons with the winner left open.
 
     Raises:

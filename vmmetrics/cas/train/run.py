@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.cas.evaluate.evaluation import Report, report
+from vmmetrics.cas.evaluate.evaluation import EvaluationReport, report
 from vmmetrics.cas.evaluate.model_card import Card, write_card
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, split_by_prompt
 from vmmetrics.cas.train.data import Unreadable, try_clips
 from vmmetrics.cas.train.settings import Epoch, Nobody, TrainSettings, Watcher
-from vmmetrics.cas.train.state import BEST
-from vmmetrics.cas.train.team import Team, join
+from vmmetrics.cas.train.state import BEST, Team, join
 from vmmetrics.cas.train.trainer import Split, Trainer
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
@@ -38,7 +37,7 @@ class Trained:
     checkpoint: Path
     best: Epoch
     history: Sequence[Epoch]
-    report: Report
+    report: EvaluationReport
     split: Split
 
 

@@ -17,8 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from vmmetrics.cas.labelled_clips import LabelledClip
 from vmmetrics.cas.train.data import Order, TrainingViews, level_weights, load_batches
 from vmmetrics.cas.train.settings import Epoch, TrainSettings, Watcher
-from vmmetrics.cas.train.state import BEST, LAST, State, read_last, save, state_from_plain, state_to_plain
-from vmmetrics.cas.train.team import Team
+from vmmetrics.cas.train.state import BEST, LAST, State, Team, read_last, save, state_from_plain, state_to_plain
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.views import ViewPlan

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vmmetrics.errors import ClipError, SetupError
-from vmmetrics.prompts.clips.folder import ClipFolder
-from vmmetrics.prompts.clips.jobs import Job, Plan
+from vmmetrics.prompts.clips.folder import ClipFolder, ClipPlan, Job
 from vmmetrics.utils.storage.journal import Line
 from vmmetrics.utils.storage.provenance import machine, now, version_of
 from vmmetrics.video import read_clip
@@ -39,7 +38,7 @@ class Maker(Protocol):
         ...
 
 
-class Listener(Protocol):
+class ClipListener(Protocol):
     """Is told how the loop goes."""
 
     def begin(self, total: int, made: int) -> None:
@@ -56,7 +55,7 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ClipsOutcome:
     """What came of it.
 
     Attributes:
@@ -68,7 +67,7 @@ class Outcome:
     failed: Mapping[str, str]
 
 
-def generate(path: Path, plan: Plan, maker: Maker, listener: Listener) -> Outcome:
+def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -> ClipsOutcome:
     """Make the clips that a folder lacks.
 
     Several processes may do this with one folder at once: they share the work, and each returns when all is done. What
@@ -89,7 +88,7 @@ def generate(path: Path, plan: Plan, maker: Maker, listener: Listener) -> Outcom
 
 
 class _Loop:
-    def __init__(self, folder: ClipFolder, plan: Plan, maker: Maker, listener: Listener) -> None:
+    def __init__(self, folder: ClipFolder, plan: ClipPlan, maker: Maker, listener: ClipListener) -> None:
         self._folder = folder
         self._plan = plan
         self._maker = maker
@@ -97,7 +96,7 @@ class _Loop:
         self._earlier = dict(folder.newest)
         self._session = uuid.uuid4().hex[:8]
 
-    def run(self) -> Outcome:
+    def run(self) -> ClipsOutcome:
         jobs = self._plan.jobs
         pending = deque(job for job in jobs if not self._folder.made(job))
         self._join(bool(pending))
@@ -119,7 +118,7 @@ class _Loop:
                 continue
             idle = 0
         failed = {job.clip: self._reason(job) for job in jobs if not self._folder.made(job)}
-        return Outcome(tuple(job.clip for job in jobs if job.clip not in failed), failed)
+        return ClipsOutcome(tuple(job.clip for job in jobs if job.clip not in failed), failed)
 
     def _join(self, working: bool) -> None:
         plan = self._plan

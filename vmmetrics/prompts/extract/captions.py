@@ -118,8 +118,12 @@ def clean_caption(raw: str) -> Cleaned:
             text = pattern.sub(" ", text)
         if text.split() != before.split():
             changes.append(name)
-    text = _plain_signs(text)
-    shorter = _without_quality(text)
+    text = _BRACKETS.sub(" ", text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"'))
+    text = _RUN.sub(r"\1", _SPACE.sub(" ", text))
+    text = re.sub(r"\s+([,.;:!?])", r"\1", text).strip(" ,;:-–—/\"'+")
+    parts = re.split(r"(?<=[,.;])\s+", text)
+    kept = [part for part in parts if not _is_praise(part.rstrip(",.;"))]
+    shorter = " ".join(kept).strip(" ,;") if len(kept) < len(parts) else text
     if shorter != text:
         changes.append("quality words")
     reason = _objection(shorter)
@@ -136,21 +140,8 @@ _STEPS = (
 )
 
 
-def _plain_signs(text: str) -> str:
-    text = _BRACKETS.sub(" ", text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"'))
-    text = _RUN.sub(r"\1", _SPACE.sub(" ", text))
-    return re.sub(r"\s+([,.;:!?])", r"\1", text).strip(" ,;:-–—/\"'+")
-
-
-def _without_quality(text: str) -> str:
-    """The caption without what between commas only praises the picture ("4k, highly detailed")."""
-    parts = re.split(r"(?<=[,.;])\s+", text)
-    kept = [part for part in parts if not _is_praise(part.rstrip(",.;"))]
-    return " ".join(kept).strip(" ,;") if len(kept) < len(parts) else text
-
-
 def _is_praise(part: str) -> bool:
-    """Whether nothing is left of a part but joining words once the words of quality are out."""
+    """Whether a part between commas only praises the picture ("4k, highly detailed"): the rest of it joins words."""
     left = _QUALITY.sub(" ", part)
     return left != part and not re.sub(r"\b(?:and|in|with|of|the|a|style|render|rendering)\b|[\W\d_]", "", left)
 
@@ -169,15 +160,9 @@ def _objection(text: str) -> str:
         return "long"
     if len(words) >= REPETITIVE_FROM and len(set(words)) < LEAST_DISTINCT * len(words):
         return "repetitive"
-    return "language" if _is_foreign(words) else ""
-
-
-def _is_foreign(words: list[str]) -> bool:
-    """Whether a caption has more little words of other languages than of English, and at least two."""
-    foreign = sum(word in _FOREIGN for word in words)
-    accented = sum(not word.isascii() for word in words)
-    english = sum(word in _ENGLISH for word in words)
-    return foreign + accented >= 2 and foreign + accented > english
+    # more little words of other languages than of English, and at least two
+    foreign = sum((word in _FOREIGN) + (not word.isascii()) for word in words)
+    return "language" if foreign >= 2 and foreign > sum(word in _ENGLISH for word in words) else ""
 
 
 class Seen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import random
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.rows import sha256_of
+from vmmetrics.utils.schema import parse_json
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 """Kinds of files that are read."""
@@ -40,7 +41,7 @@ class _NoColumnError(SetupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CorpusFile:
     """One file of a corpus.
 
     Attributes:
@@ -53,11 +54,10 @@ class Source:
 
     def sha256(self) -> str:
         """Checksum of the file."""
-        digest = hashlib.sha256()
-        with _open(self.path) as stream:
-            while block := stream.read(_CHUNK):
-                digest.update(block)
-        return digest.hexdigest()
+        try:
+            return sha256_of(self.path)
+        except OSError as error:
+            raise cannot("read", self.path, error) from error
 
 
 class Corpus:
@@ -72,7 +72,7 @@ class Corpus:
         done: Share of the corpus read so far, in [0, 1].
     """
 
-    def __init__(self, sources: Sequence[Source], column: str | None = None) -> None:
+    def __init__(self, sources: Sequence[CorpusFile], column: str | None = None) -> None:
         self.sources = tuple(sources)
         self.done = 0.0
         self._column = column
@@ -131,14 +131,14 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
         elif kind == ".json":
             captions = _of_json(text, path, column, size)
         elif kind in (".jsonl", ".ndjson"):
-            captions = _of_lines(text, path, column)
+            captions = _of_rows(_lines(text, path), column, path)
         else:
             captions = (line.strip() for line in text)
         for caption in captions:
             yield caption, min(1.0, raw.tell() / size)
 
 
-def find_sources(paths: Sequence[Path]) -> list[Source]:
+def find_sources(paths: Sequence[Path]) -> list[CorpusFile]:
     """Files of a kind in :data:`SUFFIXES`: those that are named, and all at any depth of a folder, by name.
 
     Raises:
@@ -157,7 +157,7 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
             raise SetupError(f"{path} is not there")
     if not found:
         raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
-    return [Source(path, path.stat().st_size) for path in found]
+    return [CorpusFile(path, path.stat().st_size) for path in found]
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -167,25 +167,19 @@ def _open(path: Path) -> IO[bytes]:
         raise cannot("read", path, error) from error
 
 
-def _find(names: Sequence[str], column: str | None, path: Path) -> str | None:
-    """The column with captions; None where there is none of a usual name."""
+def _column_of(names: Sequence[str], column: str | None, path: Path) -> str:
+    """The column with captions: the one asked for, or the first of a usual name."""
     by_name = {name.strip().casefold(): name for name in reversed(names)}
-    if column is not None:
-        if column.strip().casefold() not in by_name:
-            raise _NoColumnError(f"{path} has no column {column!r} but {_shown(names)}")
-        return by_name[column.strip().casefold()]
-    return next((by_name[name] for name in COLUMNS if name in by_name), None)
-
-
-def _need(names: Sequence[str], column: str | None, path: Path) -> str:
-    found = _find(names, column, path)
+    usual = COLUMNS if column is None else (column.strip().casefold(),)
+    found = next((by_name[name] for name in usual if name in by_name), None)
     if found is None:
-        raise _NoColumnError(f"{path}: which column has the captions? Name it with --column; there are {_shown(names)}")
+        shown = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "") or "none"
+        raise _NoColumnError(
+            f"{path}: which column has the captions? Name it with --column; there are {shown}"
+            if column is None
+            else f"{path} has no column {column!r} but {shown}"
+        )
     return found
-
-
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(names[:20]) + (" ..." if len(names) > 20 else "") or "none"
 
 
 def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | None) -> Iterator[str]:
@@ -198,10 +192,10 @@ def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | No
             return
         names = [name.strip() for name in heading]
         rows = csv.reader(text, delimiter=mark)
-        lone = len(names) == 1 and column is None and _find(names, None, path) is None
+        lone = len(names) == 1 and column is None and names[0].casefold() not in COLUMNS
         if lone and len(names[0].split()) > _WORDS_OF_A_NAME:
             yield names[0]
-        place = 0 if lone else names.index(_need(names, column, path).strip())
+        place = 0 if lone else names.index(_column_of(names, column, path))
         for row in rows:
             if row:
                 yield row[place].strip() if place < len(row) else ""
@@ -209,16 +203,12 @@ def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | No
         raise SetupError(f"{path}: not readable as a table: {error}") from error
 
 
-def _of_lines(text: IO[str], path: Path, column: str | None) -> Iterator[str]:
-    return _of_rows(_lines(text, path), column, path)
-
-
 def _lines(text: IO[str], path: Path) -> Iterator[Any]:
     for number, line in enumerate(text, start=1):
         if line.strip():
             try:
-                yield json.loads(line)
-            except (ValueError, RecursionError) as error:
+                yield parse_json(line, gaps=True)
+            except ValueError as error:
                 raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
 
 
@@ -245,7 +235,7 @@ def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterat
             return
         if size > LARGEST_OBJECT:
             raise SetupError(f"{path}: one JSON object of more than {LARGEST_OBJECT // 2**20} MiB; make it JSON Lines")
-        yield from _of_value(json.loads(head + text.read()), column, path)
+        yield from _of_value(parse_json(head + text.read(), gaps=True), column, path)
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
 
@@ -303,7 +293,7 @@ def _of_mapping(row: Mapping[str, Any], column: str | None, path: Path) -> Itera
         for part in row.values():
             yield from _of_value(part, column, path)
         return
-    found = row[_need(list(row), column, path)]
+    found = row[_column_of(list(row), column, path)]
     yield from _of_value(found, column if isinstance(found, Mapping | list) else None, path)
 
 
@@ -315,7 +305,7 @@ def _of_parquet(path: Path, column: str | None) -> Iterator[tuple[str, float]]:
         raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
     try:
         table = pq.ParquetFile(path)
-        name = _need(table.schema_arrow.names, column, path)
+        name = _column_of(table.schema_arrow.names, column, path)
         total, done = max(1, table.metadata.num_rows), 0
         for batch in table.iter_batches(_ROWS_AT_ONCE, columns=[name]):
             for value in batch.column(0).to_pylist():

@@ -7,23 +7,26 @@ Everything before the lexicon sees one caption after another; the tallies are bo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
-from vmmetrics.prompts.extract.corpora import Corpus, Source, find_sources, sample
-from vmmetrics.prompts.extract.lexicon import Embed, Lexicon
+from vmmetrics.prompts.extract.corpora import Corpus, find_sources, sample
+from vmmetrics.prompts.extract.lexicon import Lexicon
 from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
 from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
-from vmmetrics.prompts.extract.tables import Tables, actions_of, places_of, subjects_of
+from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
 from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.text import embedding
 
 RECORD = "extract.json"
 """What was done, in the folder of the metadata."""
@@ -118,9 +121,9 @@ def extract(
     sources = find_sources(paths)
     lists = [source for source in sources if is_place_list(source.path)]
     corpus = Corpus([source for source in sources if source not in lists], chosen.column)
-    embed, embedding = _embedding(chosen.infer)
+    inferring = chosen.infer and embedding.embedding_installed()
     data = read_metadata(lexicon)
-    known = Lexicon(data, embed)
+    known = Lexicon(data, embedding.embed if inferring else None)
     categories = [item for source in lists for item in read_place_list(source.path)]
     cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
     versions: dict[str, str] = {}
@@ -138,11 +141,19 @@ def extract(
         "made": provenance.now(),
         "vmmetrics": provenance.version_of("vmmetrics"),
         "settings": asdict(chosen),
-        "corpus": _described(sources),
-        "captions": {"read": cleaner.read, "parsed": tables.captions, **_reasons(cleaner)},
+        "corpus": {
+            "files": [{"name": item.path.name, "bytes": item.size, "sha256": item.sha256()} for item in sources],
+            "bytes": sum(item.size for item in sources),
+        },
+        "captions": {
+            "read": cleaner.read,
+            "parsed": tables.captions,
+            "dropped": {reason: cleaner.dropped[reason] for reason in DROPPED if cleaner.dropped[reason]},
+            "cleaned": dict(sorted(cleaner.changed.items())),
+        },
         "found": counts,
         "parser": versions,
-        "embedding": embedding,
+        "embedding": asdict(embedding.embedding_identity()) if inferring else None,
         "lexicon": {
             "folder": "shipped" if lexicon is None else str(lexicon),
             **{name: len(getattr(data, name)) for name in _TABLES},
@@ -178,17 +189,9 @@ def _write(out: Path, metadata: Metadata, record: dict[str, Any]) -> None:
     write_json(out / RECORD, record)
 
 
-def _embedding(wanted: bool) -> tuple[Embed | None, dict[str, Any] | None]:
-    from vmmetrics.utils.text.embedding import embed, embedding_identity, embedding_installed
-
-    if not wanted or not embedding_installed():
-        return None, None
-    return embed, asdict(embedding_identity())
-
-
 def _cleaned(corpus: Corpus, settings: ExtractSettings, cleaner: Cleaner, listener: Listener | None) -> Iterator[str]:
     """The captions that are to be parsed, with word of the progress."""
-    raw: Iterable[str] = _limited(corpus, settings.limit)
+    raw: Iterable[str] = islice(corpus, settings.limit)
     drawn = None
     if settings.sample is not None:
         raw = drawn = sample(raw, settings.sample, settings.seed)
@@ -197,20 +200,8 @@ def _cleaned(corpus: Corpus, settings: ExtractSettings, cleaner: Cleaner, listen
         if text:
             yield text
         if listener is not None:
-            listener(number, _share(number, corpus, settings.limit, drawn))
-
-
-def _share(number: int, corpus: Corpus, limit: int | None, drawn: list[str] | None) -> float:
-    if drawn is not None:
-        return number / len(drawn)
-    return corpus.done if limit is None else max(corpus.done, number / limit)
-
-
-def _limited(captions: Iterable[str], limit: int | None) -> Iterator[str]:
-    for number, caption in enumerate(captions):
-        if limit is not None and number >= limit:
-            return
-        yield caption
+            share = 0.0 if settings.limit is None else number / settings.limit
+            listener(number, number / len(drawn) if drawn is not None else max(corpus.done, share))
 
 
 def _assemble(
@@ -221,38 +212,19 @@ def _assemble(
     places = places_of(tables.places, categories, known, min_count)
     used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
     classes = tuple(item for name, item in known.classes.items() if name in used)
-    by_pattern: dict[str, int] = {}
-    for action in actions:
-        by_pattern[action.pattern or "unknown"] = by_pattern.get(action.pattern or "unknown", 0) + 1
     counts = {
-        "subjects": _origin([item.source for item in subjects], tables.subjects.short, tables.subjects.forgotten),
-        "places": _origin([item.source for item in places], tables.places.short, tables.places.forgotten),
-        "actions": _origin([item.source for item in actions], tables.actions.short, tables.actions.forgotten),
-        "actions_by_pattern": by_pattern,
+        "subjects": _origin([item.source for item in subjects], tables.subjects),
+        "places": _origin([item.source for item in places], tables.places),
+        "actions": _origin([item.source for item in actions], tables.actions),
+        "actions_by_pattern": dict(Counter(action.pattern or "unknown" for action in actions)),
         "subjects_without_class": sum(not item.subject_class for item in subjects),
         "listed_places": len(categories),
     }
     return Metadata(classes, subjects, places, actions), counts
 
 
-def _origin(sources: Sequence[str], short: int, forgotten: int) -> dict[str, int]:
+def _origin(sources: Sequence[str], tally: BoundedTally) -> dict[str, int]:
     """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
-    inferred = sum(source.startswith("inferred") for source in sources)
-    unknown = sum(not source for source in sources)
-    known = len(sources) - inferred - unknown
-    return {
-        "all": len(sources), "known": known, "inferred": inferred, "unknown": unknown,
-        "counts_may_lack": short, "forgotten": forgotten,
-    }  # fmt: skip
-
-
-def _described(sources: Sequence[Source]) -> dict[str, Any]:
-    files = [{"name": item.path.name, "bytes": item.size, "sha256": item.sha256()} for item in sources]
-    return {"files": files, "bytes": sum(item.size for item in sources)}
-
-
-def _reasons(cleaner: Cleaner) -> dict[str, Any]:
-    return {
-        "dropped": {reason: cleaner.dropped[reason] for reason in DROPPED if cleaner.dropped[reason]},
-        "cleaned": dict(sorted(cleaner.changed.items())),
-    }
+    inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
+    known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
+    return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}

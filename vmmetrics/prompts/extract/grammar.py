@@ -53,9 +53,8 @@ class NounReader:
         noun = " ".join([*parts, lemma_of(head)])
         told = [_said(word) for word in before[:start] if _describes(word)]
         member = member_of(head)
-        plural = (
-            " ".join([*parts, head.lower_]) if head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head) else ""
-        )
+        several = head.tag_ in ("NNS", "NNPS") and head.lower_ != lemma_of(head)
+        plural = " ".join([*parts, head.lower_]) if several else ""
         return NounPhrase(noun, tuple(dict.fromkeys(told)), lemma_of(member) if member is not None else "", plural)
 
     def _start(self, head: Token, before: list[Token]) -> int:
@@ -64,7 +63,10 @@ class NounReader:
             if " ".join([*(word.lower_ for word in before[start:]), lemma_of(head)]) in self._names:
                 return start
         start = len(before)
-        while start > 0 and len(before) - start < _LONGEST_NAME - 1 and _belongs_to_name(before[start - 1]):
+        while start > 0 and len(before) - start < _LONGEST_NAME - 1:
+            word = before[start - 1]
+            if word.dep_ != "compound" or word.pos_ not in ("NOUN", "PROPN") or word.lower_ in words.MODIFIER_NOUNS:
+                break
             start -= 1
         return start
 
@@ -148,10 +150,6 @@ def _before(head: Token) -> list[Token]:
     return sorted((word for word in found if word.is_alpha or "-" in word.text), key=lambda word: word.i)
 
 
-def _belongs_to_name(word: Token) -> bool:
-    return word.dep_ == "compound" and word.pos_ in ("NOUN", "PROPN") and word.lower_ not in words.MODIFIER_NOUNS
-
-
 def _describes(word: Token) -> bool:
     """Whether a word before a noun says what it is like, rather than how many there are or what it does."""
     if word.like_num or word.lower_ in words.QUANTITIES or (word.is_stop and word.pos_ in ("DET", "PRON")):
@@ -175,7 +173,7 @@ _FOLLOWING = ("xcomp", "advcl", "conj", "dep", "ccomp", "acl")
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class ParsedClause:
     """A verb, who does it and to what.
 
     Attributes:
@@ -189,7 +187,7 @@ class Clause:
     patients: tuple[Token, ...] = ()
 
 
-def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[Clause]:
+def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClause]:
     """Clauses of a parsed caption that tell of something done, in the order of their verbs.
 
     Args:
@@ -198,17 +196,16 @@ def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[Clause]:
     """
     for token in document:
         if (doer := misread(token, verbs)) is not None:
-            yield Clause(token, tuple(_resolved([doer])))
+            yield ParsedClause(token, tuple(_resolved([doer])))
             continue
         if not is_deed(token):
             continue
         if token.dep_ == "amod" or token.dep_ == "compound":
-            yield Clause(token, (whole_of(token.head),))
-            continue
-        if is_passive(token):
-            yield Clause(token, tuple(_agents(token)), tuple(_subjects(token)))
+            yield ParsedClause(token, (whole_of(token.head),))
+        elif is_passive(token):
+            yield ParsedClause(token, tuple(_agents(token)), tuple(_subjects(token)))
         else:
-            yield Clause(token, tuple(_subjects(token)))
+            yield ParsedClause(token, tuple(_subjects(token)))
 
 
 def misread(token: Token, verbs: Collection[str]) -> Token | None:
@@ -240,7 +237,8 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
         heads: list[Token] = []
         if token.dep_ in ("nsubj", "nsubjpass"):
             heads = [token] if token.dep_ == "nsubj" or token.head.pos_ != "X" else []
-            if token.head.lemma_ in words.REQUESTS | {"show", "feature", "depict", "capture"} and _shows(token):
+            shows = lemma_of(token) in words.NOT_SUBJECTS or token.pos_ == "PRON"
+            if shows and token.head.lemma_ in words.REQUESTS | {"show", "feature", "depict", "capture"}:
                 heads = [child for child in token.head.children if child.dep_ in ("dobj", "obj")]
             elif token.pos_ == "PRON":
                 heads = [child for child in token.head.children if child.dep_ == "attr"]
@@ -302,15 +300,8 @@ def is_passive(verb: Token) -> bool:
         return True
     if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(child.dep_ == "nsubj" for child in verb.children):
         return is_passive(verb.head)
-    return bool(verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "ROOT", "relcl") and not _has_aux(verb))
-
-
-def _has_aux(verb: Token) -> bool:
-    return any(child.dep_ == "aux" and lemma_of(child) == "have" for child in verb.children)
-
-
-def _shows(subject: Token) -> bool:
-    return lemma_of(subject) in words.NOT_SUBJECTS or subject.pos_ == "PRON"
+    perfect = any(child.dep_ == "aux" and lemma_of(child) == "have" for child in verb.children)
+    return bool(verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "ROOT", "relcl") and not perfect)
 
 
 def _agents(verb: Token) -> Iterator[Token]:
@@ -384,9 +375,7 @@ def _resolved(heads: list[Token]) -> list[Token]:
 
 def _antecedent(pronoun: Token) -> Token | None:
     """The subject that a pronoun takes up: the last one before it."""
-    before = [
-        token
-        for token in pronoun.doc[: pronoun.i]
-        if token.pos_ in ("NOUN", "PROPN") and token.dep_ in ("nsubj", "nsubjpass", "ROOT", "attr")
-    ]
-    return before[-1] if before else None
+    for token in reversed(pronoun.doc[: pronoun.i]):
+        if token.pos_ in ("NOUN", "PROPN") and token.dep_ in ("nsubj", "nsubjpass", "ROOT", "attr"):
+            return token
+    return None

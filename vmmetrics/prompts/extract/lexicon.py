@@ -100,32 +100,30 @@ class Lexicon:
     Args:
         metadata: What is known.
         embed: Sentence embedding, for nouns that are not in it; None leaves those unknown.
+
+    Attributes:
+        nouns: Of what is known to move.
+        places: Names of the places that are known.
+        verbs: Of the actions that are known.
     """
 
     def __init__(self, metadata: Metadata, embed: Embed | None = None) -> None:
         self.classes = {item.name: item for item in metadata.classes}
         self._subjects = _subjects_of(metadata)
         self._places = {item.name: item for item in metadata.places}
-        self._place_heads = _by_head(metadata.places)
+        self._place_heads: defaultdict[str, list[Place]] = defaultdict(list)
+        for place in metadata.places:
+            self._place_heads[place.name.split(" ")[-1]].append(place)
         self._embed = embed
         self._nouns = [noun for noun, known in self._subjects.items() if known.subject_class in self.classes]
         self._vectors: NDArray[np.float32] | None = None
-        self._patterns = _PatternVotes(metadata, self._subjects)
-
-    @property
-    def nouns(self) -> frozenset[str]:
-        """Nouns of what is known to move."""
-        return frozenset(self._subjects)
-
-    @property
-    def verbs(self) -> frozenset[str]:
-        """Verbs of the actions that are known."""
-        return self._patterns.verbs
-
-    @property
-    def places(self) -> frozenset[str]:
-        """Names of the places that are known."""
-        return frozenset(self._places)
+        self.nouns, self.places = frozenset(self._subjects), frozenset(self._places)
+        self.verbs = frozenset(action.lemma for action in metadata.actions)
+        self._votes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # class to patterns
+        for name, pattern in [(name, a.pattern) for a in metadata.actions if a.pattern for name in a.classes]:
+            self._votes[name][pattern] += 1
+        for known in self._subjects.values():
+            self._votes[known.subject_class].update(known.patterns)
 
     def attributes_of(self, known: Known) -> frozenset[str]:
         """All physical attributes of something."""
@@ -147,10 +145,7 @@ class Lexicon:
         for start in range(1, len(parts)):
             head = " ".join(parts[start:])
             if head in self._subjects:
-                found = self._subjects[head]
-                return self._with_patterns(
-                    Known(found.subject_class, found.attributes, found.lacks, found.patterns, "", f"lexicon: {head}")
-                )
+                return self._with_patterns(replace(self._subjects[head], plural="", source=f"lexicon: {head}"))
         return Known()
 
     def infer(self, nouns: Sequence[str]) -> list[Known]:
@@ -170,8 +165,8 @@ class Lexicon:
         if not nouns:
             return []
         if self._vectors is None:
-            self._vectors = self._embed([_as_text(noun) for noun in self._nouns])
-        cosines = self._embed([_as_text(noun) for noun in nouns]) @ self._vectors.T
+            self._vectors = self._embed([f"a {noun}" for noun in self._nouns])
+        cosines = self._embed([f"a {noun}" for noun in nouns]) @ self._vectors.T
         return [self._vote(noun, row) for noun, row in zip(nouns, cosines, strict=True)]
 
     def _vote(self, noun: str, cosines: NDArray[np.float32]) -> Vote:
@@ -198,8 +193,11 @@ class Lexicon:
             doer: What is known of what does it.
             thing: What is known of what it is done to.
         """
-        if found := self._patterns.of_class(doer.subject_class):
-            return found, "class"
+        votes = self._votes.get(doer.subject_class)
+        if doer.subject_class and votes:
+            pattern, number = votes.most_common(1)[0]
+            if number >= max(LEAST_PATTERN_VOTES, LEAST_PATTERN_SHARE * votes.total()):
+                return pattern, "class"
         return _by_attributes(self.attributes_of(doer), self.attributes_of(thing) if thing is not None else ())
 
     def place(self, name: str) -> tuple[Place, str]:
@@ -211,8 +209,7 @@ class Lexicon:
         if not alike:
             return Place(name), ""
         settings = {item.setting for item in alike}
-        shared = frozenset.intersection(*(frozenset(item.affords) for item in alike))
-        affords = tuple(sorted(shared))
+        affords = tuple(sorted(set.intersection(*(set(item.affords) for item in alike))))
         told = f"lexicon: {', '.join(item.name for item in alike[:3])}"
         return Place(name, "", settings.pop() if len(settings) == 1 else "either", affords), told
 
@@ -226,33 +223,6 @@ class Lexicon:
         """With the pattern that class or attributes tell, before those it was used in."""
         own = self.pattern(known)[0]
         return replace(known, patterns=tuple(dict.fromkeys(name for name in (own, *known.patterns) if name)))
-
-
-class _PatternVotes:
-    """Counts which patterns verbs and classes show in metadata."""
-
-    def __init__(self, metadata: Metadata, subjects: Mapping[str, Known]) -> None:
-        self.verbs = frozenset(action.lemma for action in metadata.actions)
-        self._class: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for action in metadata.actions:
-            if action.pattern:
-                for name in action.classes:
-                    self._class[name][action.pattern] += 1
-        for known in subjects.values():
-            for pattern in known.patterns:
-                self._class[known.subject_class][pattern] += 1
-
-    def of_class(self, name: str) -> str:
-        """The pattern that nearly all subjects and actions of a class have."""
-        return _clear(self._class.get(name)) if name else ""
-
-
-def _clear(votes: Counter[str] | None) -> str:
-    """The pattern that nearly all votes are for; empty where there is none, or too few votes."""
-    if not votes:
-        return ""
-    pattern, number = votes.most_common(1)[0]
-    return pattern if number >= LEAST_PATTERN_VOTES and number >= LEAST_PATTERN_SHARE * votes.total() else ""
 
 
 def _by_attributes(doer: Collection[str], thing: Collection[str]) -> tuple[str, str]:
@@ -292,14 +262,3 @@ def _subjects_of(metadata: Metadata) -> dict[str, Known]:
         for noun in name.split(" or "):  # "shark or ray"
             found.setdefault(noun, Known(name, source="lexicon"))
     return found
-
-
-def _by_head(places: Sequence[Place]) -> dict[str, list[Place]]:
-    found: defaultdict[str, list[Place]] = defaultdict(list)
-    for item in places:
-        found[item.name.split(" ")[-1]].append(item)
-    return dict(found)
-
-
-def _as_text(noun: str) -> str:
-    return f"a {noun}"

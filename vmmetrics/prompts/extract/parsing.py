@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -17,7 +17,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.extract import words
-from vmmetrics.prompts.extract.grammar import Clause, NounPhrase, NounReader, Token, clauses, lemma_of, subjects
+from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, ParsedClause, Token, clauses, lemma_of, subjects
 from vmmetrics.prompts.extract.places import PlaceReader, Spot
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.text.inflection import ing_form
@@ -63,7 +63,7 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ParsedCaption:
     """What a caption tells of.
 
     Attributes:
@@ -109,62 +109,53 @@ class CaptionParser:
         self._verbs = frozenset(verbs) - frozenset(nouns)
         self._places = PlaceReader(self._nouns, places, nouns)
 
-    def parse(self, captions: Iterable[str]) -> Iterator[Found]:
+    def parse(self, captions: Iterable[str]) -> Iterator[ParsedCaption]:
         """Parse captions, in order, in memory that does not grow with their number."""
         rest = iter(captions)
         while batch := list(islice(rest, BATCH)):
             zone = self._model.memory_zone() if hasattr(self._model, "memory_zone") else nullcontext()
             with zone:
-                found = [
-                    self._read(text, document) for text, document in zip(batch, self._documents(batch), strict=True)
-                ]
+                found = list(map(self._read, batch, self._documents(batch)))
             yield from found
 
     def _documents(self, captions: list[str]) -> list[Any]:
         """Parse, and once more what a small model reads better as a whole sentence."""
         documents = list(self._model.pipe(map(_as_sentence, captions), batch_size=PIECE))
-        again = {
-            place: text
-            for place, text in enumerate(_completed(d, self._movers, self._verbs) for d in documents)
-            if text
-        }
+        whole = [_completed(document, self._movers, self._verbs) for document in documents]
+        again = {place: text for place, text in enumerate(whole) if text}
         for place, document in zip(again, self._model.pipe(again.values(), batch_size=PIECE), strict=True):
             documents[place] = document
         return documents
 
-    def _read(self, text: str, document: Any) -> Found:
+    def _read(self, text: str, document: Any) -> ParsedCaption:
         spots: list[Spot] = []
         of_places: set[int] = set()
         for token in document:
-            if token.dep_ in ("prep", "agent", "prt", "advmod", "conj") and token.pos_ in (
-                "ADP",
-                "SCONJ",
-                "ADV",
-                "PART",
-            ):
+            if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART"):
                 here = self._places.read(token)
                 spots += here
                 if here:
                     of_places.add(token.i)
         deeds = tuple(self._deed(clause, of_places) for clause in clauses(document, self._verbs))
         named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document, self._verbs)))
-        return Found(text, named, deeds, tuple(dict.fromkeys(spots)))
+        return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(spots)))
 
-    def _deed(self, clause: Clause, of_places: set[int]) -> Deed:
+    def _deed(self, clause: ParsedClause, of_places: set[int]) -> Deed:
         verb = clause.verb
         objects = [] if self._is_way(verb, of_places) else [c for c in verb.children if c.dep_ in ("dobj", "oprd")]
         things = list(clause.patients) or objects
         thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
-        adverbs = [child for child in verb.children if child.dep_ == "advmod" and _is_manner(child)]
+        said = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
+        manners = [adverb.lower_ for adverb in said if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
         return Deed(
             lemma=lemma_of(verb),
             complement=self._complement(clause, of_places),
             doers=tuple(self._nouns.read(head) for head in clause.doers),
             thing=thing,
-            modifiers=tuple(adverb.lower_ for adverb in adverbs),
+            modifiers=tuple(manners),
         )
 
-    def _complement(self, clause: Clause, of_places: set[int]) -> str:
+    def _complement(self, clause: ParsedClause, of_places: set[int]) -> str:
         """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
         verb = clause.verb
         if verb.dep_ == "amod":
@@ -221,11 +212,6 @@ class CaptionParser:
 _OWNERS = ("his", "her", "their", "its", "my", "your", "our")
 
 
-def _is_manner(adverb: Token) -> bool:
-    lower = adverb.lower_
-    return lower not in words.NOT_MANNERS and lower not in words.DIRECTIONS and adverb.tag_ in ("RB", "RBR")
-
-
 def _as_sentence(text: str) -> str:
     """A caption as the models know sentences: with a full stop, and capitals only where names have them."""
     text = _FRAME.sub(lambda match: re.sub("[ -]", "", match[0]), text)
@@ -254,29 +240,22 @@ def _completed(document: Any, movers: Collection[str], verbs: Collection[str]) -
         before = token.nbor(-1)
         if token.tag_ in _FINITE:
             return ""
-        if not _is_participle(token) and not (before.tag_ == "JJ" and before.lower_ in movers and _looks_so(token)):
+        # a participle by its form, which stands before its object: "a hummingbird drinking nectar"
+        looks_so = token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod")
+        if not _is_participle(token) and not (before.tag_ == "JJ" and before.lower_ in movers and looks_so):
             continue
-        rare = before.pos_ == "ADJ" and (
-            token.tag_ == "NN" or before.lower_ in movers
-        )  # a noun the model does not know
+        # a noun the model does not know
+        rare = before.pos_ == "ADJ" and (token.tag_ == "NN" or before.lower_ in movers)
         if (before.pos_ in ("NOUN", "PROPN", "ADV") or rare) and before.text != "-":
             verb = "are" if before.tag_ in _PLURAL else "is"
             return f"{document[: token.i].text_with_ws}{verb} {document[token.i :].text}"
     return ""
 
 
-def _looks_so(token: Token) -> bool:
-    """Whether a word has the form of a participle and stands before its object: "a hummingbird drinking nectar"."""
-    return bool(token.lower_.endswith("ing") and token.tag_ in ("NN", "VBG") and token.dep_ in ("compound", "amod"))
-
-
 def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
     """Whether a plural is the form of a known verb, something follows it, and its part of the sentence has no verb."""
-    if (
-        lemma_of(token) not in verbs
-        or token.i + 1 == len(token.doc)
-        or token.nbor().pos_ not in ("ADP", "ADV", "DET", "PRON", "ADJ")
-    ):
+    followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
+    if lemma_of(token) not in verbs or not followed:
         return False
     for way in (-1, 1):
         other = token
@@ -317,19 +296,15 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
     import spacy
 
     names = MODELS if model is None else (model,)
-    loaded = None
     for name in names:
-        try:
+        with suppress(OSError):
             loaded = spacy.load(name, exclude=list(_UNUSED))
-        except OSError:
-            continue
-        break
-    if loaded is None:
-        looked = " or ".join(names)
-        raise SetupError(f"spaCy has no model {looked}: {INSTALL}, or name another with --model")
+            break
+    else:
+        raise SetupError(f"spaCy has no model {' or '.join(names)}: {INSTALL}, or name another with --model")
     if not {"parser", "tagger"} <= set(loaded.pipe_names) or not {"lemmatizer"} & set(loaded.pipe_names):
         raise SetupError(f"{name} has no tagger, parser and lemmatiser; an English model of spaCy's is expected")
-    version = f"{loaded.meta.get('version', 'unknown')}"
+    version = str(loaded.meta.get("version", "unknown"))
     return loaded, {"spacy": version_of("spacy") or "unknown", "model": name, "model_version": version}
 
 
@@ -348,7 +323,7 @@ def parse_in_processes(
     nouns: Collection[str],
     places: Collection[str],
     verbs: Collection[str],
-) -> Iterator[Found]:
+) -> Iterator[ParsedCaption]:
     """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
 
     Args:
@@ -363,7 +338,7 @@ def parse_in_processes(
         SetupError: A process was killed, as a system does that runs out of memory.
     """
     context = multiprocessing.get_context("spawn")
-    rest, waiting = iter(captions), deque[Future[list[Found]]]()
+    rest, waiting = iter(captions), deque[Future[list[ParsedCaption]]]()
     start = (model, frozenset(nouns), frozenset(places), frozenset(verbs))
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=start) as pool:
         try:
@@ -385,7 +360,7 @@ def _start(model: str | None, nouns: Collection[str], places: Collection[str], v
     _parser = CaptionParser(model, nouns, places, verbs)
 
 
-def _parse(captions: list[str]) -> list[Found]:
+def _parse(captions: list[str]) -> list[ParsedCaption]:
     if _parser is None:
         raise RuntimeError("the process was not started by parse_in_processes")
     return list(_parser.parse(captions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class PlaceReader:
         for head in self._objects(preposition):
             phrase = self._nouns.read(head)
             name = phrase.plural if phrase.plural.split(" ")[-1] in words.PLURAL_PLACES else phrase.noun
-            if self._is_place(_core(preposition), head, name):
+            if self._is_place(preposition.lower_, head, name):
                 spots.append(Spot(name, _said(preposition, head, phrase, name), phrase.modifiers))
         return spots
 
@@ -62,17 +62,13 @@ class PlaceReader:
             after = [head for head in preposition.head.rights if head.dep_ == "dobj" and head.i > preposition.i]
             yield from (head for head in after[:1] if lemma_of(head) in self._heads)
         for head in preposition.children:
-            if (
-                head.dep_ == "prep"
-                and head.lower_ not in ("of",)
-                and preposition.lower_ in ("out", "from", "up", "down")
-            ):
+            inner = head.dep_ == "prep" and head.lower_ != "of"
+            if inner and preposition.lower_ in ("out", "from", "up", "down"):
                 yield from self._objects(head)
             if head.dep_ not in ("pobj", "pcomp") or head.pos_ not in ("NOUN", "PROPN", "ADV", "ADJ", "VERB"):
                 continue
-            inner = of_what(head)
-            if lemma_of(head) in words.PARTS and inner is not None:
-                head = inner
+            if lemma_of(head) in words.PARTS:
+                head = of_what(head) or head
             yield head
             yield from (other for other in head.conjuncts if other.i > head.i and other.pos_ in ("NOUN", "PROPN"))
 
@@ -97,20 +93,14 @@ class PlaceReader:
         return bool(preposition in words.WITHIN and head.pos_ == "NOUN")
 
 
-def _core(preposition: Token) -> str:
-    """The preposition that decides: of "out of" and "up from", the first word."""
-    return str(preposition.lower_)
-
-
 def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str:
     """Preposition, article and name; "the" stays, other determiners become what a place met first has."""
     article = next((child.lower_ for child in head.children if child.dep_ in ("det", "poss")), "")
-    if article not in ("", "the", "a", "an"):
-        article = "the"
     if article in ("a", "an"):
         article = "an" if name[:1] in "aeiou" else "a"
-    plural = phrase.plural or name
-    return " ".join(part for part in (preposition.lower_, article, plural if phrase.plural else name) if part)
+    elif article:
+        article = "the"
+    return " ".join(part for part in (preposition.lower_, article, phrase.plural or name) if part)
 
 
 # Lists of place categories such as Places365's: ``/b/balcony/interior 21`` or ``ice_skating_rink/outdoor`` a line.
@@ -150,7 +140,8 @@ def is_place_list(path: Path) -> bool:
             lines = [line.strip() for _, line in zip(range(_LOOKED_AT), stream, strict=False) if line.strip()]
     except OSError as error:
         raise cannot("read", path, error) from error
-    return _are_categories(lines)
+    marked = sum(bool(_MARKED.search(line)) for line in lines)
+    return bool(lines) and all(map(_LINE.fullmatch, lines)) and marked >= _LEAST_MARKED * len(lines)
 
 
 def read_place_list(path: Path) -> list[PlaceCategory]:
@@ -193,9 +184,3 @@ def place_category(line: str) -> PlaceCategory | None:
             before.append(part)
     name = " ".join([*before, parts[0], *after]).strip()
     return PlaceCategory(name, setting) if any(c.isalpha() for c in name) else None
-
-
-def _are_categories(lines: Sequence[str]) -> bool:
-    if not lines or not all(_LINE.fullmatch(line) for line in lines):
-        return False
-    return sum(bool(_MARKED.search(line)) for line in lines) >= _LEAST_MARKED * len(lines)

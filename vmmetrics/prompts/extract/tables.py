@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from vmmetrics.prompts.extract.grammar import singular
 from vmmetrics.prompts.extract.lexicon import Known, Lexicon
-from vmmetrics.prompts.extract.parsing import Deed, Found
+from vmmetrics.prompts.extract.parsing import Deed, ParsedCaption
 from vmmetrics.prompts.extract.places import PlaceCategory
-from vmmetrics.prompts.metadata import Action, Place, Subject
+from vmmetrics.prompts.metadata import Action, Place, SubjectEntry
 from vmmetrics.utils.text.inflection import article
 from vmmetrics.utils.text.inflection import plural as regular_plural
 
@@ -26,7 +26,7 @@ LONGEST_EXAMPLE = 200
 
 
 @dataclass(slots=True)
-class Entry:
+class TallyEntry:
     """What was seen of one thing.
 
     Attributes:
@@ -46,7 +46,7 @@ class Entry:
     examples: list[str] = field(default_factory=list)
 
 
-class Tally:
+class BoundedTally:
     """Counts things by a key.
 
     Where there are too many, the rarest are forgotten. A thing forgotten and seen again counts from 0, so a count may
@@ -66,12 +66,12 @@ class Tally:
         self.forgotten = 0
         self._most = most
         self._examples = examples
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, TallyEntry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def items(self) -> Iterator[tuple[str, Entry]]:
+    def items(self) -> Iterator[tuple[str, TallyEntry]]:
         """Keys and entries, the most frequent first; of equally frequent ones in the order of their keys."""
         yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
 
@@ -89,21 +89,17 @@ class Tally:
         if entry is None:
             if len(self._entries) >= self._most:
                 self._forget()
-            entry = self._entries[key] = Entry()
+            entry = self._entries[key] = TallyEntry()
         entry.count += 1
         _count(entry.forms, (form,))
         _count(entry.modifiers, modifiers)
         _count(entry.links, links)
         _count(entry.others, others)
-        self._keep(entry.examples, example)
-
-    def _keep(self, examples: list[str], text: str) -> None:
-        if len(text) > LONGEST_EXAMPLE or text in examples:
-            return
-        if len(examples) < self._examples or (examples and len(text) < len(examples[-1])):
-            examples.append(text)
-            examples.sort(key=lambda example: (len(example), example))
-            del examples[self._examples :]
+        longest = len(entry.examples[-1]) if entry.examples and len(entry.examples) == self._examples else None
+        fits = len(example) <= LONGEST_EXAMPLE if longest is None else len(example) < longest
+        if fits and example not in entry.examples:
+            shortest_first = sorted([*entry.examples, example], key=lambda text: (len(text), text))
+            entry.examples = shortest_first[: self._examples]
 
     def _forget(self) -> None:
         """Forget the rarest, at least a quarter of all."""
@@ -148,11 +144,11 @@ class Tables:
 
     def __init__(self, examples: int) -> None:
         self.captions = 0
-        self.subjects = Tally(examples)
-        self.actions = Tally(examples)
-        self.places = Tally(examples)
+        self.subjects = BoundedTally(examples)
+        self.actions = BoundedTally(examples)
+        self.places = BoundedTally(examples)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: ParsedCaption) -> None:
         """Count what one caption tells of: each thing once, however often it is named there."""
         self.captions += 1
         for key, phrase in {_squashed(item.noun): item for item in found.subjects}.items():
@@ -167,7 +163,9 @@ class Tables:
             self.places.add(key, spot.name, found.text, spot.modifiers, (spot.phrase,))
 
 
-def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Subject, ...], Mapping[str, Known]]:
+def subjects_of(
+    tally: BoundedTally, known: Lexicon, min_count: int
+) -> tuple[tuple[SubjectEntry, ...], Mapping[str, Known]]:
     """The subjects, the most frequent first, and what is known of every noun among them."""
     entries = [entry for _, entry in tally.items() if entry.count >= min_count]
     nouns = [_likeliest(entry.forms) for entry in entries]
@@ -176,11 +174,11 @@ def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Sub
     for place, fact in zip(unknown, known.infer([nouns[place] for place in unknown]), strict=True):
         facts[place] = fact
     subjects = tuple(
-        Subject(
+        SubjectEntry(
             noun=noun,
             subject_class=fact.subject_class,
             modifiers=_top(entry.modifiers),
-            plural=fact.plural or _irregular(noun, entry),
+            plural=fact.plural or ("" if (seen := _likeliest(entry.others)) == regular_plural(noun) else seen),
             attributes=fact.attributes,
             lacks=fact.lacks,
             patterns=fact.patterns,
@@ -194,7 +192,7 @@ def subjects_of(tally: Tally, known: Lexicon, min_count: int) -> tuple[tuple[Sub
     return subjects, dict(zip(nouns, facts, strict=True))
 
 
-def actions_of(tally: Tally, known: Lexicon, nouns: Mapping[str, Known], min_count: int) -> tuple[Action, ...]:
+def actions_of(tally: BoundedTally, known: Lexicon, nouns: Mapping[str, Known], min_count: int) -> tuple[Action, ...]:
     """The actions, the most frequent first.
 
     Args:
@@ -206,7 +204,9 @@ def actions_of(tally: Tally, known: Lexicon, nouns: Mapping[str, Known], min_cou
     return tuple(_action(key, entry, known, nouns) for key, entry in tally.items() if entry.count >= min_count)
 
 
-def places_of(tally: Tally, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int) -> tuple[Place, ...]:
+def places_of(
+    tally: BoundedTally, categories: Sequence[PlaceCategory], known: Lexicon, min_count: int
+) -> tuple[Place, ...]:
     """The places of captions, the most frequent first, then those of lists that no caption named."""
     found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}
@@ -229,12 +229,15 @@ def places_of(tally: Tally, categories: Sequence[PlaceCategory], known: Lexicon,
     return tuple(places)
 
 
-def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
+def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Known]) -> Action:
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
-    lemma = key.split(" ", 1)[0]
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
-    thing = _thing(entry, known, nouns)
+    done_to = _likeliest(entry.others)
+    thing = (nouns.get(done_to) or known.look_up(done_to)) if done_to else None
+    interaction = "none"
+    if thing is not None:
+        interaction = "subjects" if "animate" in known.attributes_of(thing) else "object"
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")
         fact = known.look_up(noun, (member,)) if member else nouns.get(noun) or known.look_up(noun)
@@ -247,30 +250,16 @@ def _action(key: str, entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) 
     pattern, source = told.most_common(1)[0][0] if told else ("", "")
     enough = [name for name, number in classes.most_common() if number >= LEAST_CLASS * classes.total()]
     return Action(
-        lemma=lemma,
+        lemma=key.split(" ", 1)[0],
         complement=_likeliest(entry.forms),
         pattern=pattern,
         classes=tuple(enough[:MOST_MODIFIERS]),
-        interaction=_interaction(thing, known),
+        interaction=interaction,
         modifiers=_top(entry.modifiers),
         count=entry.count,
         examples=tuple(entry.examples),
         source=source,
     )
-
-
-def _thing(entry: Entry, known: Lexicon, nouns: Mapping[str, Known]) -> Known | None:
-    """What is known of the noun that an action is mostly done to; None where it is done to nothing."""
-    if not entry.others:
-        return None
-    noun = _likeliest(entry.others)
-    return nouns.get(noun) or known.look_up(noun)
-
-
-def _interaction(thing: Known | None, known: Lexicon) -> str:
-    if thing is None:
-        return "none"
-    return "subjects" if "animate" in known.attributes_of(thing) else "object"
 
 
 def _action_key(deed: Deed) -> str:
@@ -294,9 +283,3 @@ def _likeliest(forms: Counter[str]) -> str:
 def _top(words: Counter[str]) -> tuple[str, ...]:
     ranked = sorted(words, key=lambda word: (-words[word], word))
     return tuple(ranked[:MOST_MODIFIERS])
-
-
-def _irregular(noun: str, entry: Entry) -> str:
-    """The plural that was seen, where it is not the regular one."""
-    seen = _likeliest(entry.others)
-    return seen if seen and seen != regular_plural(noun) else ""

@@ -18,14 +18,13 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.prompts.checks import CHECKS, words
+from vmmetrics.prompts.checks import CHECKS, reading_ease, words
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.filter.readability import reading_ease
 from vmmetrics.prompts.filter.safety import find_unsafe
-from vmmetrics.prompts.filter.verdicts import Judge, Verdict
+from vmmetrics.prompts.filter.verdicts import Verdict, VerdictJudge
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
 from vmmetrics.utils.endpoint import CostLimitError, NoAnswerError
-from vmmetrics.utils.text.similarity import Match, Measure, containment, cosine, take_distinct
+from vmmetrics.utils.text.similarity import Measure, TextMatch, containment, cosine, take_distinct
 
 # Prompts that say what another one says: by sentence embeddings, and by the n-grams of words they share.
 #
@@ -71,7 +70,7 @@ class Duplicates:
             split = [[word.lower() for word in words(text)] for text in texts]
             self._measures[N_GRAMS] = Measure(containment(split, GRAM), least_overlap)
 
-    def find(self, order: Sequence[int], taken: Sequence[int] = ()) -> list[list[Match]]:
+    def find(self, order: Sequence[int], taken: Sequence[int] = ()) -> list[list[TextMatch]]:
         """For each place of ``order``, the nearest earlier texts that it repeats; see :func:`take_distinct`."""
         return take_distinct(order, self._measures, taken)
 
@@ -142,7 +141,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class FilterDecision:
     """What became of a prompt.
 
     Attributes:
@@ -168,8 +167,8 @@ def filter_entries(
     *,
     against: Sequence[tuple[str, PromptEntry]] = (),
     embed: Embed | None = None,
-    judge: Judge | None = None,
-) -> list[Decision]:
+    judge: VerdictJudge | None = None,
+) -> list[FilterDecision]:
     """Decide on every prompt of a list.
 
     Args:
@@ -192,7 +191,7 @@ class _Filter:
         settings: FilterSettings,
         against: Sequence[tuple[str, PromptEntry]],
         embed: Embed | None,
-        judge: Judge | None,
+        judge: VerdictJudge | None,
     ) -> None:
         self._entries = entries
         self._settings = settings
@@ -203,7 +202,7 @@ class _Filter:
         self._reasons: dict[int, list[Reason]] = {}
         self._verdicts: dict[int, Verdict] = {}
 
-    def run(self) -> list[Decision]:
+    def run(self) -> list[FilterDecision]:
         for place, entry in enumerate(self._entries):
             self._reasons[place] = _faults_of(entry, self._settings)
             self._notes[place] = []
@@ -229,7 +228,7 @@ class _Filter:
             for place in unasked:
                 self._verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
 
-    def _ask(self, judge: Judge, places: Sequence[int]) -> str | None:
+    def _ask(self, judge: VerdictJudge, places: Sequence[int]) -> str | None:
         """Have verdicts of some entries; what ended the asking before its time, if anything did."""
         try:
             for number, verdict in judge.verdicts([self._entries[place] for place in places]):
@@ -271,7 +270,7 @@ class _Filter:
                 return crowded | repeated
             crowded |= more
 
-    def _repeat(self, match: Match, rivals: Sequence[int]) -> Reason:
+    def _repeat(self, match: TextMatch, rivals: Sequence[int]) -> Reason:
         if match.place < len(self._against):
             name, entry = self._against[match.place]
             other = f"{name}:{entry.index}"
@@ -295,7 +294,7 @@ class _Filter:
                 crowded[place] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
         return crowded
 
-    def _decision(self, place: int, repeated: list[Reason]) -> Decision:
+    def _decision(self, place: int, repeated: list[Reason]) -> FilterDecision:
         entry = self._entries[place]
         reasons = self._reasons[place] + repeated
         notes = list(self._notes[place])
@@ -310,7 +309,7 @@ class _Filter:
                 outcome = "dropped" if verdict.decision == "drop" else "undecided"
         again = outcome == "undecided" and verdict is not None and verdict.kind == "unreachable"
         ease = reading_ease(entry.prompt)
-        return Decision(outcome, tuple(reasons), tuple(notes), len(words(entry.prompt)), ease, again)
+        return FilterDecision(outcome, tuple(reasons), tuple(notes), len(words(entry.prompt)), ease, again)
 
 
 def _faults_of(entry: PromptEntry, settings: FilterSettings) -> list[Reason]:
@@ -329,7 +328,7 @@ def _unsafe(entry: PromptEntry, settings: FilterSettings) -> list[tuple[Reason, 
     return [(Reason(SAFETY, f"{f.kind}: {f.words!r}"), f.certain) for f in find_unsafe(entry.prompt)]
 
 
-def decision_line(entry: PromptEntry, decision: Decision) -> dict[str, Any]:
+def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
     """A decision as a line of the decisions file: the entry's index and prompt, what became of it, and why."""
     told = {"reasons": decision.reasons, "notes": decision.notes}
     return {

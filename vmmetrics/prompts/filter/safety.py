@@ -13,18 +13,179 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from vmmetrics.prompts.filter import safety_words as lexicon
 from vmmetrics.utils.text.inflection import ing_form, plural, third_person, verb_forms
+
+# Words of the safety check: what is never wanted, what is harmless in certain company, and who can be a victim.
+#
+# Parts of regular expressions, in small letters, without word boundaries. Slurs stand as hashes, so that nobody has to
+# read them here.
+
+HARMLESS: Final = (
+    # shooting and killing without a victim
+    r"shooting stars?", r"shot[- ]?put(?:s|ters?|ting)?", r"shot glass(?:es)?", r"killer whales?", r"bullet trains?",
+    r"kill(?:s|ed|ing)? (?:the|its|his|her|their) (?:engines?|motors?|lights?|power|ignition|throttle|speed|time)",
+    r"kill switch(?:es)?", r"killing time", r"dead(?: |-)?(?:lift\w*|calm|ends?|heat|cent(?:er|re)|stop|weight|wood"
+    r"|lea(?:f|ves)|trees?|branch(?:es)?|grass|ball|drop|sea|straight|level|still|ringer|bolts?|reckoning|slow)",
+    # tools and toys named after weapons
+    r"(?:nail|glue|heat|spray|water|staple|grease|caulk(?:ing)?|squirt|toy|massage|tattoo|air|rivet|paint|foam|hot-air"
+    r"|sealant|confetti|t-shirt|bubble|price|radar|speed|silicone|soldering|tagging|nerf|laser|upholstery|blow|snow"
+    r"|laser[- ]tag|starter's|starting|start|cap|light|mortar) (?:guns?|pistols?)",
+    r"gun ?metal", r"gun dogs?", r"gunwales?",
+    r"starter(?:'s)? (?:fires|raises|lowers)[^.]{0,20}? (?:gun|pistol)", r"bath bombs?", r"(?:seed|cherry) bombs?",
+    r"(?:dive|belly|photo|water)[- ]?bomb\w*", r"bomb cyclones?", r"(?:smoke|flour) bombs?", r"bomb shelters?",
+    r"(?:aerial|biplane|mock|jet) dog ?fights?",
+    # bodies of animals, plants, food and minerals
+    r"corpse (?:flowers?|plants?)", r"paper guillotines?", r"smoking pots?",
+    r"blood(?: |-)(?:oranges?|moons?|red|worms?|hounds?|pressure|cells?|vessels?|donors?|donations?|lilies|lily|stone)",
+    r"bleeding[- ]hearts?",
+    r"bleed(?:s|ing)? (?:the |air |off |out of )*(?:air|brakes?|brake lines?|radiators?|valves?)",
+    r"breast ?strok\w*", r"breast[- ]?(?:plates?|pockets?|bones?|feathers?)", r"(?:chicken|turkey|duck) breasts?",
+    r"naked (?:eyes?|flames?|mole[- ]rats?|branch(?:es)?|trees?|twigs?|bulbs?|rock|lady|stems?)",
+    r"nude (?:lipstick|colou?r\w*|shade|tone)",
+    r"(?:rape|rape-?seed)(?= (?:fields?|blossoms?|flowers?|oil|seeds?|plants?))",
+    r"(?:fields?|crops?|rows?) of (?:\w+ )?rape", r"(?:wire|paint|cable|varnish|bark|wallpaper) strippers?",
+)  # fmt: skip
+"""Phrases that are taken out before anything is looked for."""
+
+NEVER: Final[Mapping[str, tuple[str, ...]]] = {
+    "sexual": (
+        r"porn\w*", r"erotic\w*", r"nudes?", r"nudity", r"nakedness", r"orgasm\w*", r"masturbat\w*",
+        r"genital\w*", r"penis(?:es)?", r"vagina\w*", r"(?:have|has|having) sex",
+        r"topless (?:[\w-]+ )?(?:wom[ae]n|girls?|dancers?|models?|sunbath\w*)",
+        r"(?:stark|half-|completely|fully) ?naked",
+        r"naked (?:[\w-]+ ){0,2}?(?:m[ae]n|wom[ae]n|girls?|boys?|child(?:ren)?|people|persons?|bod(?:y|ies)|couples?"
+        r"|dancers?|swimmers?|models?|figures?|torsos?)",
+        r"(?:he|she|they|m[ae]n|wom[ae]n|girls?|boys?|people|couples?|dancers?|swimmers?) (?:[\w-]+ )?naked",
+        r"sex (?:acts?|scenes?|toys?|workers?)", r"sexual\w*", r"sexy", r"sexily", r"making love", r"fetish\w*",
+        r"bdsm", r"hentai", r"nsfw", r"strippers?", r"strip ?teas\w*", r"strip clubs?", r"prostitut\w*",
+        r"(?:her|woman's|bare|naked|exposed) breasts?",
+        r"boobs?", r"(?:his|erect) cock", r"(?:her|his|bare|big|naked) ass", r"molest\w*", r"rap(?:e|es|ed|ing|ists?)",
+    ),
+    "gore": (
+        r"gore", r"gory", r"corpses?",
+        r"(?:decapitated|beheaded|dismembered|mutilated|disembowelled) (?:[\w-]+ )?(?:bod(?:y|ies)|m[ae]n|wom[ae]n)",
+        r"severed (?:heads?|limbs?|arms?|hands?|legs?|fingers?|foot|feet)", r"entrails",
+        r"(?:pool|pools|trail) of blood", r"blood(?:ied|y|-soaked|-stained|bath|shed)",
+        r"blood (?:\w+ )?(?:pour|gush|spurt|spatter|splatter|drip|spray|ooz|run)\w*",
+        r"(?:bullet|stab|gunshot|knife|gaping|open|bleeding|fatal|mortal) wounds?",
+        r"dead (?:bod(?:y|ies)|m[ae]n|wom[ae]n|child(?:ren)?|soldiers?|girl|boy|person|people|baby|dogs?|cats?)",
+        r"bleed(?:s|ing)? (?:to death|from (?:his|her|their))",
+    ),
+    "self-harm": (
+        r"suicid\w*", r"self-harm\w*", r"slit(?:s|ting)? (?:his|her|their|its) (?:own )?(?:wrists?|throats?)",
+        r"(?:cut|cuts|cutting) (?:his|her|their) (?:own )?wrists?",
+        r"(?:jump|leap|fall|plunge)\w* to (?:his|her|their) deaths?",
+    ),
+    "hate": (
+        r"nazis?", r"neo-nazis?", r"swastikas?", r"ku klux klan", r"kkk", r"white (?:power|suprema\w+)",
+        r"ethnic cleansing",
+        r"genocid\w*", r"lynch(?:es|ed|ing|ings|mob)?", r"hitler", r"racial slurs?", r"blackface",
+    ),
+    "violence": (
+        r"(?:m[ae]n|wom[ae]n|child(?:ren)?|people|person) (?:is|are|was|were) set (?:on fire|alight|ablaze)",
+        r"throats? (?:is |was )?(?:cut|slit|slashed)", r"(?:is|are|was|were|being) (?:[\w-]+ )?hanged",
+    ),
+    "terror and massacre": (
+        r"terroris(?:ts?|m)", r"hostages?", r"massacr\w*", r"(?:mass|school) shoot\w*",
+        r"(?:car|suicide|pipe|nail) bomb\w*",
+        r"(?:firing|death) squads?", r"executioners?", r"torture chambers?",
+    ),
+    "drugs": (
+        r"cocaine", r"heroin", r"meth(?:amphetamine)?s?", r"fentanyl", r"lsd", r"crack (?:pipes?|cocaine)",
+        r"snort(?:s|ing)? (?:a line|lines|powder|coke)", r"inject(?:s|ing)? (?:drugs?|himself|herself)",
+        r"smok(?:e|es|ing) (?:weed|crack|marijuana|cannabis|a joint|a bong|opium)", r"smokes? pot",
+    ),
+    "cruelty to animals": (r"cock ?fight\w*", r"dog[- ]?fighting", r"bear[- ]baiting"),
+}  # fmt: skip
+"""By kind: what drops a prompt wherever it stands."""
+
+LOOK: Final[Mapping[str, tuple[str, ...]]] = {
+    "weapon": (
+        r"guns?", r"pistols?", r"rifles?", r"revolvers?", r"handguns?", r"shotguns?", r"machine[- ]guns?", r"grenades?",
+        r"bombs?", r"missiles?", r"machetes?", r"snipers?", r"gunfire", r"gunmen|gunman", r"ammunition", r"landmines?",
+    ),
+    "sexual": (r"lingerie", r"seductive\w*", r"undress\w*", r"(?:her|deep|ample) cleavage", r"provocative\w*"),
+    "gore": (r"blood", r"mutilat\w*", r"carcass(?:es)?", r"wounded"),
+    "cruelty to animals": (r"bull ?fight\w*", r"dogfights?", r"in a dog fight"),
+    "nakedness": (r"naked",),
+    "killing": (r"nooses?", r"guillotin\w*", r"beheading\w*", r"decapitation\w*"),
+}  # fmt: skip
+"""By kind: what may be harmless; a person should look."""
+
+GRAVE: Final = (
+    "shoot", "stab", "kill", "murder", "strangle", "torture", "slaughter", "impale", "drown", "poison", "suffocate",
+    "smother", "execute", "hang", "burn", "electrocute", "slash", "crucify", "assault", "kidnap", "run over",
+    "decapitate", "behead", "dismember", "disembowel", "mutilate", "shoot at", "fire at",
+)  # fmt: skip
+"""Verbs, with a particle or without: what is grave when it is done to someone."""
+ROUGH: Final = (
+    "punch", "kick", "beat", "slap", "whip", "choke", "attack", "hit", "crush", "maul", "trample", "bite", "tackle",
+    "run down", "strike", "butcher", "gut", "skin",
+)  # fmt: skip
+"""What may be sport, play or nature when it is done to someone; a person should look."""
+ARMED: Final = ("aim at", "point at")
+"""What is grave when it is done to someone with a weapon."""
+PLAYED: Final = ("shoot", "aim", "point", "fire")
+"""Of the grave ones, what is harmless in the company of sport and pictures."""
+TO_ONESELF: Final = ("kill", "hang", "shoot", "stab", "drown", "poison", "strangle", "slash")
+"""What is self-harm when it is done to oneself; "cut" and "burn" may be a mishap."""
+
+PERSONS: Final = (
+    "man", "woman", "person", "human", "child", "kid", "baby", "toddler", "boy", "girl", "teenager", "teen", "victim",
+    "soldier", "prisoner", "hostage", "crowd", "policeman", "officer", "student", "teacher", "pedestrian", "civilian",
+    "passerby", "passer-by", "stranger", "enemy", "protester", "opponent", "neighbour", "neighbor", "wife", "husband",
+    "mother", "father", "brother", "sister", "friend", "guard", "thief", "intruder", "worker", "driver", "him", "them",
+    "someone", "somebody", "police",
+)  # fmt: skip
+"""In the singular; pronouns as they are."""
+ANIMALS: Final = (
+    "dog", "puppy", "cat", "kitten", "horse", "foal", "deer", "cow", "cattle", "bull", "calf", "pig", "lamb", "sheep",
+    "goat", "rabbit", "elephant", "lion", "bear", "wolf", "fox", "monkey", "bird", "duck", "goose", "animal", "whale",
+    "seal", "zebra", "antelope", "gazelle", "mouse", "rat", "donkey", "camel",
+)  # fmt: skip
+MINORS: Final = (
+    "child", "kid", "baby", "toddler", "boy", "girl", "teen", "teenager", "schoolgirl", "schoolboy", "minor",
+    "adolescent", "infant", "underage", "teenage",
+)  # fmt: skip
+SPORT: Final = (
+    "basketball", "football", "soccer", "ball", "puck", "hoop", "goal", "goalkeeper", "goalie", "ring", "boxer",
+    "boxing", "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring",
+    "taekwondo", "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait",
+    "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag",
+    "tennis", "badminton", "chess", "race", "hockey", "lacrosse", "water-polo", "padded",
+)  # fmt: skip
+"""Company in which people are shot at, hit or tackled in sport, play or pictures."""
+
+TOYS: Final = (
+    r"(?:water|squirt|toy|nerf|laser[- ]tag|confetti|bubble|foam) (?:guns?|pistols?|blasters?)", r"garden hoses?",
+)  # fmt: skip
+"""As parts of regular expressions: weapons of play, which are harmless company likewise."""
+
+SLURS: Final = frozenset(
+    (
+        "120f6e5b4ea32f65",
+        "08a841e996781e9e",
+        "c3de533e9b7fe63b",
+        "8f5083e3e5c7dc89",
+        "16ea09fc78ca83ca",
+        "eef3bd091670c344",
+        "22fc75e65a0e9d34",
+        "cc02032349c833ac",
+        "3b1e0d7c5dd45583",
+    )
+)
+"""SHA-256 of slurs in the singular, shortened to 16 digits."""
+
 
 VIOLENCE: Final = "violence"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SafetyFinding:
     """Something in a prompt that must not be shown, or may not.
 
     Attributes:
@@ -38,7 +199,7 @@ class Finding:
     certain: bool
 
 
-def find_unsafe(text: str) -> list[Finding]:
+def find_unsafe(text: str) -> list[SafetyFinding]:
     """Everything the lexicon finds in a text, what is certain first; each wording once.
 
     >>> find_unsafe("A player shoots a basketball past two men.")
@@ -50,35 +211,35 @@ def find_unsafe(text: str) -> list[Finding]:
     masked = _HARMLESS.sub(lambda match: " ".join("~" * match[0].count(" ")) + "~", lowered)
     tokens = _TOKEN.findall(masked)
     found = [
-        *(Finding(kind, match[0], True) for kind, words in _NEVER.items() for match in words.finditer(masked)),
-        *(Finding("hate", "a slur", True) for token in tokens if _is_slur(token)),
+        *(SafetyFinding(kind, match[0], True) for kind, words in _NEVER.items() for match in words.finditer(masked)),
+        *(SafetyFinding("hate", "a slur", True) for token in tokens if _is_slur(token)),
         *_violence(tokens, playing=not _SPORT.isdisjoint(tokens) or _TOYS.search(lowered) is not None),
-        *(Finding(kind, match[0], False) for kind, words in _LOOK.items() for match in words.finditer(masked)),
+        *(SafetyFinding(kind, match[0], False) for kind, words in _LOOK.items() for match in words.finditer(masked)),
     ]
     if any(finding.kind == "sexual" for finding in found) and _MINORS.intersection(tokens):
-        found.insert(0, Finding("sexual, with a minor", "sexual words beside those for a minor", True))
+        found.insert(0, SafetyFinding("sexual, with a minor", "sexual words beside those for a minor", True))
     return sorted(dict.fromkeys(found), key=lambda finding: not finding.certain)
 
 
-def _violence(tokens: list[str], playing: bool) -> Iterator[Finding]:
+def _violence(tokens: list[str], playing: bool) -> Iterator[SafetyFinding]:
     armed = any(_WEAPON.fullmatch(token) for token in tokens)
     for place, token in enumerate(tokens):
         rest = tokens[place + 1 : place + 1 + _LONGEST_AIM + _LONGEST_PHRASE]
         if token in _TO_ONESELF and rest and rest[0] in _ONESELF and not _BENEFIT.intersection(rest[1:2]):
-            yield Finding("self-harm", f"{token} {rest[0]}", True)
+            yield SafetyFinding("self-harm", f"{token} {rest[0]}", True)
         for (form, particle), grave in _VERBS.items():
             if token != form:
                 continue
             words = _object_of(_behind(rest, particle, armed, (token, particle) in _NEED_ARMS))
             if _head_of(words) in _VICTIMS and not (playing and (not grave or token in _PLAYED)):
                 shown = " ".join([token, *([particle] if particle else []), *words])
-                yield Finding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
+                yield SafetyFinding(VIOLENCE, shown, grave and _head_of(words) in _PERSONS)
         if token in _SUFFERED and not (playing and (not _SUFFERED[token] or token in _PLAYED)):
             subject = _sufferer(tokens[max(0, place - _LONGEST_PHRASE) : place])
             if subject in _VICTIMS:
-                yield Finding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
+                yield SafetyFinding(VIOLENCE, f"{subject} … {token}", _SUFFERED[token] and subject in _PERSONS)
     for match in _HELD_TO.finditer(" ".join(tokens)):
-        yield Finding(VIOLENCE, match[0], True)
+        yield SafetyFinding(VIOLENCE, match[0], True)
 
 
 def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> list[str]:
@@ -118,7 +279,7 @@ def _sufferer(before: list[str]) -> str:
 
 def _is_slur(token: str) -> bool:
     forms = (token, token.removesuffix("s"))
-    return any(hashlib.sha256(form.encode()).hexdigest()[:16] in lexicon.SLURS for form in forms)
+    return any(hashlib.sha256(form.encode()).hexdigest()[:16] in SLURS for form in forms)
 
 
 def _compiled(parts: Iterable[str]) -> re.Pattern[str]:
@@ -143,24 +304,24 @@ def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:
 
 
 _TOKEN = re.compile(r"[\w~]+(?:['-][\w~]+)*|[^\w\s]")
-_HARMLESS = _compiled(lexicon.HARMLESS)
-_NEVER = {kind: _compiled(parts) for kind, parts in lexicon.NEVER.items()}
-_LOOK = {kind: _compiled(parts) for kind, parts in lexicon.LOOK.items()}
-_WEAPON = _compiled(lexicon.LOOK["weapon"])
+_HARMLESS = _compiled(HARMLESS)
+_NEVER = {kind: _compiled(parts) for kind, parts in NEVER.items()}
+_LOOK = {kind: _compiled(parts) for kind, parts in LOOK.items()}
+_WEAPON = _compiled(LOOK["weapon"])
 _HELD_TO = re.compile(
     r"\b(?:knife|dagger|machete|gun|pistol|rifle|razor) (?:to|at|against|into|through) (?:[\w']+ ){0,2}?"
     r"(?:throat|neck|head|temple|face|back|stomach)\b"
 )
-_NEED_ARMS = _forms(lexicon.ARMED, grave=True)
-_TOYS = _compiled(lexicon.TOYS)
+_NEED_ARMS = _forms(ARMED, grave=True)
+_TOYS = _compiled(TOYS)
 _VERBS = {
-    **_forms(lexicon.ROUGH, grave=False),
-    **_forms(lexicon.GRAVE, grave=True),
+    **_forms(ROUGH, grave=False),
+    **_forms(GRAVE, grave=True),
     **_NEED_ARMS,
 }
-_SUFFERED = {**_participles(lexicon.ROUGH, grave=False), **_participles(lexicon.GRAVE, grave=True)}
-_TO_ONESELF = frozenset(form for verb in lexicon.TO_ONESELF for form in verb_forms(verb))
-_PLAYED = frozenset(form for verb in lexicon.PLAYED for form in verb_forms(verb))
+_SUFFERED = {**_participles(ROUGH, grave=False), **_participles(GRAVE, grave=True)}
+_TO_ONESELF = frozenset(form for verb in TO_ONESELF for form in verb_forms(verb))
+_PLAYED = frozenset(form for verb in PLAYED for form in verb_forms(verb))
 _ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
 _PRONOUNS = frozenset(("him", "them", "someone", "somebody"))
 _BENEFIT = frozenset((
@@ -168,10 +329,10 @@ _BENEFIT = frozenset((
     "onto",
 ))  # fmt: skip
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
-_PERSONS = _with_plurals(lexicon.PERSONS)
-_VICTIMS = _PERSONS | _with_plurals(lexicon.ANIMALS)
-_MINORS = _with_plurals(lexicon.MINORS)
-_SPORT = _with_plurals(lexicon.SPORT)
+_PERSONS = _with_plurals(PERSONS)
+_VICTIMS = _PERSONS | _with_plurals(ANIMALS)
+_MINORS = _with_plurals(MINORS)
+_SPORT = _with_plurals(SPORT)
 _PASSIVE = frozenset(("is", "are", "was", "were", "gets", "get", "being", "been", "lies", "lie"))
 _BREAKS = frozenset((
     "up", "out", "off", "down", "past", "over", "across", "into", "onto", "toward", "towards", "through", "from",

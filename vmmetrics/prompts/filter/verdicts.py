@@ -89,7 +89,7 @@ def _contradiction(value: dict[str, Any]) -> str | None:
     return f"the verdict is {value['verdict']!r} but the fault is {value['fault']!r}"
 
 
-class Listener(Protocol):
+class VerdictListener(Protocol):
     """Is told how the asking goes."""
 
     def begin(self, estimate: Estimate, total: int) -> None:
@@ -99,7 +99,7 @@ class Listener(Protocol):
         """A verdict came."""
 
 
-class Judge:
+class VerdictJudge:
     """Asks a model for verdicts.
 
     Args:
@@ -108,7 +108,7 @@ class Judge:
         threads: Questions in the air at once.
     """
 
-    def __init__(self, client: Client, listener: Listener | None = None, threads: int = THREADS) -> None:
+    def __init__(self, client: Client, listener: VerdictListener | None = None, threads: int = THREADS) -> None:
         self.client = client
         self._listener = listener
         self._threads = threads

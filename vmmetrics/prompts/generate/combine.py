@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import CAMERAS, PATTERNS, Tags
+from vmmetrics.prompts.entry import CHOICES, PATTERNS, Tags
 from vmmetrics.prompts.generate import rules
-from vmmetrics.prompts.metadata import Action, Metadata, Place, Subject, SubjectClass
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.prompts.plausibility import attributes_of
 from vmmetrics.utils.text.inflection import article, plural
 
@@ -24,7 +24,7 @@ PLAIN_SHARE = 0.3
 """Of the subjects with modifiers that get none."""
 TOGETHER = "collective behaviour"
 """The pattern in which a subject that is not many as it is comes as several."""
-ASKED_CAMERAS = tuple(camera for camera in CAMERAS if camera != "unspecified")
+ASKED_CAMERAS = tuple(camera for camera in CHOICES["camera"] if camera != "unspecified")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Combination:
 
     number: int
     action: Action
-    subject: Subject
+    subject: SubjectEntry
     place: Place
     pattern: str
     skeleton: str = "none"
@@ -107,7 +107,7 @@ class _Category:
     """An action lemma, a subject class, and the actions and subjects that make it."""
 
     actions: Sequence[Action]
-    doers: Mapping[int, Sequence[Subject]]
+    doers: Mapping[int, Sequence[SubjectEntry]]
     used: Counter[str] = field(default_factory=Counter)
 
 
@@ -128,7 +128,7 @@ class Combiner:
         self, metadata: Metadata, seed: int = 0, patterns: Sequence[str] = PATTERNS, camera_share: float = 0.0
     ) -> None:
         self._classes: Mapping[str, SubjectClass] = {known.name: known for known in metadata.classes}
-        self._of_class: dict[str, list[Subject]] = {}
+        self._of_class: dict[str, list[SubjectEntry]] = {}
         for subject in metadata.subjects:
             self._of_class.setdefault(subject.subject_class, []).append(subject)
         self._places = metadata.places
@@ -168,14 +168,14 @@ class Combiner:
 
     def _categories_of(self, pattern: str) -> list[_Category]:
         """Every (lemma, class) of a pattern in which somebody can do something somewhere."""
-        found: dict[tuple[str, str], list[tuple[Action, list[Subject]]]] = {}
+        found: dict[tuple[str, str], list[tuple[Action, list[SubjectEntry]]]] = {}
         for action in self._metadata.actions:
             if action.pattern != pattern:
                 continue
             candidates = [s for kind in dict.fromkeys(action.classes) for s in self._of_class.get(kind, ())]
             able = [s for s in candidates or self._metadata.subjects if self._able(s, action)]
             at_home = [subject for subject in able if pattern in subject.patterns] or able
-            of_class: dict[str, list[Subject]] = {}
+            of_class: dict[str, list[SubjectEntry]] = {}
             for subject in rules.doers(action, at_home):
                 of_class.setdefault(subject.subject_class, []).append(subject)
             for kind, subjects in of_class.items():
@@ -185,18 +185,19 @@ class Combiner:
             for parts in found.values()
         ]
 
-    def _able(self, subject: Subject, action: Action) -> bool:
-        if action.pattern == TOGETHER and not self._collective(subject) and not _can_be_many(subject, action):
-            return False
-        return rules.can_do(subject, self._class(subject), action)
+    def _able(self, subject: SubjectEntry, action: Action) -> bool:
+        together = action.pattern != TOGETHER or self._collective(subject) or _can_be_many(subject, action)
+        return together and rules.can_do(subject, self._class(subject), action)
 
-    def _class(self, subject: Subject) -> SubjectClass | None:
+    def _class(self, subject: SubjectEntry) -> SubjectClass | None:
         return self._classes.get(subject.subject_class)
 
-    def _collective(self, subject: Subject) -> bool:
+    def _collective(self, subject: SubjectEntry) -> bool:
         return "collective" in attributes_of(subject, self._class(subject))
 
-    def _pattern(self, categories: list[_Category], draw: random.Random) -> Iterator[tuple[Action, Subject, Place]]:
+    def _pattern(
+        self, categories: list[_Category], draw: random.Random
+    ) -> Iterator[tuple[Action, SubjectEntry, Place]]:
         """Rounds through the categories; one that has nothing new is left out from then on."""
         while categories:
             lasting = []
@@ -207,7 +208,7 @@ class Combiner:
                     yield drawn
             categories = lasting
 
-    def _draw(self, category: _Category, draw: random.Random) -> tuple[Action, Subject, Place] | None:
+    def _draw(self, category: _Category, draw: random.Random) -> tuple[Action, SubjectEntry, Place] | None:
         """What was used least of a category and is new, or None."""
         order = draw.sample(range(len(category.actions)), len(category.actions))
         for action in sorted((category.actions[i] for i in order), key=lambda a: category.used[a.complement]):
@@ -216,11 +217,14 @@ class Combiner:
                 fits = self._new_places(action, subject)
                 if fits:
                     place = self._least(fits, self._places_used, lambda p: p.name, draw)[0]
-                    self._take(category, action, subject, place)
+                    self._taken.add((id(action), id(subject), id(place)))
+                    category.used[action.complement] += 1
+                    self._subjects_used[subject.noun] += 1
+                    self._places_used[place.name] += 1
                     return action, subject, place
         return None
 
-    def _new_places(self, action: Action, subject: Subject) -> list[Place]:
+    def _new_places(self, action: Action, subject: SubjectEntry) -> list[Place]:
         """Where the subject can do the action and has not yet."""
         known = self._class(subject)
         kind = (subject.subject_class, attributes_of(subject, known))  # the same places for all of a kind
@@ -232,12 +236,6 @@ class Combiner:
         done = (id(action), id(subject))
         return [p for p in self._met_at[kind] if id(p) in suiting and (*done, id(p)) not in self._taken]
 
-    def _take(self, category: _Category, action: Action, subject: Subject, place: Place) -> None:
-        self._taken.add((id(action), id(subject), id(place)))
-        category.used[action.complement] += 1
-        self._subjects_used[subject.noun] += 1
-        self._places_used[place.name] += 1
-
     @staticmethod
     def _least(items: Sequence[Any], used: Counter[str], name: Any, draw: random.Random) -> list[Any]:
         """The items, those used least first, by chance among equals."""
@@ -245,7 +243,7 @@ class Combiner:
         return sorted(shuffled, key=lambda item: used[name(item)])
 
     def _combination(
-        self, number: int, pattern: str, action: Action, subject: Subject, place: Place, draw: random.Random
+        self, number: int, pattern: str, action: Action, subject: SubjectEntry, place: Place, draw: random.Random
     ) -> Combination:
         known, collective = self._class(subject), self._collective(subject)
         modifiers = rules.fitting_modifiers(subject, action)
@@ -260,5 +258,5 @@ class Combiner:
         return Combination(number, action, subject, place, pattern, skeleton, collective, modifier, quantity, camera)
 
 
-def _can_be_many(subject: Subject, action: Action) -> bool:
+def _can_be_many(subject: SubjectEntry, action: Action) -> bool:
     return subject.plural != "-" and rules.can_be_several(action)

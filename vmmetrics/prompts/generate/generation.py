@@ -15,9 +15,15 @@ from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of
 from vmmetrics.prompts.generate.combine import Combination, Combiner
-from vmmetrics.prompts.generate.realise import realise
 from vmmetrics.prompts.generate.rules import conform
-from vmmetrics.prompts.generate.writing import VERSION, entry_of, faults_of, reviewing_question, writing_question
+from vmmetrics.prompts.generate.writing import (
+    VERSION,
+    entry_of,
+    faults_of,
+    realise,
+    reviewing_question,
+    writing_question,
+)
 from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.endpoint import THREADS, Answer, Client, Estimate, Question
 from vmmetrics.utils.schema import plain
@@ -32,7 +38,7 @@ from vmmetrics.utils.text.inflection import ing_form
 
 
 @dataclass(frozen=True)
-class Rejection:
+class RejectedPrompt:
     """A candidate that did not pass.
 
     Attributes:
@@ -47,7 +53,7 @@ class Rejection:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CombinationOutcome:
     """What became of a combination.
 
     Attributes:
@@ -62,7 +68,7 @@ class Outcome:
     status: str
     why: str = ""
     accepted: Sequence[PromptEntry] = ()
-    rejected: Sequence[Rejection] = ()
+    rejected: Sequence[RejectedPrompt] = ()
 
 
 class Candidates(SoleFolder):
@@ -90,7 +96,7 @@ class Candidates(SoleFolder):
         self._known_entries = {line["index"] for line in (*lines["candidates"], *lines["rejected"])}
         self._texts = {_same(line["prompt"]): line["index"] for line in lines["candidates"]}
 
-    def add(self, outcome: Outcome) -> Outcome:
+    def add(self, outcome: CombinationOutcome) -> CombinationOutcome:
         """Keep the outcome of a combination; when this returns it is on the disk. An unreachable one is not kept.
 
         Returns:
@@ -111,7 +117,7 @@ class Candidates(SoleFolder):
         self.lines.append(line)
         return kept
 
-    def _without_repeats(self, outcome: Outcome) -> Outcome:
+    def _without_repeats(self, outcome: CombinationOutcome) -> CombinationOutcome:
         accepted: list[PromptEntry] = []
         rejected = list(outcome.rejected)
         seen = dict(self._texts)
@@ -120,8 +126,8 @@ class Candidates(SoleFolder):
             if first == entry.index:
                 accepted.append(entry)
             else:
-                rejected.append(Rejection(entry, "repeat", [f"the same words as {first}"]))
-        return Outcome(outcome.combination, outcome.status, outcome.why, accepted, rejected)
+                rejected.append(RejectedPrompt(entry, "repeat", [f"the same words as {first}"]))
+        return CombinationOutcome(outcome.combination, outcome.status, outcome.why, accepted, rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +157,11 @@ def _same(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _rejected_line(rejection: Rejection) -> Line:
+def _rejected_line(rejection: RejectedPrompt) -> Line:
     return row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
 
 
-def _combination_line(outcome: Outcome) -> Line:
+def _combination_line(outcome: CombinationOutcome) -> Line:
     counts = {"accepted": len(outcome.accepted), "rejected": len(outcome.rejected)}
     named = {"combination": outcome.combination.key, "number": outcome.combination.number, "status": outcome.status}
     return named | ({"why": outcome.why} if outcome.why else {}) | counts | outcome.combination.described()
@@ -213,7 +219,7 @@ class GenerationSettings:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GenerationPlan:
     """What is to be done.
 
     Attributes:
@@ -227,7 +233,7 @@ class Plan:
     metadata: Metadata
 
     @classmethod
-    def draw(cls, metadata: Metadata, settings: GenerationSettings) -> Plan:
+    def draw(cls, metadata: Metadata, settings: GenerationSettings) -> GenerationPlan:
         """Draw the combinations.
 
         Raises:
@@ -248,7 +254,7 @@ class Plan:
         usual = [_USUAL_PROMPT] * count
         return written + client.estimate((reviewing_question(c, usual) for c in todo), count * REVIEWED_TOKENS)
 
-    def run(self, kept: Candidates, client: Client | None, threads: int = THREADS) -> Iterator[Outcome]:
+    def run(self, kept: Candidates, client: Client | None, threads: int = THREADS) -> Iterator[CombinationOutcome]:
         """Do what is not done yet; each outcome is on the disk when it is yielded.
 
         Args:
@@ -268,13 +274,13 @@ class Plan:
             for _, outcome in outcomes:
                 yield kept.add(outcome)
 
-    def _by_model(self, client: Client, combination: Combination) -> Outcome:
+    def _by_model(self, client: Client, combination: Combination) -> CombinationOutcome:
         """Have candidates written, check them, and have those that pass looked over."""
         answer = client.ask(self._writing(combination))
         if answer.value is None:
-            return Outcome(combination, answer.kind, answer.why or "")
+            return CombinationOutcome(combination, answer.kind, answer.why or "")
         if not answer.value["plausible"]:
-            return Outcome(combination, "implausible", str(answer.value["why"]))
+            return CombinationOutcome(combination, "implausible", str(answer.value["why"]))
         provenance = {"method": "model", "model": client.settings.model, "instructions": VERSION}
         entries = [
             entry_of(written, combination, self._index(combination, place), self._origin(combination, provenance))
@@ -282,17 +288,17 @@ class Plan:
         ]
         sound, rejected = _checked(entries)
         if not sound:
-            return Outcome(combination, "written", rejected=rejected)
+            return CombinationOutcome(combination, "written", rejected=rejected)
         verdicts = client.ask(reviewing_question(combination, [entry.prompt for entry in sound]))
         if verdicts.kind == "unreachable":  # what was written is kept as a reply, and costs nothing next time
-            return Outcome(combination, verdicts.kind, verdicts.why or "")
+            return CombinationOutcome(combination, verdicts.kind, verdicts.why or "")
         passed, failed = _looked_over(sound, verdicts)
-        return Outcome(combination, "written", accepted=passed, rejected=[*rejected, *failed])
+        return CombinationOutcome(combination, "written", accepted=passed, rejected=[*rejected, *failed])
 
-    def _by_grammar(self, combination: Combination) -> Outcome:
+    def _by_grammar(self, combination: Combination) -> CombinationOutcome:
         texts = list(islice(realise(combination, self.settings.seed), self.settings.candidates))
         if not texts:
-            return Outcome(combination, "unusable", "no sentence pattern fits")
+            return CombinationOutcome(combination, "unusable", "no sentence pattern fits")
         doing = conform(combination.action.complement, "ing")
         action = f"{ing_form(combination.action.lemma)} {combination.action.complement if doing is None else doing}"
         entries = [
@@ -313,7 +319,7 @@ class Plan:
             for place, text in enumerate(texts)
         ]
         sound, rejected = _checked(entries)
-        return Outcome(combination, "written", accepted=sound, rejected=rejected)
+        return CombinationOutcome(combination, "written", accepted=sound, rejected=rejected)
 
     def _writing(self, combination: Combination) -> Question[Combination]:
         return writing_question(combination, self.settings.candidates, self.settings.seed, self.settings.temperature)
@@ -326,16 +332,16 @@ class Plan:
         return {**how, "combination": combination.key, "seed": self.settings.seed}
 
 
-def _checked(entries: Sequence[PromptEntry]) -> tuple[list[PromptEntry], list[Rejection]]:
+def _checked(entries: Sequence[PromptEntry]) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
     """Those that pass the checks of ours, and those that do not."""
     found = [(entry, faults(entry)) for entry in entries]
-    return [e for e, wrong in found if not wrong], [Rejection(e, "checks", wrong) for e, wrong in found if wrong]
+    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, "checks", wrong) for e, wrong in found if wrong]
 
 
-def _looked_over(entries: Sequence[PromptEntry], answer: Answer) -> tuple[list[PromptEntry], list[Rejection]]:
+def _looked_over(entries: Sequence[PromptEntry], answer: Answer) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
     """Those that pass the second look, and those that do not; without a verdict none does."""
     if answer.value is None:
-        return [], [Rejection(entry, "review", [f"no verdict, {answer.kind}: {answer.why}"]) for entry in entries]
+        return [], [RejectedPrompt(entry, "review", [f"no verdict, {answer.kind}: {answer.why}"]) for entry in entries]
     by_number = {int(verdict["number"]): faults_of(verdict) for verdict in answer.value["verdicts"]}
     found = [(entry, by_number[number]) for number, entry in enumerate(entries, start=1)]
-    return [e for e, wrong in found if not wrong], [Rejection(e, "review", wrong) for e, wrong in found if wrong]
+    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, "review", wrong) for e, wrong in found if wrong]

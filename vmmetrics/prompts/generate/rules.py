@@ -8,12 +8,12 @@ met.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
 from vmmetrics.prompts import plausibility
-from vmmetrics.prompts.metadata import Action, Place, Subject, SubjectClass
+from vmmetrics.prompts.metadata import Action, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form, third_person
 from vmmetrics.utils.text.words import VERBS
 
@@ -64,7 +64,11 @@ def conform(complement: str, form: Form) -> str | None:
     def change(found: re.Match[str]) -> str:
         nonlocal unknown
         link, adverb, word, following = found.groups()
-        base = _chained_base(word, following)
+        certain = following in _OBJECTS
+        if certain and word in VERBS:  # "and turn away", where metadata forgot the s
+            base: str | None = word
+        else:
+            base = base_of(word, certain) if word.endswith("s") else None
         if base is None or link == "as":
             unknown = unknown or word.endswith("s")
             return found[0]
@@ -75,14 +79,6 @@ def conform(complement: str, form: Form) -> str | None:
 
 
 _FORMS: Mapping[Form, Callable[[str], str]] = {"third": third_person, "ing": ing_form, "base": lambda base: base}
-
-
-def _chained_base(word: str, following: str | None) -> str | None:
-    """Base form of a word that follows "and", where it is a verb in the third person or in its base form."""
-    certain = following in _OBJECTS
-    if certain and word in VERBS:  # "and turn away", where metadata forgot the s
-        return word
-    return base_of(word, certain) if word.endswith("s") else None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -115,7 +111,7 @@ _FOOTHOLDS = frozenset({"ground", "shore", "floor", "stage", "air", "open sky"})
 _WAYS_INDOORS = frozenset({"road", "street", "factory", "workshop"})
 
 
-def can_do(subject: Subject, known: SubjectClass | None, action: Action) -> bool:
+def can_do(subject: SubjectEntry, known: SubjectClass | None, action: Action) -> bool:
     """Whether a subject does an action: its class is named, or, where no class is, it was seen doing it in a corpus."""
     if action.classes:
         if subject.subject_class not in action.classes:
@@ -125,7 +121,7 @@ def can_do(subject: Subject, known: SubjectClass | None, action: Action) -> bool
     return plausibility.can_do(subject, known, action) is None
 
 
-def doers(action: Action, able: Sequence[Subject]) -> list[Subject]:
+def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
     """Those of the able whom the action names ("the pelican floats", "over three hurdles"), or all where it names none.
 
     >>> row = Action("row", "across the lake", classes=("athlete",))
@@ -137,7 +133,7 @@ def doers(action: Action, able: Sequence[Subject]) -> list[Subject]:
     return named or list(able)
 
 
-def can_be_there(subject: Subject, known: SubjectClass | None, place: Place) -> bool:
+def can_be_there(subject: SubjectEntry, known: SubjectClass | None, place: Place) -> bool:
     """Whether the subject is met at a place, and can move there: its medium, its way, its size."""
     if plausibility.suits(subject, known, place) is not None:
         return False
@@ -178,16 +174,15 @@ def _grounds_named(complement: str) -> tuple[frozenset[str], ...]:
 
 
 _GROUNDS: Mapping[str, frozenset[str]] = {
-    "sand": _words("sand"), "mud": _words("mud"), "snow": _words("snow"), "ice": _words("ice"),
-    "grass": _words("grass"), "scrub": _words("grass plants"), "lawn": _words("grass"),
-    "seagrass": _words("underwater"),
-    "reef": _words("underwater"), "rails": _words("rails"), "steps": _words("stairs"), "stairs": _words("stairs"),
-    "road": _words("road street"), "street": _words("street road"), "floor": _words("floor"),
-    "table": _words("table"),
-    "branch": _words("trees"), "branches": _words("trees"), "treetops": _words("trees"), "trunk": _words("trees"),
-    "shallows": _words("water"), "water": _words("water underwater kitchen home workshop laboratory"),
-    "sea": _words("water"), "waves": _words("water"), "runway": _words("road"), "rocks": _words("rock"),
-    "stage": _words("stage"), "stones": _words("rock ground water shore"), "meadow": _words("grass"),
+    word: _words(affording)
+    for words, affording in {
+        "sand": "sand", "mud": "mud", "snow": "snow", "ice": "ice", "rails": "rails", "floor": "floor",
+        "table": "table", "stage": "stage", "rocks": "rock", "runway": "road", "scrub": "grass plants",
+        "grass lawn meadow": "grass", "steps stairs": "stairs", "road street": "road street",
+        "seagrass reef": "underwater", "shallows sea waves": "water", "stones": "rock ground water shore",
+        "branch branches treetops trunk": "trees", "water": "water underwater kitchen home workshop laboratory",
+    }.items()
+    for word in words.split()
 }  # fmt: skip
 """Grounds and media that an action's words may name."""
 _ON_GROUND = re.compile(
@@ -196,9 +191,9 @@ _ON_GROUND = re.compile(
 )
 
 
-def fitting_modifiers(subject: Subject, action: Action) -> list[str]:
+def fitting_modifiers(subject: SubjectEntry, action: Action) -> list[str]:
     """The modifiers of a subject that go with an action: none that names another motion, or repeats a word."""
-    said = _stems(f"{action.lemma} {action.complement} {subject.noun}")
+    said = _stems(f"{action.lemma} {action.complement} {subject.noun}")  # words that the action and the noun have
     return [m for m in subject.modifiers if not m.endswith("ing") and not _stems(m) & said and m not in _STATES]
 
 
@@ -220,11 +215,8 @@ _STEM = 3  # letters that a word must keep for its stem to mean it
 
 def _stems(text: str) -> frozenset[str]:
     """What words of a family share: hurdle, hurdles and hurdler are one."""
-    return frozenset(stem for word in _long_words(text) if len(stem := _ENDINGS.sub("", word)) >= _STEM)
-
-
-def _long_words(text: str) -> Iterable[str]:
-    return (word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= _STEM and word not in _COMMON)
+    long = (word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= _STEM and word not in _COMMON)
+    return frozenset(stem for word in long if len(stem := _ENDINGS.sub("", word)) >= _STEM)
 
 
 _COMMON = _words(

@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vmmetrics.prompts.plausibility import CHECKS, Plausibility
 from vmmetrics.prompts.selection.balance import AgainstRandom, Selection
-from vmmetrics.prompts.statistics.comparison import Comparison, Spread
-from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, Figure, LemmaSource
-from vmmetrics.prompts.statistics.plausibility_flags import CHECKS, Plausibility
-from vmmetrics.prompts.statistics.report import ListStatistics
+from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, DiversityFigure, LemmaSource
+from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Spread
 from vmmetrics.utils.display.markup import clean
 
 # Prompt lists on the terminal: one in figures, or two side by side.
@@ -46,7 +45,7 @@ def print_statistics(found: ListStatistics, console: Console) -> None:
     _print_notes(_notes(found), console)
 
 
-def print_comparison(found: Comparison, console: Console) -> None:
+def print_comparison(found: ListComparison, console: Console) -> None:
     """Print two lists side by side, then their figures at equal size."""
     both = (found.first, found.second)
     names = [clean(one.name) for one in both]
@@ -68,7 +67,7 @@ def print_comparison(found: Comparison, console: Console) -> None:
     _print_notes([*found.notes, *notes], console)
 
 
-def shown(figure: Figure, value: float | None) -> str:
+def shown(figure: DiversityFigure, value: float | None) -> str:
     """A figure as people read it; "-" where it is not known."""
     if value is None or value != value:
         return "-"
@@ -77,7 +76,7 @@ def shown(figure: Figure, value: float | None) -> str:
     return f"{value:.1%}" if figure.key in ("openings", "skeletons") else f"{value:.3f}"
 
 
-def _spread(figure: Figure, spread: Spread) -> str:
+def _spread(figure: DiversityFigure, spread: Spread) -> str:
     value = shown(figure, spread.mean)
     if spread.draws == 1:
         return f"{value} (all)"

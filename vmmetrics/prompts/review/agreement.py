@@ -2,17 +2,159 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import combinations
 from statistics import median
+from typing import Any
 
 import numpy as np
 
-from vmmetrics.prompts.review.decisions import DROP, EDIT, KEEP, VERDICTS, Decision, Standing, reviewers_of
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.review.decisions import (
+    DROP,
+    EDIT,
+    KEEP,
+    VERDICTS,
+    ReviewDecision,
+    Standing,
+    corrected,
+    key_of,
+    reviewers_of,
+    value_of,
+)
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.statistics.agreement import alpha_statistic, cohen_statistic
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, sampled
+
+# A list after review: what was kept, with the new texts, and what reviewers do not agree on.
+
+
+class Rule(StrEnum):
+    """What decides where reviewers differ.
+
+    ``unanimous``: nothing. ``any-drop``: one who drops it. ``majority``: an outcome more than half of them chose.
+
+    Of a corrected field those count who corrected it and whose outcome won: whoever overlooked a wrong tag has not
+    said that it is right. ``majority`` takes the value of more than half of them; else they must agree.
+    """
+
+    UNANIMOUS = "unanimous"
+    ANY_DROP = "any-drop"
+    MAJORITY = "majority"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A list parted by what reviewers decided, each part in the list's order.
+
+    Attributes:
+        kept: Entries that stay, edited ones with their new text; provenance says who reviewed them, and under
+            ``before`` of that what an earlier review had left there.
+        edited: How many of them have a new text.
+        corrected: How many of them have a field corrected.
+        dropped: Entries that go.
+        conflicts: Entries that the reviewers differ on, as they were; a third person can review them.
+        undecided: Entries with fewer decisions than wanted.
+    """
+
+    kept: tuple[PromptEntry, ...]
+    edited: int
+    corrected: int
+    dropped: tuple[PromptEntry, ...]
+    conflicts: tuple[PromptEntry, ...]
+    undecided: tuple[PromptEntry, ...]
+
+
+def apply_decisions(
+    entries: Sequence[PromptEntry], decisions: Sequence[ReviewDecision], rule: Rule = Rule.UNANIMOUS, reviewers: int = 1
+) -> Applied:
+    """Apply what stands of the decisions to a list.
+
+    Args:
+        entries: The list.
+        decisions: Of all reviewers, each one's in order of time.
+        rule: What decides where they differ.
+        reviewers: How many must have decided upon an entry; at least 1.
+
+    Raises:
+        SetupError: A correction does not fit an entry.
+    """
+    standing = {name: Standing(decisions, name) for name in reviewers_of(decisions)}
+    verdicts = [found.verdicts() for found in standing.values()]
+    kept: list[PromptEntry] = []
+    others: dict[str, list[PromptEntry]] = {"dropped": [], "conflicts": [], "undecided": []}
+    for entry in entries:
+        key = key_of(entry)
+        votes = [found[key] for found in verdicts if key in found]
+        if len(votes) < max(1, reviewers):
+            others["undecided"].append(entry)
+            continue
+        agreed = _outcome(votes, rule)
+        corrections = _corrections([standing[vote.reviewer].corrections(key) for vote in agreed], rule)
+        if agreed and agreed[0].decision == DROP:
+            others["dropped"].append(entry)
+        elif not agreed or corrections is None:
+            others["conflicts"].append(entry)
+        else:
+            kept.append(_reviewed(entry, agreed, corrections))
+    edited, fixed = (
+        sum(what in entry.provenance["review"] for entry in kept) for what in ("edited_from", "corrected_from")
+    )
+    return Applied(tuple(kept), edited, fixed, *(tuple(others[name]) for name in ("dropped", "conflicts", "undecided")))
+
+
+def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
+    """The decisions for the outcome that wins; none where none does. Outcomes are texts, None for dropping."""
+    counts = Counter(vote.text for vote in votes)
+    if rule is Rule.ANY_DROP and None in counts:
+        return [vote for vote in votes if vote.text is None]
+    text, count = counts.most_common(1)[0]
+    wanted = len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)
+    return [vote for vote in votes if vote.text == text] if count >= wanted else []
+
+
+def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
+    """The correction of each field that wins, the last of those alike; None where they differ and none does."""
+    found: dict[str, ReviewDecision] = {}
+    for field in dict.fromkeys(name for one in made for name in one):
+        votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
+        value, count = Counter(vote.value for vote in votes).most_common(1)[0]
+        if count < (len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)):
+            return None
+        found[field] = next(vote for vote in reversed(votes) if vote.value == value)
+    return found
+
+
+def _reviewed(
+    entry: PromptEntry, agreed: Sequence[ReviewDecision], corrections: Mapping[str, ReviewDecision]
+) -> PromptEntry:
+    """The entry as they leave it, and in its provenance who and when, and what it said before."""
+    try:
+        new = corrected(entry, {field: made.value for field, made in corrections.items()})
+    except ValueError as error:
+        raise SetupError(f"{entry.index}: {error}") from error
+    review: dict[str, Any] = {
+        "by": [decision.reviewer for decision in agreed],
+        "when": max(decision.when for decision in (*agreed, *corrections.values())),
+    }
+    text = agreed[0].text or entry.prompt
+    if text != entry.prompt:
+        review["edited_from"] = entry.prompt
+    before = {field: value_of(entry, field) for field in corrections}
+    changed = {field: value for field, value in before.items() if value != value_of(new, field)}
+    if changed:
+        review["corrected_from"] = changed
+    earlier = entry.provenance.get("review")
+    if isinstance(earlier, Mapping) and {key: earlier[key] for key in earlier if key != "before"} == review:
+        review = dict(earlier)  # the same one applied once more is not said twice
+    elif earlier is not None:
+        review["before"] = earlier
+    return replace(new, prompt=text, provenance={**entry.provenance, "review": review})
+
 
 _SAME = "all said the same of every prompt, so chance would agree as well"
 _FEW = "fewer than two prompts were decided by two reviewers"
@@ -71,10 +213,12 @@ class ReviewAgreement:
     three: Agreed
     two: Agreed
     pairs: Mapping[tuple[str, str], Agreed]
-    differing: tuple[Mapping[str, Decision], ...]
+    differing: tuple[Mapping[str, ReviewDecision], ...]
 
 
-def measure_agreement(decisions: Sequence[Decision], resamples: int = RESAMPLES, seed: int = SEED) -> ReviewAgreement:
+def measure_agreement(
+    decisions: Sequence[ReviewDecision], resamples: int = RESAMPLES, seed: int = SEED
+) -> ReviewAgreement:
     """Compare the decisions that stand.
 
     Args:
@@ -95,8 +239,14 @@ def measure_agreement(decisions: Sequence[Decision], resamples: int = RESAMPLES,
             if both.any():
                 pairs[names[first], names[second]] = _agreed(two[both][:, [first, second]], resamples, seed)
     sides = [{name: found[key] for name, found in verdicts.items() if key in found} for key in shared]
+    counts = []
+    for name in names:
+        kinds = [decision.decision for decision in verdicts[name].values()]
+        seconds = [decision.seconds for decision in verdicts[name].values() if decision.timed]
+        kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
+        counts.append(ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None))
     return ReviewAgreement(
-        reviewers=tuple(_counts(name, verdicts[name]) for name in names),
+        reviewers=tuple(counts),
         shared=len(shared),
         three=_agreed(three, resamples, seed),
         two=_agreed(two, resamples, seed),
@@ -106,7 +256,7 @@ def measure_agreement(decisions: Sequence[Decision], resamples: int = RESAMPLES,
 
 
 def _matrix(
-    verdicts: Mapping[str, Mapping[str, Decision]], keys: Sequence[str], categories: Mapping[str, int]
+    verdicts: Mapping[str, Mapping[str, ReviewDecision]], keys: Sequence[str], categories: Mapping[str, int]
 ) -> FloatArray:
     """(N, R) categories, NaN where a reviewer has not decided."""
     rows = [
@@ -140,10 +290,3 @@ def _percent_statistic(ratings: FloatArray) -> Statistic:
         return share
 
     return statistic
-
-
-def _counts(name: str, verdicts: Mapping[str, Decision]) -> ReviewerCounts:
-    kinds = [decision.decision for decision in verdicts.values()]
-    seconds = [decision.seconds for decision in verdicts.values() if decision.timed]
-    kept, edited, dropped = (kinds.count(kind) for kind in VERDICTS)
-    return ReviewerCounts(name, kept, edited, dropped, median(seconds) if seconds else None)

@@ -67,7 +67,13 @@ def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry
             raise ValueError("the entry has no tags to correct")
         else:
             name = field.removeprefix(_TAG)
-            tag: dict[str, Any] = {name: _number(value) if name == "seconds" else value}
+            tag: dict[str, Any] = {name: value}
+            if name == "seconds":
+                try:
+                    number = float(value)
+                except ValueError:
+                    raise ValueError(f"Expected seconds to be a number but got {value!r}") from None
+                tag[name] = int(number) if number.is_integer() else number  # whole ones as such: lists have them so
             entry = replace(entry, tags=replace(entry.tags, **tag))
     return entry
 
@@ -81,15 +87,6 @@ def check_correction(field: str, value: str) -> None:
     if field not in FIELDS:
         raise ValueError(f"unknown field {field!r}")
     corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {field: value})
-
-
-def _number(text: str) -> float:
-    """A number, whole ones as such: lists have them so."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"Expected seconds to be a number but got {text!r}") from None
-    return int(number) if number.is_integer() else number
 
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
@@ -117,7 +114,7 @@ _KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chan
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """One line of the file.
 
     Attributes:
@@ -216,7 +213,7 @@ class DecisionFile(Locked):
     """
 
     def __init__(self, path: Path) -> None:
-        self.decisions: list[Decision] = []
+        self.decisions: list[ReviewDecision] = []
         self.warnings: list[str] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +229,7 @@ class DecisionFile(Locked):
         with self._locks.holding(JOURNAL):
             self._take_in()
 
-    def append(self, decision: Decision) -> None:
+    def append(self, decision: ReviewDecision) -> None:
         """Keep a decision."""
         with self._locks.holding(JOURNAL):
             self._journal.append([decision.to_json()])
@@ -244,13 +241,13 @@ class DecisionFile(Locked):
         self.warnings += self._journal.warnings()
 
 
-def read_decisions(paths: Iterable[Path]) -> list[Decision]:
+def read_decisions(paths: Iterable[Path]) -> list[ReviewDecision]:
     """Every decision of some files, file by file; a line that was never finished is left out.
 
     Raises:
         SetupError: A file cannot be read, or holds something else.
     """
-    found: list[Decision] = []
+    found: list[ReviewDecision] = []
     for path in paths:
         try:
             if not path.is_file():
@@ -270,46 +267,42 @@ class Standing:
         history: Keys in the order of the lines that stand, for taking back the last.
     """
 
-    def __init__(self, decisions: Sequence[Decision], reviewer: str) -> None:
+    def __init__(self, decisions: Sequence[ReviewDecision], reviewer: str) -> None:
         self.history: list[str] = []
-        self._stacks: dict[str, list[Decision]] = {}
-        for decision in decisions:
-            if decision.reviewer == reviewer:
-                self._add(decision)
+        self._stacks: dict[str, list[ReviewDecision]] = {}
+        for decision in (decision for decision in decisions if decision.reviewer == reviewer):
+            stack = self._stacks.setdefault(decision.key, [])
+            if decision.decision != UNDO:
+                stack.append(decision)
+                self.history.append(decision.key)
+            elif stack:
+                stack.pop()
+                del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
         judged = {key: [d for d in stack if d.decision != SET] for key, stack in self._stacks.items()}
         self.by_key = {key: stack[-1] for key, stack in judged.items() if stack}
 
-    def _add(self, decision: Decision) -> None:
-        stack = self._stacks.setdefault(decision.key, [])
-        if decision.decision != UNDO:
-            stack.append(decision)
-            self.history.append(decision.key)
-        elif stack:
-            stack.pop()
-            del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
-
-    def last(self, key: str) -> Decision | None:
+    def last(self, key: str) -> ReviewDecision | None:
         """The last line about an entry, which an undo takes back; None where nothing is left."""
         stack = self._stacks.get(key)
         return stack[-1] if stack else None
 
-    def corrections(self, key: str) -> dict[str, Decision]:
+    def corrections(self, key: str) -> dict[str, ReviewDecision]:
         """The last correction of each field of an entry."""
         return {made.field: made for made in self._stacks.get(key, ()) if made.decision == SET}
 
-    def verdicts(self) -> dict[str, Decision]:
+    def verdicts(self) -> dict[str, ReviewDecision]:
         """The entries that were decided upon."""
         return {key: decision for key, decision in self.by_key.items() if decision.decision in VERDICTS}
 
 
-def reviewers_of(decisions: Iterable[Decision]) -> tuple[str, ...]:
+def reviewers_of(decisions: Iterable[ReviewDecision]) -> tuple[str, ...]:
     """Who decided, in order of first appearance."""
     return tuple(dict.fromkeys(decision.reviewer for decision in decisions))
 
 
-def _decisions(lines: Iterable[Line], path: Path) -> list[Decision]:
+def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:
     try:
-        return [Decision.from_json(line) for line in lines]
+        return [ReviewDecision.from_json(line) for line in lines]
     except ValueError as error:
         raise SetupError(f"{path} holds other lines than decisions ({error}); choose another file") from error
 

@@ -20,8 +20,8 @@ from vmmetrics.prompts.review.decisions import (
     SKIP,
     UNDO,
     VERDICTS,
-    Decision,
     DecisionFile,
+    ReviewDecision,
     Standing,
     corrected,
     field_named,
@@ -45,10 +45,7 @@ def warnings_of(entry: PromptEntry, others: Iterable[PromptEntry]) -> list[str]:
     """
     found = faults(entry)
     (opening,) = openings([entry.prompt])
-    rest = list(others)
-    same = [
-        other.index for other, begun in zip(rest, openings([o.prompt for o in rest]), strict=True) if begun == opening
-    ]
+    same = [other.index for other in others if openings([other.prompt]) == [opening]]
     if same and len(opening) == OPENING:
         more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
         found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
@@ -151,9 +148,12 @@ class Review:
     def warnings_of(self, text: str) -> list[str]:
         """What the checks find wrong with the entry shown if it had this text, in words."""
         standing = self._standing()
-        others = [self._left(position, standing) for position in range(len(self.entries)) if position != self.current]
-        left = replace(self.with_corrections(), prompt=text)
-        return warnings_of(left, [entry for entry in others if entry is not None])
+        others = []
+        for position, entry in enumerate(self.entries):
+            verdict = standing.by_key.get(self.keys[position])
+            if position != self.current and (verdict is None or verdict.decision != DROP):
+                others.append(entry if verdict is None else replace(entry, prompt=verdict.text or entry.prompt))
+        return warnings_of(replace(self.with_corrections(), prompt=text), others)
 
     def correct(self, field: str, value: str) -> str:
         """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
@@ -184,8 +184,11 @@ class Review:
 
     def with_corrections(self) -> PromptEntry:
         """The entry shown with this reviewer's corrections; its text is that of the list."""
-        self._shown()
-        return self._corrected(self.current or 0, self._standing())
+        entry = self._shown()
+        try:
+            return corrected(entry, self.corrections())
+        except ValueError as error:  # it had tags when it was corrected
+            raise SetupError(f"{entry.index}: {error}") from error
 
     def drop(self, reason: str) -> None:
         """Drop the entry shown, and go on."""
@@ -199,7 +202,7 @@ class Review:
         else:
             self.go_on()
 
-    def undo(self, position: int | None = None) -> Decision | None:
+    def undo(self, position: int | None = None) -> ReviewDecision | None:
         """Take back this reviewer's last line about this list, of an earlier session too, and show its entry.
 
         Args:
@@ -230,10 +233,11 @@ class Review:
 
     def find(self, text: str) -> list[int]:
         """Positions of the entries that hold a text anywhere, case apart, from the next one on and around."""
-        wanted = text.casefold()
+        names = ("index", "prompt", "subject", "subject_noun", "action", "place", "pattern")
         start = 0 if self.current is None else self.current + 1
         around = [*range(start, len(self.entries)), *range(start)]
-        return [position for position in around if wanted in _everything(self.entries[position]).casefold()]
+        texts = {position: " ".join(getattr(self.entries[position], name) for name in names) for position in around}
+        return [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
 
     def at_index(self, index: str) -> int | None:
         """Position of the entry with an index, leading zeros apart; None where there is none.
@@ -253,11 +257,11 @@ class Review:
         """Whether an entry has this very index."""
         return any(entry.index == index for entry in self.entries)
 
-    def own(self) -> Decision | None:
+    def own(self) -> ReviewDecision | None:
         """What this reviewer decided about the entry shown; None for nothing, or put off."""
         return None if self.current is None else self._standing().verdicts().get(self.keys[self.current])
 
-    def others(self) -> list[Decision]:
+    def others(self) -> list[ReviewDecision]:
         """What the other reviewers decided about the entry shown."""
         if self.current is None:
             return []
@@ -291,20 +295,6 @@ class Review:
     def _standing(self) -> Standing:
         return Standing(self._file.decisions, self.reviewer)
 
-    def _corrected(self, position: int, standing: Standing) -> PromptEntry:
-        entry, made = self.entries[position], standing.corrections(self.keys[position])
-        try:
-            return corrected(entry, {field: decision.value for field, decision in made.items()})
-        except ValueError as error:  # it had tags when it was corrected
-            raise SetupError(f"{entry.index}: {error}") from error
-
-    def _left(self, position: int, standing: Standing) -> PromptEntry | None:
-        """An entry as this reviewer leaves it so far; None where it goes."""
-        verdict = standing.by_key.get(self.keys[position])
-        if verdict is None or verdict.decision not in (EDIT, DROP):
-            return self.entries[position]
-        return None if verdict.text is None else replace(self.entries[position], prompt=verdict.text)
-
     def _decide(self, decision: str, **more: str) -> None:
         self._shown()
         position = self.current or 0
@@ -313,7 +303,7 @@ class Review:
 
     def _write(self, position: int, decision: str, **more: Any) -> None:
         entry, key = self.entries[position], self.keys[position]
-        self._file.append(Decision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
+        self._file.append(ReviewDecision(self.reviewer, now(), key, entry.index, entry.prompt, decision, **more))
 
     def _advance(self, position: int) -> None:
         """Show the next entry that nothing was said about, else the one put off longest, else none."""
@@ -322,16 +312,9 @@ class Review:
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]
         following = next((p for p in around if self.keys[p] not in standing.by_key), None)
         if following is None:
+            skipped = {key for key, decision in standing.by_key.items() if decision.decision == SKIP}
             by_last = list(dict.fromkeys(reversed(standing.history)))  # the one put off longest stands at the end
-            put_off = [key for key in by_last if self._is_put_off(key, standing)]
+            put_off = [key for key in by_last if key in skipped and key in self._position]
             following = self._position[put_off[-1]] if put_off else None
         self.current = following
         self._shown_at = self._clock()
-
-    def _is_put_off(self, key: str, standing: Standing) -> bool:
-        return key in self._position and key in standing.by_key and standing.by_key[key].decision == SKIP
-
-
-def _everything(entry: PromptEntry) -> str:
-    parts = (entry.index, entry.prompt, entry.subject, entry.subject_noun, entry.action, entry.place, entry.pattern)
-    return " ".join(parts)

@@ -105,21 +105,18 @@ class Keyboard:
             os.read(self._woken, 1024)
             return RESIZED
         first = self._byte()
-        if first == b"\x1b" and self._more():
-            return self._sequence()
+        if first == b"\x1b" and self._more():  # an arrow or a function key, whose rest is swallowed
+            kind = self._byte()
+            while kind in (b"[", b"O") and self._more():
+                # the byte that ends a control sequence, ECMA-48 section 5.4
+                if 0x40 <= (self._byte() or b"~")[0] <= 0x7E:
+                    break
+            return OTHER
         if not first:
             return END
         more = next((count for least, count in _UTF8_FOLLOWING if first[0] >= least), 0)
         text = (first + b"".join(self._byte() for _ in range(more))).decode("utf-8", "replace")
         return _NAMES.get(text, text)
-
-    def _sequence(self) -> str:
-        """Swallow the rest of an arrow or function key."""
-        kind = self._byte()
-        while kind in (b"[", b"O") and self._more():
-            if 0x40 <= (self._byte() or b"~")[0] <= 0x7E:  # the byte that ends a control sequence, ECMA-48 section 5.4
-                break
-        return OTHER
 
     def _byte(self) -> bytes:
         try:
@@ -201,7 +198,6 @@ def _readline() -> Any:
     return readline
 
 
-_QUIT = ("q", END)
 _ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
 
 
@@ -222,17 +218,17 @@ class TerminalReview:
         self._show_others = show_others
         self._message = ""
         self._found: list[int] = []
-        self._actions: dict[str, Callable[[], str]] = {
-            "k": self._keep,
+        self._actions: dict[str, Callable[[], str | None]] = {
+            "k": review.keep,
             "e": self._edit,
             "E": self._edit_outside,
             "f": self._correct,
             "d": self._drop,
-            "s": self._skip,
+            "s": review.skip,
             "n": self._next,
-            "a": self._go_on,
+            "a": review.go_on,
         }
-        self._anywhere: dict[str, Callable[[], str]] = {
+        self._anywhere: dict[str, Callable[[], str | None]] = {
             **dict.fromkeys(("u", "b", "backspace"), self._undo),
             "/": self._find,
             "g": self._go,
@@ -244,11 +240,11 @@ class TerminalReview:
         while True:
             self._draw(KEYS)
             key = self._keyboard.key()
-            if key in _QUIT:
+            if key in ("q", END):
                 return
             action = self._anywhere.get(key) or (self._actions.get(key) if self._review.entry else None)
             if action is not None:
-                self._message = action()
+                self._message = action() or ""
             elif key != RESIZED:
                 self._message = "" if self._review.entry is None else "? shows what the keys do"
 
@@ -258,51 +254,32 @@ class TerminalReview:
         show(self._console, self._review, self._show_others, self._message)
         self._console.print(Text(footer, "dim"))
 
-    def _keep(self) -> str:
-        self._review.keep()
-        return ""
-
-    def _skip(self) -> str:
-        self._review.skip()
-        return ""
-
     def _edit(self) -> str:
-        entry = self._review.entry
-        assert entry is not None  # noqa: S101  (the action is offered only then)
-        return self._edit_again(tidy(entry.prompt))
-
-    def _edit_again(self, text: str) -> str:
-        return self._take(self._keyboard.line("new text: ", text), self._edit_again)
+        return self._edit_by(lambda text: self._keyboard.line("new text: ", text))
 
     def _edit_outside(self) -> str:
-        entry = self._review.entry
-        assert entry is not None  # noqa: S101  (likewise)
-        return self._edit_again_outside(tidy(entry.prompt))
-
-    def _edit_again_outside(self, text: str) -> str:
         entry = self._review.with_corrections()
         told = {"subject": entry.subject, "action": entry.action, "place": entry.place, "outcome": entry.outcome}
         notes = "\n".join(f"{name}: {tidy(value)}" for name, value in told.items())
         try:
-            edited = self._keyboard.in_editor(text, notes)
+            return self._edit_by(lambda text: self._keyboard.in_editor(text, notes))
         except SetupError as error:
             return str(error)
-        return self._take(edited, self._edit_again_outside)
 
-    def _take(self, text: str | None, again: Callable[[str], str]) -> str:
-        """Take a new text over; where the checks find something wrong with it, ask once."""
-        edited = tidy(text or "")
-        if not edited:
-            return "left as it was"
-        wrong = self._review.warnings_of(edited)
-        if wrong:
-            key = self._ask(f"{edited}\n" + "\n".join(f"warning: {what}" for what in wrong), _ANYWAY)
-            if key == "e":
-                return again(edited)
-            if key != "y":
-                return "left as it was"
-        self._review.edit(edited)
-        return ""
+    def _edit_by(self, ask: Callable[[str], str | None]) -> str:
+        """Take a new text over; where the checks find something wrong with it, say so and let it be edited again."""
+        text = tidy(self._review.with_corrections().prompt)
+        while text := tidy(ask(text) or ""):
+            wrong = self._review.warnings_of(text)
+            key = "y"
+            if wrong:
+                key = self._ask(f"{text}\n" + "\n".join(f"warning: {what}" for what in wrong), _ANYWAY)
+            if key == "y":
+                self._review.edit(text)
+                return ""
+            if key != "e":
+                break
+        return "left as it was"
 
     def _correct(self) -> str:
         entry = self._review.with_corrections()
@@ -368,10 +345,6 @@ class TerminalReview:
         if position is None:
             return "no entry has that index"
         self._review.show(position)
-        return ""
-
-    def _go_on(self) -> str:
-        self._review.go_on()
         return ""
 
     def _help(self) -> str:

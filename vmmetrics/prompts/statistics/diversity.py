@@ -26,7 +26,7 @@ _BLOCK = 1024  # rows of similarities held at once: with 5,000 columns 20 MB
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class NumberedWords:
     """Texts as numbers of words.
 
     Attributes:
@@ -94,16 +94,16 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def number_words(texts: Sequence[str]) -> Words:
+def number_words(texts: Sequence[str]) -> NumberedWords:
     """Take texts to pieces."""
     split = [words_of(text) for text in texts]
     known: dict[str, int] = {}
     ids = [known.setdefault(word, len(known)) for word in chain.from_iterable(split)]
     starts = np.concatenate([[0], np.cumsum([len(words) for words in split], dtype=np.int64)])
-    return Words(np.array(ids, np.int64), starts.astype(np.int64))
+    return NumberedWords(np.array(ids, np.int64), starts.astype(np.int64))
 
 
-def count_grams(words: Words, size: int) -> Grams:
+def count_grams(words: NumberedWords, size: int) -> Grams:
     """Count the n-grams of ``size`` words, none of them across two texts.
 
     Raises:
@@ -191,12 +191,12 @@ SMOOTHING = 0.1
 """Matches that count where an n-gram length has none (Chen and Cherry, 2014, method 1; the value is NLTK's)."""
 
 
-def bleu_grams(words: Words) -> tuple[Grams, ...]:
+def bleu_grams(words: NumberedWords) -> tuple[Grams, ...]:
     """The n-grams that :func:`self_bleu` takes, of 1 to :data:`ORDER` words."""
     return tuple(count_grams(words, size) for size in range(1, ORDER + 1))
 
 
-def self_bleu(words: Words, grams: Sequence[Grams], kept: Kept = None) -> float:
+def self_bleu(words: NumberedWords, grams: Sequence[Grams], kept: Kept = None) -> float:
     """Mean BLEU of each text against all others.
 
     Args:

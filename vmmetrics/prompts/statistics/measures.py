@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.prompts.entry import (
-    AMPLITUDES,
-    CAMERAS,
-    INTERACTIONS,
-    PATTERNS,
-    SKELETONS,
-    SPEEDS,
-    SUBJECTS,
-    PromptEntry,
-)
-from vmmetrics.prompts.statistics import skeletons
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
+from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics.diversity import (
     Grams,
     Kept,
-    Words,
+    NumberedWords,
     bleu_grams,
     distinct_n,
     neighbours,
@@ -35,18 +30,76 @@ from vmmetrics.prompts.statistics.diversity import (
     share_alone,
 )
 
+# Parts of speech and base forms, by spaCy's small English model.
+
+_NOT_WORDS: Final = frozenset({"PUNCT", "SPACE", "SYM"})
+
+
+class Parsed(NamedTuple):
+    """What the parser says of an entry.
+
+    Attributes:
+        skeleton: Universal part of speech of each word of the prompt, without punctuation.
+        lemma: Base form of the action's verb.
+    """
+
+    skeleton: tuple[str, ...]
+    lemma: str
+
+
+def parser_name() -> str | None:
+    """The model that is installed with spaCy, or None."""
+    if importlib.util.find_spec("spacy") is None:
+        return None
+    return next((name for name in MODELS if importlib.util.find_spec(name) is not None), None)
+
+
+def parse_entries(entries: Sequence[PromptEntry]) -> list[Parsed]:
+    """Parse prompts; and actions, where an entry has no base form of its own.
+
+    Raises:
+        SetupError: spaCy or its model is missing.
+    """
+    parser = _parser()
+    asked = list(dict.fromkeys(_sentence(entry.action) for entry in entries if not entry.action_lemma and entry.action))
+    lemmas = dict(zip(asked, map(_verb, parser.pipe(asked)), strict=True))
+    found: list[Parsed] = []
+    for entry, doc in zip(entries, parser.pipe(entry.prompt for entry in entries), strict=True):
+        skeleton = tuple(token.pos_ for token in doc if token.pos_ not in _NOT_WORDS)
+        found.append(Parsed(skeleton, entry.action_lemma or lemmas.get(_sentence(entry.action), "")))
+    return found
+
+
+@cache
+def _parser() -> Any:
+    name = parser_name()
+    if name is None:
+        raise SetupError(f"Parts of speech need spaCy and its small English model: {INSTALL}")
+    return importlib.import_module(name).load(exclude=["ner", "parser"])
+
+
+def _sentence(action: str) -> str:
+    """An action with a subject before it, without which a tagger takes a bare verb for a noun."""
+    first = action.split(maxsplit=1)[0] if action.strip() else ""
+    if first.endswith("ing"):
+        return f"They are {action}."
+    return f"It {action}." if first.endswith("s") and not first.endswith("ss") else f"They {action}."
+
+
+def _verb(doc: Any) -> str:
+    """Base form of the first verb, or else of the first word, after the subject that was put before."""
+    words = [token for token in doc[1:] if token.pos_ not in _NOT_WORDS and token.pos_ != "AUX"]
+    verbs = [token for token in words if token.pos_ == "VERB"]
+    return str((verbs or words or list(doc[:1]))[0].lemma_.lower())
+
+
 SHORTEST, LONGEST = 12, 35
 """Words of a good prompt (issue 6)."""
 SAMPLE = 2_000
 """Prompts that are parsed and embedded; of longer lists a seeded sample. 1,488 took three minutes of a shared core."""
 
 TAG_VALUES: Mapping[str, tuple[str, ...]] = {
-    "skeleton": SKELETONS,
-    "amplitude": AMPLITUDES,
-    "speed": SPEEDS,
-    "subjects": SUBJECTS,
-    "interaction": INTERACTIONS,
-    "camera": CAMERAS,
+    name: CHOICES[name] for name in ("skeleton", "amplitude", "speed", "subjects", "interaction", "camera")
 }
 """Values of each tag in their order, which the pictures keep."""
 
@@ -55,7 +108,7 @@ LemmaSource = Literal["given", "parsed", "words"]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class DiversityFigure:
     """A figure of diversity.
 
     Attributes:
@@ -72,20 +125,20 @@ class Figure:
 
 
 FIGURES = (
-    Figure("actions", "distinct actions (verbs)", more=True, count=True),
-    Figure("subjects", "distinct subject nouns", more=True, count=True),
-    Figure("places", "distinct places", more=True, count=True),
-    Figure("deeds", "distinct (action, subject noun)", more=True, count=True),
-    Figure("classes", "distinct subject classes", more=True, count=True),
-    Figure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
-    Figure("openings", "share their first three words", more=False),
-    Figure("skeletons", "part-of-speech skeleton of their own", more=True),
-    Figure("distinct_1", "distinct-1", more=True),
-    Figure("distinct_2", "distinct-2", more=True),
-    Figure("distinct_3", "distinct-3", more=True),
-    Figure("self_bleu", "self-BLEU", more=False),
-    Figure("distance", "mean distance to the nearest neighbour", more=True),
-    Figure("pairs", "pairs over 0.9 cosine", more=False, count=True),
+    DiversityFigure("actions", "distinct actions (verbs)", more=True, count=True),
+    DiversityFigure("subjects", "distinct subject nouns", more=True, count=True),
+    DiversityFigure("places", "distinct places", more=True, count=True),
+    DiversityFigure("deeds", "distinct (action, subject noun)", more=True, count=True),
+    DiversityFigure("classes", "distinct subject classes", more=True, count=True),
+    DiversityFigure("categories", "distinct categories (action, class, pattern)", more=True, count=True),
+    DiversityFigure("openings", "share their first three words", more=False),
+    DiversityFigure("skeletons", "part-of-speech skeleton of their own", more=True),
+    DiversityFigure("distinct_1", "distinct-1", more=True),
+    DiversityFigure("distinct_2", "distinct-2", more=True),
+    DiversityFigure("distinct_3", "distinct-3", more=True),
+    DiversityFigure("self_bleu", "self-BLEU", more=False),
+    DiversityFigure("distance", "mean distance to the nearest neighbour", more=True),
+    DiversityFigure("pairs", "pairs over 0.9 cosine", more=False, count=True),
 )
 """In the order of the tables."""
 OF_SAMPLE = frozenset({"skeletons", "distance", "pairs"})
@@ -106,7 +159,7 @@ class Taken:
         source: Where those come from.
     """
 
-    words: Words
+    words: NumberedWords
     grams: tuple[Grams, ...]
     labels: Mapping[str, NDArray[np.int64]]
     lemmas: tuple[str, ...]
@@ -129,7 +182,7 @@ def take_apart(
     """
     texts = [entry.prompt for entry in entries]
     words = number_words(texts)
-    parsed = skeletons.parse(entries) if parse else None
+    parsed = parse_entries(entries) if parse else None
     source: LemmaSource = "given"
     if not all(entry.action_lemma or not entry.action for entry in entries):
         source = "words" if parsed is None else "parsed"

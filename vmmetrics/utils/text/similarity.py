@@ -37,7 +37,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TextMatch:
     """The nearest text that was taken before, and too near.
 
     Attributes:
@@ -53,7 +53,7 @@ class Match:
 
 def take_distinct(
     order: Sequence[int], measures: Mapping[str, Measure], taken: Sequence[int] = ()
-) -> list[list[Match]]:
+) -> list[list[TextMatch]]:
     """Go through texts in order and take each that is not too near to one taken before.
 
     Args:
@@ -66,7 +66,7 @@ def take_distinct(
         taken. Of several equally near ones, the first that was taken.
     """
     chosen = np.array(taken, np.int64)
-    found: list[list[Match]] = []
+    found: list[list[TextMatch]] = []
     for start in range(0, len(order), _ROWS):
         block = np.array(order[start : start + _ROWS], np.int64)
         matches = _matches(block, chosen, measures)
@@ -75,12 +75,12 @@ def take_distinct(
     return found
 
 
-def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> list[list[Match]]:
+def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> list[list[TextMatch]]:
     """Those of a block's texts with what was chosen before the block, and with those of the block that are free."""
     outside = {name: _nearest(block, chosen, measure.compare) for name, measure in measures.items()}
     inside = {name: measure.compare(block, block) for name, measure in measures.items()}
     free = np.zeros(len(block), bool)
-    matches: list[list[Match]] = []
+    matches: list[list[TextMatch]] = []
     for row in range(len(block)):
         before = np.flatnonzero(free[:row])
         near = []
@@ -90,7 +90,7 @@ def _matches(block: Places, chosen: Places, measures: Mapping[str, Measure]) -> 
             if values.size and values.max() > likeness:
                 likeness, place = float(values.max()), int(block[before[values.argmax()]])
             if likeness >= np.float32(measure.least):
-                near.append(Match(name, place, likeness))
+                near.append(TextMatch(name, place, likeness))
         free[row] = not near
         matches.append(near)
     return matches
