@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.understanding.benchmarks.favor.dictionaries import read_dictionaries
+from vmmetrics.understanding.benchmarks.favor.dictionaries import read_verbs
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
@@ -29,7 +29,6 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 from vmmetrics.understanding.benchmarks.favor.scores import score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.favor.structure import Structure, Subject, read_structure
-from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
 from vmmetrics.utils.text.embedding import embed
 
 PARAPHRASES = Path(__file__).with_name("favor_paraphrases.toml")
@@ -147,13 +146,10 @@ def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> 
         print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
 
 
-def released_captions(
-    annotations: dict[str, dict[str, str]], released: ReleasedSimilarity, step: ReleasedExtraction
-) -> None:
-    """The same by the released two steps."""
-    began = time.perf_counter()
-    said = {name: step.extract(entry["caption"]) for name, entry in annotations.items()}
-    print(f"by the released first step ({len(said)} in {time.perf_counter() - began:.1f} s)")
+def released_captions(annotations: dict[str, dict[str, str]], released: ReleasedSimilarity) -> None:
+    """The same by our first step and the released second one."""
+    said = {name: extract(entry["caption"]).to_released() for name, entry in annotations.items()}
+    print("by our first step and the released second one")
     names = list(said)
     for label, shift in (("same video", 0), ("another video", 1)):
         rows = [released_scores(released, annotations[name], said[names[i - shift]]) for i, name in enumerate(names)]
@@ -213,16 +209,15 @@ def main() -> None:
 
     embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
     similarity = Similarity(embedding, similarity.name)
-    step = ReleasedExtraction(read_dictionaries(options.dictionaries)) if options.dictionaries else None
+    verbs = read_verbs(options.dictionaries) if options.dictionaries else None
     words: Words = installed_words()
-    released = ReleasedSimilarity(words, VERBS if step is None else step.listed, embedding)
+    released = ReleasedSimilarity(words, VERBS if verbs is None else verbs, embedding)
     print(f"text similarity: {similarity.name}")
-    print(f"released code's words: {words.name}; verbs: {'ours' if step is None else 'its own'}; {len(names)} videos")
+    print(f"released code's words: {words.name}; verbs: {'ours' if verbs is None else 'its own'}; {len(names)} videos")
     if options.captions:
         some = {name: annotations[name] for name in names}
         captions(some, similarity)
-        if step is not None:
-            released_captions(some, released, step)
+        released_captions(some, released)
     else:
         table(conditions(wanted, options.seed), similarity, released)
 

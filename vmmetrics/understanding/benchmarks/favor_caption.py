@@ -1,9 +1,9 @@
 """FAVOR-Bench's open description: the LLM-free framework, and ratings by a judge model where one is given.
 
 A description is taken apart (camera, who does what, in which order) and matched with the annotation.
-``protocol="upstream"`` scores it with the released second step, decision for decision; ours is in
-:mod:`vmmetrics.understanding.benchmarks.favor.scores`. Where the released word lists lie beside the annotations, it
-takes the released first step too. Answers may also be what that step put out. Tu et al., "FAVOR-Bench", 2025.
+``protocol="upstream"`` scores it with the released second step; ours is in
+:mod:`vmmetrics.understanding.benchmarks.favor.scores`. Under both, our first step takes texts apart; for figures that
+are released throughout, hand in what the released first step put out as answers. Tu et al., "FAVOR-Bench", 2025.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE, read_dictionaries
+from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE, read_verbs
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.judging import Described, Rating, estimate, rate
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
@@ -37,7 +37,6 @@ from vmmetrics.understanding.benchmarks.favor.released_similarity import Release
 from vmmetrics.understanding.benchmarks.favor.scores import Scores, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.favor.structure import Structure, read_structure
-from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
 from vmmetrics.utils.endpoint import Client, Estimate, Turn
@@ -46,10 +45,8 @@ from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 _DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["caption"]
 _FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
 _MEASURES: Final = tuple(_DATA["measures"])
+_OUR_STEP: Final = "first step: ours"
 _RATINGS: Final = ("correctness", "detailedness")
-_LONGEST: Final = 20_000
-"""Characters of a description that the released first step reads: its time grows with their square, and a model that
-repeats itself would hold up the run. The longest human caption has a sixteenth of that."""
 
 
 class FavorCaption:
@@ -136,6 +133,8 @@ class FavorCaption:
         note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
+            if _OUR_STEP in note:
+                note += "; published rows are of the released first step: to compare, hand in what it put out"
         else:
             note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
             unread = sum(entry.detail.get("unread", False) for entry in scored)
@@ -172,7 +171,7 @@ def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Si
     texts = [said[question.id] for question in questions]
     told = [extract(text) if (fields := _fields_of(text)) is None else read_structure(fields) for text in texts]
     similarity.prepare(texts_of([*wanted, *told]))
-    by = f"text similarity: {similarity.name}; first step: ours"
+    by = f"text similarity: {similarity.name}; {_OUR_STEP}"
     found = []
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
@@ -184,21 +183,22 @@ def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Si
 
 
 def _released(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
+    """Score by the released second step; what is no output of the released first step is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
-    step = None if path is None else ReleasedExtraction(read_dictionaries(Path(path)))
-    words = installed_words()
-    released = ReleasedSimilarity(words, VERBS if step is None else step.listed, similarity.embed)
-    lists = f"ours: no {FILE} beside the annotations" if step is None else "released"
-    by = f"text similarity: {similarity.name}; words: {words.name}; first step and verb lists: {lists}"
+    verbs, words = VERBS if path is None else read_verbs(Path(path)), installed_words()
+    released = ReleasedSimilarity(words, verbs, similarity.embed)
+    lists = f"ours: no {FILE} beside the annotations" if path is None else "released"
+    structures = {key: _fields_of(text) for key, text in said.items() if text}
+    first = "ours, not the released one" if None in structures.values() else "as handed in"
+    by = f"text similarity: {similarity.name}; words: {words.name}; first step: {first}; verb lists: {lists}"
     found = []
     for question in questions:
-        if not said[question.id]:
+        if question.id not in structures:
             found.append(Scored(question.id, None, None, False, detail={"by": by}))
             continue
-        text = said[question.id]
-        fields = _fields_of(text)
+        fields = structures[question.id]
         if fields is None:
-            fields = extract(text).to_released() if step is None else step.extract(text[:_LONGEST])
+            fields = extract(said[question.id]).to_released()
         scores = released_scores(released, question.reference, fields)
         found.append(Scored(question.id, scores["composite"], None, True, scores, {"by": by}))
     return found

@@ -1,19 +1,18 @@
-"""FAVOR-Bench's own word lists, from the user's copy of its pickle: lists, mappings and strings, nothing runs."""
+"""FAVOR-Bench's own verb lists, from the user's copy of its pickle: lists, mappings and strings, nothing runs."""
 
 from __future__ import annotations
 
 import io
 import pickle
 import pickletools
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
 
 FILE: Final = "action_extraction_dicts.pkl"
+_VERBS: Final = ("COMMON_VERBS", "PHRASAL_VERBS")
 _LARGEST: Final = 2**20  # bytes; the released file has 50 kB
 _STEPS: Final = word_set(
     """
@@ -32,24 +31,11 @@ class _Strings(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
 
-@dataclass(frozen=True, slots=True)
-class Dictionaries:
-    """The lists, by their released names, in the released order.
-
-    Attributes:
-        words: Of lists of words.
-        forms: Of mappings from a word to its forms or synonyms.
-    """
-
-    words: Mapping[str, tuple[str, ...]]
-    forms: Mapping[str, Mapping[str, tuple[str, ...]]]
-
-
-def read_dictionaries(path: Path) -> Dictionaries:
-    """Read the released pickle, or the folder it lies in.
+def read_verbs(path: Path) -> frozenset[str]:
+    """Verbs that the released second step counts as actions, from the released pickle or the folder it lies in.
 
     Raises:
-        SetupError: It is not there, too large, or holds anything but lists, mappings and strings.
+        SetupError: It is not there, too large, lacks a list, or holds anything but lists, mappings and strings.
     """
     path = next(iter(sorted(path.rglob(FILE))), path / FILE) if path.is_dir() else path
     try:
@@ -64,14 +50,13 @@ def read_dictionaries(path: Path) -> Dictionaries:
         raise SetupError(f"{path}: not a pickle of word lists: {error}") from error
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise SetupError(f"{path}: expected word lists by name")
-    words: dict[str, tuple[str, ...]] = {}
-    forms: dict[str, Mapping[str, tuple[str, ...]]] = {}
-    for name, entry in value.items():
-        if isinstance(entry, dict):
-            forms[name] = {word: _texts(path, others) for word, others in entry.items()}
-        else:
-            words[name] = _texts(path, entry)
-    return Dictionaries(words, forms)
+    missing = [name for name in _VERBS if name not in value]
+    if missing:
+        raise SetupError(f"{path} lacks {', '.join(missing)} of FAVOR-Bench's word lists")
+    lists = [value[name] for name in _VERBS]
+    if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists):
+        raise SetupError(f"{path}: expected lists of words")
+    return frozenset(word for words in lists for word in words)
 
 
 def _checked(data: bytes) -> bytes:
@@ -87,11 +72,3 @@ def _checked(data: bytes) -> bytes:
         if step.name.endswith("PUT") and int(argument or 0) > len(data):
             raise pickle.UnpicklingError(f"it counts to {argument}")
     return data
-
-
-def _texts(path: Path, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise SetupError(f"{path}: expected lists of words")
-    return tuple(value)
