@@ -21,14 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.understanding.benchmarks.favor.dictionaries import read_verbs
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
+from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, Words, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import score, texts_of
+from vmmetrics.understanding.benchmarks.favor.scores import Structure, Subject, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.favor.structure import Structure, Subject, read_structure
 from vmmetrics.utils.text.embedding import embed
 
 PARAPHRASES = Path(__file__).with_name("favor_paraphrases.toml")

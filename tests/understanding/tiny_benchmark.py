@@ -15,15 +15,14 @@ import numpy as np
 from tests.bad_inputs import write_video
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
 
 
-class Tiny:
+class Tiny(Benchmark):
     name = "tiny"
-    needs_judge = False
-    policy = "4 uniform"
+    data = {"policy": "4 uniform"}  # noqa: RUF012
     references = (Reference("Somebody", "made up for a test", {("accuracy", "all", "all"): 0.75}),)
 
     def load(self, data: Path, videos: Path | None = None) -> Loaded:

@@ -48,7 +48,7 @@ def leaderboard(
             write_text(path, write(boards))
             messages.print(f"written: {path}", soft_wrap=True)
     if picture is not None:
-        from vmmetrics.understanding.report.charts import understanding_chart
+        from vmmetrics.understanding.report import understanding_chart
 
         for board in boards:
             file = picture if len(boards) == 1 else picture.with_stem(f"{picture.stem}-{board.benchmark}")

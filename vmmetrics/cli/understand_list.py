@@ -10,13 +10,13 @@ def list_benchmarks() -> None:
     from rich.text import Text
 
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
 
     output, _ = open_consoles()
     shown = Table("benchmark", "frames", "judge", "about", box=SIMPLE_HEAD)
     for name in registry.names():
-        benchmark, data = registry.find(name), registry.data_of(name)
-        about = ": ".join(str(data[key]) for key in ("title", "paper") if data.get(key))
+        benchmark = registry.find(name)
+        about = ": ".join(str(benchmark.data[key]) for key in ("title", "paper") if benchmark.data.get(key))
         judge = "yes" if benchmark.needs_judge else ""
-        shown.add_row(Text(name), Text(registry.policy(benchmark)), judge, Text(about))
+        shown.add_row(Text(name), Text(benchmark.policy), judge, Text(about))
     output.print(shown)

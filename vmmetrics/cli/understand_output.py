@@ -47,7 +47,7 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
         SetupError: There is no run, or the data are not those of the run.
     """
     from vmmetrics.errors import SetupError
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.running import read_answers, read_run
 
     run = read_run(folder)
@@ -65,7 +65,7 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
 
 def print_result(result: Result, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
-    from vmmetrics.understanding.harness.tables import HEADS, row
+    from vmmetrics.understanding.harness.scoring import HEADS, row
 
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
     known = [reference for reference in result.references if keys & set(reference.figures)][:BESIDE]
@@ -79,7 +79,7 @@ def print_result(result: Result, output: Console) -> None:
 
 def print_differences(found: Sequence[Difference], title: str, output: Console) -> None:
     """A row for each category."""
-    from vmmetrics.understanding.harness.tables import DIFFERENCE_HEADS, difference_row
+    from vmmetrics.understanding.harness.scoring import DIFFERENCE_HEADS, difference_row
 
     _print_table(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in found])
     _print_notes([(f"{d.group} {d.name}", d.note) for d in found], output)

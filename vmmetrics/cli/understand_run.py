@@ -72,7 +72,7 @@ def run(
     questions without an answer, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking
 
@@ -100,11 +100,10 @@ def run(
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
     from vmmetrics.models.frames import FramePolicy
-    from vmmetrics.understanding.benchmarks import registry
 
     if control is not None and (control not in CONTROLS or frames is not None):
         raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
-    return FramePolicy.parse(frames or (CONTROLS[control] if control else registry.policy(benchmark)))
+    return FramePolicy.parse(frames or (CONTROLS[control] if control else benchmark.policy))
 
 
 def _opened(
@@ -113,8 +112,7 @@ def _opened(
     """The model, made ready; and the benchmark, with what was wrong with a file of recorded answers."""
     from vmmetrics.understanding.harness.models import open_model
 
-    reads = getattr(benchmark, "read_answers", None)
-    released = None if reads is None else partial(reads, protocol=words)
+    released = partial(benchmark.read_answers, protocol=words)
     opened = open_model(settings, loaded.questions, folder / "replies", released)
     return opened, replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
 

@@ -41,9 +41,8 @@ def score(
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
     asked = judge_of(judge, folder, tokens, prices, max_cost, key_env, messages)
-    estimate = getattr(benchmark, "judge_estimate", None)
-    if isinstance(asked, Client) and estimate is not None:
-        expected = estimate(questions, answers, asked)
+    expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
+    if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
         if expected.requests and not yes and not agreed(messages):
             raise typer.Exit(EXIT_INTERRUPTED)

@@ -26,11 +26,11 @@ def submission(
     _, messages = open_consoles()
     way = scoring(protocol)
     _, benchmark, loaded, answers = reopen(folder, data, messages)
-    written = getattr(benchmark, "submission", None)
+    questions = loaded.questions
+    written = benchmark.submission(questions, answers, way)
     if written is None:
         raise SetupError(f"{benchmark.name} has no leaderboard that takes a file of answers")
-    questions = loaded.questions
-    write_text(out, written(questions, answers, way))
+    write_text(out, written)
     there = sum(1 for q in questions if q.id in answers and answers[q.id].error is None)
     messages.print(f"{there:,} of {len(questions):,} questions are answered")
     messages.print(f"written: {out}", soft_wrap=True)

@@ -27,8 +27,7 @@ def synthetic(
     from rich.progress import track
 
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.synthetic.files import write_suite
-    from vmmetrics.understanding.synthetic.suite import BUCKETS, TASKS, bucket_of
+    from vmmetrics.understanding.synthetic.suite import BUCKETS, TASKS, bucket_of, write_suite
 
     output, messages = open_consoles()
     tasks: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from tests.understanding.build_models import run_main
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import favor_caption
-from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE
+from vmmetrics.understanding.benchmarks.favor.released_lists import FILE
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.favor_caption import BENCHMARK
 from vmmetrics.understanding.harness.leaderboard import compare_runs

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE, read_verbs
+from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, WEIGHTS, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import (
     NAMES,
     parse_camera,
@@ -23,7 +23,6 @@ from vmmetrics.understanding.benchmarks.favor.released_scores import (
     released_scores,
 )
 from vmmetrics.understanding.benchmarks.favor.released_similarity import PlainWords, ReleasedSimilarity
-from vmmetrics.understanding.benchmarks.favor.released_tables import WEIGHTS
 
 ORACLE = json.loads(Path(__file__).with_name("favor_oracle.json").read_text("utf-8"))
 

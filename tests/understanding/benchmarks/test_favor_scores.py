@@ -11,10 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.understanding.benchmarks.favor.camera import CameraMotion, camera_matrix, camera_motion
-from vmmetrics.understanding.benchmarks.favor.scores import match, score
-from vmmetrics.understanding.benchmarks.favor.similarity import OPPOSITE, Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.favor.structure import NOBODY, Structure, Subject, read_structure
+from vmmetrics.understanding.benchmarks.favor.scores import NOBODY, Structure, Subject, match, read_structure, score
+from vmmetrics.understanding.benchmarks.favor.similarity import (
+    OPPOSITE,
+    CameraMotion,
+    Similarity,
+    camera_matrix,
+    camera_motion,
+    installed_similarity,
+)
 from vmmetrics.utils.text.embedding import embedding_installed
 
 WORDS = Similarity(None, "words")

@@ -11,9 +11,8 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
-from vmmetrics.understanding.benchmarks.tuna.letters import upstream_letter
-from vmmetrics.understanding.benchmarks.tuna.reading import DATA, options_of
-from vmmetrics.understanding.benchmarks.tuna_mcq import BENCHMARK
+from vmmetrics.understanding.benchmarks.files.tuna import DATA, options_of
+from vmmetrics.understanding.benchmarks.tuna_mcq import BENCHMARK, upstream_letter
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
 
 ORDERED = "Order the items:\nA. turns\nB. runs left\nC. waves"

@@ -12,8 +12,8 @@ from typing import Any
 import build_models as models
 import pytest
 
-from vmmetrics.understanding.construction.favor_annotations import annotation_of
-from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.favor import annotation_of
+from vmmetrics.understanding.construction.units import Clip
 
 Run = Callable[..., tuple[int, Any, str]]
 run, out, summary, requests = models.run, models.out, models.summary, models.requests

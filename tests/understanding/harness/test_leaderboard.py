@@ -12,7 +12,7 @@ import pytest
 
 from vmmetrics.cli.main import main
 from vmmetrics.understanding.harness.leaderboard import Board, compare_runs, make_boards
-from vmmetrics.understanding.report.charts import rate_curves, understanding_chart
+from vmmetrics.understanding.report import rate_curves, understanding_chart
 
 QUESTIONS = 12
 """Two about each of six videos; the right option is the second, tasks take turns."""

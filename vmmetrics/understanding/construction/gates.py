@@ -15,10 +15,10 @@ from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
-from vmmetrics.understanding.construction.outcomes import Outcome, Rejection, noted
+from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.recipe import Recipe, digest_of, views_of
-from vmmetrics.understanding.construction.shuffling import generator, shuffles, without_none_of_the_above
+from vmmetrics.understanding.construction.units import Outcome, Rejection, noted
 from vmmetrics.understanding.construction.viewing import View, Viewer, seen
 from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
 from vmmetrics.utils.endpoint import Question as Asked

@@ -12,9 +12,8 @@ from vmmetrics.errors import ClipError
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import VERSION
-from vmmetrics.understanding.construction.outcomes import NO_VIDEO, UNREACHABLE, Outcome, Rejection, noted
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.units import NO_VIDEO, UNREACHABLE, Clip, Outcome, Rejection, noted
 from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
 from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
 from vmmetrics.utils.endpoint import Question as Asked

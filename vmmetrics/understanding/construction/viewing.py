@@ -13,8 +13,8 @@ from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import asked
-from vmmetrics.understanding.construction.shuffling import shuffled
-from vmmetrics.understanding.harness.letters import chosen_option
+from vmmetrics.understanding.construction.options import shuffled
+from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.utils.endpoint import Client, Estimate, RejectedError
 
 _LETTER_TOKENS: Final = 8

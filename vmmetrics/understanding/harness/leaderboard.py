@@ -11,12 +11,21 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
-from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, file_in, read_figures, read_scores
+from vmmetrics.understanding.harness.scoring import (
+    NONE,
+    UNLIKE,
+    ReadScores,
+    file_in,
+    interval,
+    markdown_table,
+    number,
+    read_figures,
+    read_scores,
+)
 from vmmetrics.understanding.harness.statistics import ALL, Difference, differences
-from vmmetrics.understanding.harness.tables import NONE, interval, markdown_table, number
 from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.utils.statistics.paired import holm
 
@@ -212,9 +221,7 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[
     measure = runs[0].scores.measure
     rows = [run.row for run in runs]
     references = [
-        reference
-        for reference in registry.references(registry.find(benchmark))
-        if (measure, ALL, ALL) in reference.figures
+        reference for reference in registry.find(benchmark).references if (measure, ALL, ALL) in reference.figures
     ]
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     ranked = [run for run in runs if run.row.overall.value is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -197,18 +197,15 @@ class Asking:
     def _looks(self) -> bool:
         return self.model.sees and self.policy.kind != "none"
 
-    @property
-    def _own(self) -> Callable[[Question], str | None] | None:
-        return getattr(self.benchmark, "policy_for", None) if self.own_policies else None
-
     def policy_of(self, question: Question) -> FramePolicy:
         """What a question is shown."""
-        own = None if self._own is None else self._own(question)
+        own = self.benchmark.policy_for(question) if self.own_policies else None
         return self.policy if own is None else FramePolicy.parse(own)
 
     def configuration(self) -> dict[str, Any]:
         """Everything that answers depend on, ready for JSON."""
-        words = f"{self.policy}, or the question's own" if self._own is not None else str(self.policy)
+        own = self.own_policies and any(self.benchmark.policy_for(q) is not None for q in self.loaded.questions)
+        words = f"{self.policy}, or the question's own" if own else str(self.policy)
         shown = {"policy": words, "side": self.side} if self.model.sees else None
         versions = {name: found for name in _DECISIVE if (found := version_of(name))} if self._looks else {}
         return {

@@ -46,9 +46,20 @@ from vmmetrics.utils.endpoint.asking import (
     refuses,
 )
 from vmmetrics.utils.endpoint.client import GIVE_UP, THREADS, Client, Question, ReplyCache, default_folder, key_of
-from vmmetrics.utils.endpoint.cost import Estimate, Ledger, estimate, estimated_tokens
-from vmmetrics.utils.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Reply, Turn, Video
-from vmmetrics.utils.endpoint.settings import KEY_VARIABLE, EndpointSettings
+from vmmetrics.utils.endpoint.messages import (
+    KEY_VARIABLE,
+    CostLimitError,
+    EndpointSettings,
+    Estimate,
+    Ledger,
+    NoAnswerError,
+    RejectedError,
+    Reply,
+    Turn,
+    Video,
+    estimate,
+    estimated_tokens,
+)
 from vmmetrics.utils.endpoint.wire import Endpoint, Pace
 
 __all__ = [

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from vmmetrics.understanding.benchmarks.favor.camera import camera_motion, camera_phrases
 from vmmetrics.understanding.benchmarks.favor.cast import Actor, Cast, head_of
 from vmmetrics.understanding.benchmarks.favor.clauses import (
     CAMERA_NOUNS,
@@ -32,7 +31,8 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import (
     SUBJECTS,
     word_set,
 )
-from vmmetrics.understanding.benchmarks.favor.structure import Structure, Subject, read_camera
+from vmmetrics.understanding.benchmarks.favor.scores import Structure, Subject, read_camera
+from vmmetrics.understanding.benchmarks.favor.similarity import camera_motion, camera_phrases
 
 # A description as running text: without Markdown, bullets, numbers and times before lines; labels made subjects.
 #

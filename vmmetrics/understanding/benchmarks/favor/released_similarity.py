@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.benchmarks.favor import released_tables as tables
+from vmmetrics.understanding.benchmarks.favor import released_lists as tables
 from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma
 
 # Verbs of WordNet from its database files, as a package installs them (``apt install wordnet-base``); no NLTK.

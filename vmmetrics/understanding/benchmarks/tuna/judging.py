@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Found, Question
-from vmmetrics.understanding.benchmarks.tuna.reading import DATA, text_of
+from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 from vmmetrics.understanding.benchmarks.tuna.scoring import (
     LABELS,
     LACK,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from vmmetrics.understanding.benchmarks.tuna.reading import DATA, text_of
+from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 
 # What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
 

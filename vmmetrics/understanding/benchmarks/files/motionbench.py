@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Question
-from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import videos_below
 from vmmetrics.utils.rows import seconds
 
-DATA: Final = tomllib.loads(resources.files(__package__).joinpath("motionbench.toml").read_text(encoding="utf-8"))
+DATA: Final = data_file("motionbench")
 HIDDEN: Final = "NA"
 """What the released list has for an answer of test."""
 DEV: Final = "dev"

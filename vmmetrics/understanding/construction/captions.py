@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, TUNA
-from vmmetrics.understanding.construction.ordering import with_items
-from vmmetrics.understanding.construction.outcomes import Rejection, noted
-from vmmetrics.understanding.construction.question_checks import WRITTEN
+from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, MOTIONBENCH, TUNA
+from vmmetrics.understanding.construction.options import with_items
+from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
 from vmmetrics.understanding.construction.recipe import (
     WritingRecipe,
     Written,
@@ -28,13 +27,95 @@ from vmmetrics.understanding.construction.recipe import (
     options_of,
     text_of,
 )
-from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.units import Clip, Rejection, noted
 from vmmetrics.understanding.construction.viewing import Viewer, seen
 from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words
 from vmmetrics.utils.endpoint import Question as Asked
-from vmmetrics.utils.endpoint.cost import estimate
+from vmmetrics.utils.endpoint.messages import estimate
 
-COUNT: Final = 5
+# MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
+#
+# After Hong et al., "MotionBench", CVPR 2025: about six questions a caption, each a pair of content and logic.
+
+MOTIONBENCH_COUNT: Final = 6
+"""Questions wanted of a caption: the paper's "about six"; two fewer or more are taken."""
+DYNAMIC: Final = 4
+"""Of them about more than how something looks."""
+WRONG: Final = 3
+TASKS: Final = ("MR", "LM", "CM", "MO", "AO", "RC")
+CONTENT: Final = (
+    "human action", "human interaction", "human emotion", "human position", "object trajectory", "object state",
+    "animal action", "animal position", "camera", "appearance",
+)  # fmt: skip
+LOGIC: Final = ("occurrence", "count", "order", "appearance")
+FIRST_FRAME: Final = FramePolicy("first")
+_MOTIONBENCH_TOKENS: Final = 130
+"""Of a question as JSON: about 500 characters, four to a token."""
+_MOTIONBENCH_SHAPE: Final = list_shape(
+    item_shape(WRONG, content=one_of(CONTENT), logic=one_of(LOGIC), task=one_of(TASKS)),
+    MOTIONBENCH_COUNT - 2,
+    MOTIONBENCH_COUNT + 2,
+)
+
+
+class MotionBenchRecipe(WritingRecipe):
+    """The recipe.
+
+    Args:
+        clips: With captions.
+        client: Asks the writer.
+        viewers: Image models that see the first frame; none filters nothing.
+        seed: Of the writing and of every draw.
+        temperature: Of the writing.
+    """
+
+    name = "motionbench"
+    rules = DYNAMICS
+
+    def configuration(self) -> dict[str, Any]:
+        """What outcomes depend on."""
+        return super().configuration() | {"first_frame": self.viewers_part()}
+
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+        """The writer exactly but for its answers; the viewers as if every question passed the rules."""
+        writing = self.client.estimate(
+            (self._asked(self.clips[unit]) for unit in units), MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS
+        )
+        return [(self.client.settings.model, writing), *self.viewers_estimates(MOTIONBENCH_COUNT * len(units))]
+
+    def write(self, clip: Clip) -> Written:
+        """The writer's questions; one with the pair of content and logic of one before it is rejected."""
+        items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
+        written, rejected = [], []
+        used: set[tuple[str, str]] = set()
+        for number, item in enumerate(items, start=1):
+            groups = {name: item[name] for name in ("task", "content", "logic")}
+            question = self.origin(clip.question(str(number), text_of(item), options_of(item), **groups))
+            pair = (item["content"], item["logic"])
+            if pair in used:
+                rejected.append(Rejection(question, "checks", (f"pair: {' and '.join(pair)} were asked about before",)))
+            else:
+                written.append(question)
+            used.add(pair)
+        return Written(written, rejected)
+
+    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
+        """Rejected if every image model is right from the first frame."""
+        return self.without_time(question, FIRST_FRAME, "first frame", "the first frame")
+
+    def _asked(self, clip: Clip) -> Asked[str]:
+        told = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
+        return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, _too_static)
+
+
+def _too_static(value: dict[str, Any]) -> str | None:
+    moving = sum("appearance" not in (item["content"], item["logic"]) for item in value["questions"])
+    if moving < DYNAMIC:
+        return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
+    return None
+
+
+TUNA_COUNT: Final = 5
 FRAMES: Final = 8
 """Uniform frames that the video model sees: the paper's."""
 WRONG: Final = 3
@@ -52,10 +133,10 @@ SKILLS: Final = {
 }
 """Task to skill."""
 SINGLE: Final = FramePolicy("single")
-_QUESTION_TOKENS: Final = 140  # of a question as JSON
+_TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
-_SHAPE: Final = list_shape(item_shape(WRONG, task=one_of(SKILLS)), COUNT, COUNT)
+_TUNA_SHAPE: Final = list_shape(item_shape(WRONG, task=one_of(SKILLS)), TUNA_COUNT, TUNA_COUNT)
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 600}
 _POINT: Final = {
     "type": "object",
@@ -141,9 +222,9 @@ class TunaRecipe(WritingRecipe):
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
         writing = [self._writing(self.clips[unit], usual).turns for unit in units]
         settings = self.client.settings
-        found.append((settings.model, estimate(settings, writing, COUNT * _QUESTION_TOKENS)))
+        found.append((settings.model, estimate(settings, writing, TUNA_COUNT * _TUNA_TOKENS)))
         frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
-        return found + self.viewers_estimates(COUNT * len(units), frames)
+        return found + self.viewers_estimates(TUNA_COUNT * len(units), frames)
 
     def write(self, clip: Clip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
@@ -176,6 +257,6 @@ class TunaRecipe(WritingRecipe):
         return Asked(clip.key, (Turn("system", told), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed)
 
     def _writing(self, clip: Clip, points: Sequence[Any]) -> Asked[str]:
-        told = TUNA.format(count=COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
+        told = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
-        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _SHAPE)
+        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)

@@ -9,8 +9,7 @@ import numpy as np
 
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
-from vmmetrics.understanding.synthetic.ask import colours, placed, rest
-from vmmetrics.understanding.synthetic.drawing import (
+from vmmetrics.understanding.synthetic.figures import (
     GROUND,
     SIDE,
     SOFT,
@@ -22,9 +21,8 @@ from vmmetrics.understanding.synthetic.drawing import (
     box,
     paint,
 )
-from vmmetrics.understanding.synthetic.motion import lifts, turning
-from vmmetrics.understanding.synthetic.rates import unseen
-from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, Scene
+from vmmetrics.understanding.synthetic.questions import colours, placed, rest
+from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, Scene, lifts, turning, unseen
 
 _WAYS: Final = {
     "++": "clockwise all the time",

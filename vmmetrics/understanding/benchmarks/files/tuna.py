@@ -7,21 +7,18 @@ import io
 import json
 import re
 import tokenize
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
-from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import videos_below
 from vmmetrics.utils.rows import read_rows
 
-DATA: Final = tomllib.loads(
-    resources.files("vmmetrics.understanding.benchmarks").joinpath("tuna.toml").read_text(encoding="utf-8")
-)
+DATA: Final = data_file("tuna")
 """The data file of both benchmarks."""
 SEPARATOR: Final = " / "
 """Between a visual characteristic and what is looked at within it, in names of figures."""

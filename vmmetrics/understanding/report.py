@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from vmmetrics.understanding.harness import benchmark
 from vmmetrics.understanding.harness.leaderboard import Board, Row
 from vmmetrics.understanding.harness.statistics import ALL
-from vmmetrics.understanding.minfps.minfps import NEVER, Distribution
+from vmmetrics.understanding.minfps import NEVER, Distribution
 from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, NULL, RULE, WIDTH, chart_style, label, model_looks
 
 # The picture of understanding runs: each category's figures side by side, and figures against the frame rate shown.
@@ -160,7 +160,7 @@ def minfps_chart(found: Sequence[Distribution], title: str) -> Figure:
     """Draw a histogram over all questions, and the quartiles of each category.
 
     Args:
-        found: From :func:`vmmetrics.understanding.minfps.minfps.distributions`, all questions first.
+        found: From :func:`vmmetrics.understanding.minfps.distributions`, all questions first.
         title: What stands above.
     """
     categories = [one for one in found[1:] if one.quartiles is not None]
