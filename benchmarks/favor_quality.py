@@ -25,8 +25,10 @@ from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, Words, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import Structure, Subject, read_structure, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.released_similarity import EnglishWords as Words
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
+from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject as Subject
+from vmmetrics.understanding.benchmarks.favor.scores import Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.utils.text.embedding import embed
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question
+from vmmetrics.models.questions import LETTERS, Answered, Question
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn

@@ -17,9 +17,10 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.construction.building import BuildFolder, Built, Decision
+    from vmmetrics.understanding.construction.building import BuildFolder, Built
+    from vmmetrics.understanding.construction.building import QuestionDecision as Decision
     from vmmetrics.understanding.construction.settings import Opened
-    from vmmetrics.understanding.construction.units import Outcome
+    from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
 
 FOLDER = "vmmetrics-questions"
 """Where questions go that were given no folder."""

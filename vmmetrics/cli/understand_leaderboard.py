@@ -12,7 +12,7 @@ from vmmetrics.cli.understand_output import scoring
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.harness.leaderboard import Board
+    from vmmetrics.understanding.harness.leaderboard import RunBoard as Board
 
 
 def leaderboard(

@@ -14,11 +14,12 @@ from vmmetrics.cli.bars import StepBar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.models.questions import Answered, Loaded
+    from vmmetrics.models.questions import Answered
+    from vmmetrics.models.questions import LoadedBenchmark as Loaded
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
-    from vmmetrics.understanding.harness.running import Outcome
-    from vmmetrics.understanding.harness.scoring import Result
-    from vmmetrics.understanding.harness.statistics import Difference
+    from vmmetrics.understanding.harness.running import AnswerOutcome as Outcome
+    from vmmetrics.understanding.harness.scoring import ScoredRun as Result
+    from vmmetrics.understanding.harness.statistics import ModelDifference as Difference
 
     Answers = dict[str, Answered]
 

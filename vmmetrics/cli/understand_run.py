@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from vmmetrics.models.frames import FramePolicy
     from vmmetrics.models.protocol import Model
-    from vmmetrics.models.questions import Loaded
+    from vmmetrics.models.questions import LoadedBenchmark as Loaded
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder

@@ -14,7 +14,8 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
-from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Found, Question
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question
+from vmmetrics.models.questions import EntriesByQuestion as Found
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import SEPARATORS, read_rows
 

@@ -10,7 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from vmmetrics.understanding.harness import benchmark
-from vmmetrics.understanding.harness.leaderboard import Board, Row
+from vmmetrics.understanding.harness.leaderboard import RunBoard as Board
+from vmmetrics.understanding.harness.leaderboard import RunRow as Row
 from vmmetrics.understanding.harness.statistics import ALL
 from vmmetrics.understanding.minfps import NEVER, Distribution
 from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, NULL, RULE, WIDTH, chart_style, label, model_looks

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.understanding.benchmarks.favor.scores import NOBODY, Structure, Subject, match, read_structure, score
+from vmmetrics.understanding.benchmarks.favor.scores import NOBODY, Structure, match, read_structure, score
+from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject as Subject
 from vmmetrics.understanding.benchmarks.favor.similarity import (
     OPPOSITE,
     CameraMotion,

@@ -17,13 +17,7 @@ from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import NOT_RECORDED, Answered, Question
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, Times, bucket
-from vmmetrics.understanding.benchmarks.fpsbench import (
-    BENCHMARK,
-    FpsBench,
-    interval,
-    min_fps_group,
-    released_letter,
-)
+from vmmetrics.understanding.benchmarks.fpsbench import BENCHMARK, FpsBench, interval, min_fps_group, released_letter
 from vmmetrics.understanding.harness.benchmark import Scoring
 
 MIRROR = Path(__file__).parents[4] / ".mirror" / "KartikSharma907+FPSBench" / "repo"

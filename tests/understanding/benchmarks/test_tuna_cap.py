@@ -11,7 +11,9 @@ import pytest
 from tests.understanding.benchmarks import tuna_files as files
 from tests.understanding.benchmarks.tuna_files import F1, said
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Found, Loaded
+from vmmetrics.models.questions import Answered
+from vmmetrics.models.questions import EntriesByQuestion as Found
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.models.recorded import released_answers
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
 from vmmetrics.understanding.harness.benchmark import Figure, Scored

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmmetrics.understanding.benchmarks.tuna.scoring import AnnotatedEvent as Event
 from vmmetrics.understanding.benchmarks.tuna.scoring import (
     Element,
-    Event,
     Pair,
     events_of,
     in_order,

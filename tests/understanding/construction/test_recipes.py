@@ -13,7 +13,7 @@ import build_models as models
 import pytest
 
 from vmmetrics.understanding.construction.favor import annotation_of
-from vmmetrics.understanding.construction.units import Clip
+from vmmetrics.understanding.construction.units import SourceClip as Clip
 
 Run = Callable[..., tuple[int, Any, str]]
 run, out, summary, requests = models.run, models.out, models.summary, models.requests

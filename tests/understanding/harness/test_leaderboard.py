@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from vmmetrics.cli.main import main
-from vmmetrics.understanding.harness.leaderboard import Board, compare_runs, make_boards
+from vmmetrics.understanding.harness.leaderboard import RunBoard as Board
+from vmmetrics.understanding.harness.leaderboard import compare_runs, make_boards
 from vmmetrics.understanding.report import rate_curves, understanding_chart
 
 QUESTIONS = 12

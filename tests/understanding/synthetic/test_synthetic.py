@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from vmmetrics.cli.understand import app
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy, look
-from vmmetrics.models.questions import Answered, Loaded, Question, Shown
+from vmmetrics.models.questions import Answered, Question, Shown
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.synthetic import figures as drawing
 from vmmetrics.understanding.synthetic import questions, scenes

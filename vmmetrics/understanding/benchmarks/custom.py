@@ -18,7 +18,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, Source
+from vmmetrics.understanding.harness.choices import MultipleChoice
+from vmmetrics.understanding.harness.choices import QuestionFile as Source
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import seconds

@@ -18,43 +18,42 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Loaded, Question, said_of
+from vmmetrics.models.questions import Answered, Question, said_of
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import Scores, Structure, read_structure, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.scores import CaptionScores as Scores
+from vmmetrics.understanding.benchmarks.favor.scores import Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files.favor import (
     EGO,
     THIRD,
-    VideoFiles,
     by_video,
     perspective_of,
     read_descriptions,
     stem_of,
 )
+from vmmetrics.understanding.benchmarks.files.favor import FavorVideos as VideoFiles
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
-from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words
+from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, object_shape
 from vmmetrics.utils.endpoint import Question as Ask
 from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 
 # The paper says what a judge rates, its bands and its rules; the instructions are our words. Reasons come first.
 
-SHAPE: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "correctness_reasons": {"type": "string", "minLength": 1},
-        "correctness": {"type": "integer", "minimum": 1, "maximum": 10},
-        "detailedness_reasons": {"type": "string", "minLength": 1},
-        "detailedness": {"type": "integer", "minimum": 1, "maximum": 10},
-    },
-    "required": ["correctness_reasons", "correctness", "detailedness_reasons", "detailedness"],
-    "additionalProperties": False,
-}
+_REASONS: Final = {"type": "string", "minLength": 1}
+_BAND: Final = {"type": "integer", "minimum": 1, "maximum": 10}
+SHAPE: Final = object_shape(
+    {
+        "correctness_reasons": _REASONS, "correctness": _BAND,
+        "detailedness_reasons": _REASONS, "detailedness": _BAND,
+    }
+)  # fmt: skip
 
 _ANSWER_TOKENS: Final = 200  # of a usual answer: two short paragraphs
 _INSTRUCTION: Final = """

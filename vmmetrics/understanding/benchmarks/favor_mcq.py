@@ -14,16 +14,12 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files.favor import (
-    EGO,
-    THIRD,
-    VideoFiles,
-    each_question,
-    options_of,
-    perspective_of,
-)
+from vmmetrics.understanding.benchmarks.files import listed
+from vmmetrics.understanding.benchmarks.files.favor import EGO, THIRD, each_question, perspective_of
+from vmmetrics.understanding.benchmarks.files.favor import FavorVideos as VideoFiles
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, Source, score_choice
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
+from vmmetrics.understanding.harness.choices import QuestionFile as Source
 from vmmetrics.utils.endpoint import Turn
 
 # Which answers FAVOR-Bench's released runner calls right.
@@ -93,7 +89,7 @@ class FavorMcq(MultipleChoice):
 def _question(
     key: str, video: str, item: Mapping[str, Any], path: Path | None, problems: Counter[str]
 ) -> Question | None:
-    options = options_of(item.get("options"))
+    options = tuple(map(str, listed(item.get("options"))))
     text = str(item.get("question") or "").strip()
     if not text or not 2 <= len(options) <= len(LETTERS):
         problems["questions without text or options, left out"] += 1

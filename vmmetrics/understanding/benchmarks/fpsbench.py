@@ -23,9 +23,11 @@ from typing import Any, Final, Literal
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, VideoFiles, cache_folder, each_question
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
+from vmmetrics.understanding.benchmarks.files.fpsbench import FpsBenchVideos as VideoFiles
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, Source, chosen_option
+from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option
+from vmmetrics.understanding.harness.choices import QuestionFile as Source
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import read_rows
 

@@ -16,9 +16,11 @@ from typing import Final
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
-from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, VideoFiles, each_question, source_names
+from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
+from vmmetrics.understanding.benchmarks.files.motionbench import MotionBenchVideos as VideoFiles
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, Source, chosen_option, score_choice
+from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option, score_choice
+from vmmetrics.understanding.harness.choices import QuestionFile as Source
 from vmmetrics.utils.endpoint import Turn
 
 # MotionBench's scoring as released: how an answer becomes a letter, repeats are merged, and accuracies counted.
@@ -52,7 +54,7 @@ def merge(old: str | None, text: str) -> str:
 
 
 @dataclass(slots=True)
-class Tally:
+class ReleasedTally:
     """The counts of the released script.
 
     Attributes:
@@ -86,14 +88,14 @@ class Tally:
         return {task: self.tasks_right[task] / count for task, count in self.tasks_answered.items()}
 
 
-def tally(questions: Sequence[Question], scored: Iterable[Scored]) -> Tally:
+def tally(questions: Sequence[Question], scored: Iterable[Scored]) -> ReleasedTally:
     """Count as the released script does.
 
     Args:
         questions: In the order of the file.
         scored: What each got under ``protocol="upstream"``.
     """
-    counts = Tally()
+    counts = ReleasedTally()
     answered_in: Counter[object] = Counter()
     several = 0
     for question, entry in zip(questions, scored, strict=True):
@@ -198,7 +200,7 @@ def annotation_density(questions: Sequence[Question]) -> float | None:
     return sum(len(question.reference["text"]) for question in counted) / length if length else None
 
 
-def released_figures(counts: Tally) -> list[Figure]:
+def released_figures(counts: ReleasedTally) -> list[Figure]:
     """The released script's numbers; what it cannot give is None, and the note says why."""
     note = "; ".join(f"the released script stops: {reason}" for reason in counts.stops)
     found = [

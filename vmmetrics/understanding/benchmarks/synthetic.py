@@ -17,7 +17,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, Source, score_choice
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
+from vmmetrics.understanding.harness.choices import QuestionFile as Source
 from vmmetrics.understanding.harness.statistics import chance_of, figure
 from vmmetrics.understanding.synthetic.suite import BUCKETS, FORMAT, QUESTIONS, TASKS
 

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Found, Loaded, Question, said_of
+from vmmetrics.models.questions import Answered, Question, said_of
+from vmmetrics.models.questions import EntriesByQuestion as Found
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.understanding.benchmarks.files.tuna import (
     DATA,
     SEPARATOR,

@@ -17,21 +17,23 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Found, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.models.questions import EntriesByQuestion as Found
+from vmmetrics.understanding.benchmarks.files import listed
 from vmmetrics.understanding.benchmarks.files.tuna import (
     DATA,
     SEPARATOR,
     characteristics_of,
     known_name,
     number_of,
-    options_of,
     read_answers,
     text_of,
     video_of,
     videos_in,
 )
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, Source, score_choice
+from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
+from vmmetrics.understanding.harness.choices import QuestionFile as Source
 from vmmetrics.utils.endpoint import Turn
 
 # Which option an answer to one of TUNA's questions chooses, as the released scorer reads it.
@@ -166,7 +168,11 @@ class TunaMcq(MultipleChoice):
 
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
-    options, text, video = options_of(row.get("candidates")), text_of(row.get("question")), video_of(row)
+    options, text, video = (
+        tuple(str(option).strip() for option in listed(row.get("candidates"))),
+        text_of(row.get("question")),
+        video_of(row),
+    )
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
     if len(options) != _MCQ["options"]:

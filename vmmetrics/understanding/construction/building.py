@@ -15,8 +15,10 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.options import balanced, guesses
-from vmmetrics.understanding.construction.recipe import Recipe
-from vmmetrics.understanding.construction.units import UNREACHABLE, Outcome, Rejection, first_of_each, read_outcome
+from vmmetrics.understanding.construction.recipe import QuestionRecipe as Recipe
+from vmmetrics.understanding.construction.units import UNREACHABLE, first_of_each, read_outcome
+from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
+from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
 from vmmetrics.understanding.construction.viewing import letters_of
 from vmmetrics.utils.endpoint import GIVE_UP, THREADS, NoAnswerError
 from vmmetrics.utils.rows import read_rows
@@ -53,11 +55,7 @@ class BuildFolder(SoleFolder):
     HOLDS, RECORD, LOCK = "questions", "build.json", "build.lock"
 
     def __init__(
-        self,
-        path: Path,
-        configuration: Mapping[str, Any],
-        places: Mapping[str, Question],
-        digest: Callable[[str], str],
+        self, path: Path, configuration: Mapping[str, Any], places: Mapping[str, Question], digest: Callable[[str], str]
     ) -> None:
         self._places = places
         self._digest = digest
@@ -99,7 +97,7 @@ _FILLED = ("decision", "note", "reviewer")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class QuestionDecision:
     """What somebody decided about a question.
 
     Attributes:
@@ -178,7 +176,7 @@ def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
     return [*lines, *map(dict, filled.values())]
 
 
-def read_decisions(paths: Iterable[Path]) -> list[Decision]:
+def read_decisions(paths: Iterable[Path]) -> list[QuestionDecision]:
     """The decisions in some review files; lines that nobody decided upon are left out.
 
     Raises:
@@ -195,13 +193,13 @@ def read_decisions(paths: Iterable[Path]) -> list[Decision]:
             if decision not in (KEEP, DROP):
                 raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision!r}")
             more = (str(row.get(name) or "").strip() for name in ("note", "reviewer"))
-            found.append(Decision(str(row["key"]), decision, *more))
+            found.append(QuestionDecision(str(row["key"]), decision, *more))
     return found
 
 
-def reviewed(questions: Sequence[Question], decisions: Sequence[Decision]) -> Reviewed:
+def reviewed(questions: Sequence[Question], decisions: Sequence[QuestionDecision]) -> Reviewed:
     """Take out what somebody dropped; what nobody decided upon stays."""
-    by_key: dict[str, list[Decision]] = {}
+    by_key: dict[str, list[QuestionDecision]] = {}
     for decision in decisions:
         by_key.setdefault(decision.key, []).append(decision)
     kept, dropped, undecided = [], [], 0
@@ -313,7 +311,9 @@ def _worked(recipe: Recipe, units: Sequence[str], threads: int) -> Generator[Out
             yield outcome
 
 
-def finish(recipe: Recipe, folder: BuildFolder, seed: int, decisions: Sequence[Decision] | None = None) -> Built:
+def finish(
+    recipe: Recipe, folder: BuildFolder, seed: int, decisions: Sequence[QuestionDecision] | None = None
+) -> Built:
     """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
 
     Args:

@@ -22,14 +22,17 @@ from vmmetrics.understanding.construction.recipe import (
     Written,
     answered,
     item_shape,
-    list_shape,
     one_of,
     options_of,
+    questions_shape,
     text_of,
 )
-from vmmetrics.understanding.construction.units import Clip, Rejection, noted
-from vmmetrics.understanding.construction.viewing import Viewer, seen
-from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words
+from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
+from vmmetrics.understanding.construction.units import SourceClip as Clip
+from vmmetrics.understanding.construction.units import noted
+from vmmetrics.understanding.construction.viewing import FilterModel as Viewer
+from vmmetrics.understanding.construction.viewing import seen
+from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
 from vmmetrics.utils.endpoint.messages import estimate
 
@@ -51,7 +54,7 @@ LOGIC: Final = ("occurrence", "count", "order", "appearance")
 FIRST_FRAME: Final = FramePolicy("first")
 _MOTIONBENCH_TOKENS: Final = 130
 """Of a question as JSON: about 500 characters, four to a token."""
-_MOTIONBENCH_SHAPE: Final = list_shape(
+_MOTIONBENCH_SHAPE: Final = questions_shape(
     item_shape(WRONG, content=one_of(CONTENT), logic=one_of(LOGIC), task=one_of(TASKS)),
     MOTIONBENCH_COUNT - 2,
     MOTIONBENCH_COUNT + 2,
@@ -136,20 +139,10 @@ SINGLE: Final = FramePolicy("single")
 _TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
-_TUNA_SHAPE: Final = list_shape(item_shape(WRONG, task=one_of(SKILLS)), TUNA_COUNT, TUNA_COUNT)
+_TUNA_SHAPE: Final = questions_shape(item_shape(WRONG, task=one_of(SKILLS)), TUNA_COUNT, TUNA_COUNT)
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 600}
-_POINT: Final = {
-    "type": "object",
-    "properties": {"content_frame": _TEXT, "content_description": _TEXT},
-    "required": ["content_frame", "content_description"],
-    "additionalProperties": False,
-}
-_POINTS: Final = {
-    "type": "object",
-    "properties": {"points": {"type": "array", "items": _POINT, "maxItems": _MOST_POINTS}},
-    "required": ["points"],
-    "additionalProperties": False,
-}
+_POINT: Final = object_shape({"content_frame": _TEXT, "content_description": _TEXT})
+_POINTS: Final = object_shape({"points": list_shape(_POINT, most=_MOST_POINTS)})
 
 
 @dataclass(frozen=True, slots=True)

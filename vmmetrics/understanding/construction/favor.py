@@ -24,11 +24,14 @@ from vmmetrics.understanding.construction.recipe import (
     Written,
     answered,
     item_shape,
-    list_shape,
     options_of,
+    questions_shape,
     text_of,
 )
-from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, Clip, Outcome, Rejection, noted
+from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, noted
+from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
+from vmmetrics.understanding.construction.units import SourceClip as Clip
+from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
 from vmmetrics.utils.endpoint import Estimate
 from vmmetrics.utils.endpoint import Question as Asked
 from vmmetrics.utils.rows import seconds
@@ -58,7 +61,7 @@ _ARTICLE: Final = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AnnotatedStep:
     """Something that happens.
 
     Attributes:
@@ -75,7 +78,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AnnotatedSubject:
     """Who moves.
 
     Attributes:
@@ -86,7 +89,7 @@ class Subject:
 
     name: str
     attributes: tuple[str, ...]
-    actions: tuple[Step, ...]
+    actions: tuple[AnnotatedStep, ...]
 
     @property
     def seen(self) -> str:
@@ -110,8 +113,8 @@ class Annotation:
         seconds: How long the video is; None where nobody said.
     """
 
-    subjects: tuple[Subject, ...]
-    camera: tuple[Step, ...] = ()
+    subjects: tuple[AnnotatedSubject, ...]
+    camera: tuple[AnnotatedStep, ...] = ()
     others: tuple[str, ...] = ()
     seconds: float | None = None
 
@@ -140,7 +143,7 @@ class Annotation:
             return f"motion in {share:.0%} of the time, less than {LEAST_MOVING:.0%}"
         return None
 
-    def _moving_share(self, moving: Sequence[Subject]) -> float | None:
+    def _moving_share(self, moving: Sequence[AnnotatedSubject]) -> float | None:
         """Share of the time in which somebody moves; None where not every action has its seconds."""
         steps = [(step.start, step.end) for subject in moving for step in subject.actions]
         spans = sorted((start, end) for start, end in steps if start is not None and end is not None)
@@ -172,14 +175,16 @@ def annotation_of(clip: Clip) -> Annotation:
 def _released(fields: Mapping[str, Any]) -> Annotation:
     """The strings of FAVOR-Bench's release."""
     attributes = {number: listed for number, _, listed in _groups(fields.get("subject_attributes"))}
-    named: dict[str, tuple[str, tuple[Step, ...]]] = {}
+    named: dict[str, tuple[str, tuple[AnnotatedStep, ...]]] = {}
     for number, name, listed in _groups(fields.get("motion_list")):
         before = named.get(number, (name, ()))[1]  # some rows repeat a subject for each action
-        named[number] = (name, (*before, *(Step(text) for text in listed)))
+        named[number] = (name, (*before, *(AnnotatedStep(text) for text in listed)))
     timed = _timed(str(fields.get("chronological_motion_list") or ""))
     named |= {number: (name, timed.get(number, steps)) for number, (name, steps) in named.items()}
-    subjects = [Subject(name, tuple(attributes.get(n, ())), steps) for n, (name, steps) in named.items() if name]
-    camera = [Step(text) for text in _split(str(fields.get("camera_motion") or ""))]
+    subjects = [
+        AnnotatedSubject(name, tuple(attributes.get(n, ())), steps) for n, (name, steps) in named.items() if name
+    ]
+    camera = [AnnotatedStep(text) for text in _split(str(fields.get("camera_motion") or ""))]
     return Annotation(tuple(subjects), tuple(camera))
 
 
@@ -189,14 +194,14 @@ def _groups(value: Any) -> list[tuple[str, str, list[str]]]:
     return [(number or "1", _named(name), _split(members)) for number, name, members in found]
 
 
-def _timed(text: str) -> dict[str, tuple[Step, ...]]:
+def _timed(text: str) -> dict[str, tuple[AnnotatedStep, ...]]:
     """Actions of each number in ``a (Subject 1), b (Subject 2)``."""
     pieces = _WHOSE.split(text)
-    found: dict[str, tuple[Step, ...]] = {}
+    found: dict[str, tuple[AnnotatedStep, ...]] = {}
     for action, number in zip(pieces[0::2], pieces[1::2], strict=False):
         said = " ".join(action.split()).strip(" ,;")
         if said:
-            found[number] = (*found.get(number, ()), Step(said))
+            found[number] = (*found.get(number, ()), AnnotatedStep(said))
     return found
 
 
@@ -212,19 +217,21 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _subject(row: Mapping[str, Any]) -> Subject:
+def _subject(row: Mapping[str, Any]) -> AnnotatedSubject:
     steps = [_step(action, "action") for action in _listed(row.get("actions"))]
     timed = all(step.start is not None for step in steps)
     ordered = sorted(steps, key=lambda step: step.start or 0.0) if timed else steps
     attributes = tuple(" ".join(str(text).split()) for text in _listed(row.get("attributes")) if str(text).strip())
-    return Subject(_named(str(row.get("name") or "")), attributes, tuple(step for step in ordered if step.text))
+    return AnnotatedSubject(
+        _named(str(row.get("name") or "")), attributes, tuple(step for step in ordered if step.text)
+    )
 
 
-def _step(row: Any, name: str) -> Step:
+def _step(row: Any, name: str) -> AnnotatedStep:
     if not isinstance(row, Mapping):
-        return Step(" ".join(str(row).split()))
+        return AnnotatedStep(" ".join(str(row).split()))
     text, focus = (" ".join(str(row.get(field) or "").split()) for field in (name, "focus"))
-    return Step(text, seconds(row.get("start")), seconds(row.get("end")), focus)
+    return AnnotatedStep(text, seconds(row.get("start")), seconds(row.get("end")), focus)
 
 
 def _other(row: Any) -> str:
@@ -335,7 +342,7 @@ class FavorRecipe(WritingRecipe):
 
     def _asked(self, clip: Clip, task: str, note: str, count: int) -> Asked[str]:
         told = FAVOR.format(count=count, task=note, wrong=WRONG)
-        shape = list_shape(_SHAPE, 0, count)
+        shape = questions_shape(_SHAPE, 0, count)
         return self.asked(f"{clip.key} {task}", told, _shown(clip, annotation_of(clip)), shape)
 
 
@@ -351,7 +358,7 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
     return [(task, told.format(focus=focus)) for task, told in FAVOR_TASKS.items() if task not in left_out]
 
 
-def _is_sequence(steps: Sequence[Step]) -> bool:
+def _is_sequence(steps: Sequence[AnnotatedStep]) -> bool:
     """Whether each action begins when the one before is over; without seconds the list's order is taken."""
     for before, after in pairwise(steps):
         if before.end is not None and after.start is not None and after.start < before.end - _OVERLAP:
@@ -376,12 +383,12 @@ def _shown(clip: Clip, annotation: Annotation) -> str:
     return json.dumps(told, ensure_ascii=False, indent=1)
 
 
-def _told_subject(subject: Subject) -> Mapping[str, Any]:
+def _told_subject(subject: AnnotatedSubject) -> Mapping[str, Any]:
     actions = [_told_step(step, "action") for step in subject.actions]
     return {"who": subject.name, "looks": list(subject.attributes), "actions, in order": actions}
 
 
-def _told_step(step: Step, name: str) -> Mapping[str, Any] | str:
+def _told_step(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:
     timed = {key: value for key, value in (("from", step.start), ("to", step.end)) if value is not None}
     more = timed | ({"focus": step.focus} if step.focus else {})
     return {name: step.text, **more} if more else step.text

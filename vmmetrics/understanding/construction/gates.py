@@ -17,10 +17,15 @@ from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.recipe import Recipe, digest_of, views_of
-from vmmetrics.understanding.construction.units import Outcome, Rejection, noted
-from vmmetrics.understanding.construction.viewing import View, Viewer, seen
-from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.understanding.construction.recipe import QuestionRecipe as Recipe
+from vmmetrics.understanding.construction.recipe import digest_of, views_of
+from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
+from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
+from vmmetrics.understanding.construction.units import noted
+from vmmetrics.understanding.construction.viewing import FilterAnswer as View
+from vmmetrics.understanding.construction.viewing import FilterModel as Viewer
+from vmmetrics.understanding.construction.viewing import seen
+from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
 
 SHUFFLES: Final = 4
@@ -34,12 +39,9 @@ RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
 """Rules that hold whoever wrote a question."""
 _VERDICT_TOKENS: Final = 40
 _ASPECTS: Final = ("clear", "options", "language")
-_VERDICT: Final = {
-    "type": "object",
-    "properties": {name: {"type": "boolean"} for name in _ASPECTS} | {"why": {"type": "string", "maxLength": 400}},
-    "required": [*_ASPECTS, "why"],
-    "additionalProperties": False,
-}
+_VERDICT: Final = object_shape(
+    dict.fromkeys(_ASPECTS, {"type": "boolean"}) | {"why": {"type": "string", "maxLength": 400}}
+)
 
 
 class GateRecipe(Recipe):

@@ -13,9 +13,14 @@ from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import VERSION
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.units import NO_VIDEO, UNREACHABLE, Clip, Outcome, Rejection, noted
-from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
-from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.understanding.construction.units import NO_VIDEO, UNREACHABLE, noted
+from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
+from vmmetrics.understanding.construction.units import SourceClip as Clip
+from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
+from vmmetrics.understanding.construction.viewing import FilterAnswer as View
+from vmmetrics.understanding.construction.viewing import FilterModel as Viewer
+from vmmetrics.understanding.construction.viewing import given_away, seen
+from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
 from vmmetrics.utils.endpoint.client import Check
 
@@ -28,7 +33,7 @@ class Stop(Exception):  # noqa: N818 - not an error: this unit is done
         self.outcome = outcome
 
 
-class Recipe(ABC):
+class QuestionRecipe(ABC):
     """Makes questions, or holds them against gates, unit by unit."""
 
     name: ClassVar[str]
@@ -92,7 +97,7 @@ class Written(NamedTuple):
     missing: str = ""
 
 
-class WritingRecipe(Recipe):
+class WritingRecipe(QuestionRecipe):
     """Has a language model write questions about clips, checks them by rules, and filters what passes.
 
     Args:
@@ -236,25 +241,12 @@ def answered(unit: str, answer: Answer) -> dict[str, Any]:
 def item_shape(wrong: int, **more: Mapping[str, Any]) -> dict[str, Any]:
     """JSON schema of a question with so many wrong options, and of what else is asked of it."""
     text = {"type": "string", "minLength": 1, "maxLength": 400}
-    known = {"question": text, "right": text, "wrong": {"type": "array", "items": text} | _exactly(wrong)}
-    properties = known | more
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return object_shape({"question": text, "right": text, "wrong": list_shape(text, wrong, wrong), **more})
 
 
-def list_shape(item: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
+def questions_shape(item: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
     """JSON schema of the answer of a writer: so many questions."""
-    questions = {"type": "array", "items": item, "minItems": least, "maxItems": most}
-    return {
-        "type": "object",
-        "properties": {"questions": questions},
-        "required": ["questions"],
-        "additionalProperties": False,
-    }
+    return object_shape({"questions": list_shape(item, least, most)})
 
 
 def one_of(names: Iterable[str]) -> dict[str, Any]:
@@ -293,7 +285,3 @@ def _blank(value: Mapping[str, Any]) -> str | None:
 
 def _clean(option: str) -> str:
     return " ".join(option.split()).removesuffix(".")
-
-
-def _exactly(number: int) -> dict[str, int]:
-    return {"minItems": number, "maxItems": number}

@@ -12,9 +12,9 @@ from vmmetrics.understanding import registry
 from vmmetrics.understanding.construction.captions import NEEDS, Indispensability, MotionBenchRecipe, TunaRecipe
 from vmmetrics.understanding.construction.favor import FavorRecipe
 from vmmetrics.understanding.construction.gates import GateRecipe
-from vmmetrics.understanding.construction.recipe import Recipe
+from vmmetrics.understanding.construction.recipe import QuestionRecipe as Recipe
 from vmmetrics.understanding.construction.units import Clips, read_clips, read_people
-from vmmetrics.understanding.construction.viewing import Viewer
+from vmmetrics.understanding.construction.viewing import FilterModel as Viewer
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.utils.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
 

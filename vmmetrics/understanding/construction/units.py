@@ -18,7 +18,7 @@ from vmmetrics.utils.storage.journal import Line
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class SourceClip:
     """A video and what a person wrote about it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Clips:
         sha256: Of the file.
     """
 
-    clips: tuple[Clip, ...]
+    clips: tuple[SourceClip, ...]
     problems: Mapping[str, int]
     sha256: str
 
@@ -83,7 +83,7 @@ def read_clips(path: Path, videos: Path | None = None, annotated: bool = False) 
     if path.suffix == ".json" and len(rows) == 1 and isinstance(rows[0], Mapping) and _by_name(rows[0]):
         rows = [{"video": name, **row} for name, row in rows[0].items()]
     problems: Counter[str] = Counter()
-    found: dict[str, Clip] = {}
+    found: dict[str, SourceClip] = {}
     for row in rows:
         clip = _clip(row, [videos, path.parent]) if isinstance(row, Mapping) else None
         if clip is None or not (clip.caption or annotated):
@@ -121,13 +121,13 @@ def _by_name(row: Mapping[str, Any]) -> bool:
     return "video" not in row and bool(row) and all(isinstance(value, Mapping) for value in row.values())
 
 
-def _clip(row: Mapping[str, Any], folders: list[Path | None]) -> Clip | None:
+def _clip(row: Mapping[str, Any], folders: list[Path | None]) -> SourceClip | None:
     key = str(row.get("video") or row.get("video_name") or "").strip()
     if not key:
         return None
     path = find_video(str(row.get("path") or key), folders)
     caption = " ".join(str(row.get("caption") or "").split())
-    return Clip(key, caption, path, seconds(row.get("start")), seconds(row.get("end")), dict(row))
+    return SourceClip(key, caption, path, seconds(row.get("start")), seconds(row.get("end")), dict(row))
 
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
@@ -137,7 +137,7 @@ UNREACHABLE, NO_VIDEO = "unreachable", "no video"
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class RejectedQuestion:
     """A question that did not pass.
 
     Attributes:
@@ -156,7 +156,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UnitOutcome:
     """What became of one unit of work: a video, or for gates a question.
 
     Attributes:
@@ -171,7 +171,7 @@ class Outcome:
     status: str = WRITTEN
     why: str = ""
     accepted: tuple[Question, ...] = ()
-    rejected: tuple[Rejection, ...] = ()
+    rejected: tuple[RejectedQuestion, ...] = ()
 
     @property
     def final(self) -> bool:
@@ -185,7 +185,7 @@ class Outcome:
         return line | {"rejected": [rejection.to_json() for rejection in self.rejected]}
 
 
-def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> Outcome:
+def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> UnitOutcome:
     """Read a line of the journal.
 
     Args:
@@ -200,10 +200,10 @@ def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> Outc
         unit = str(line["unit"])
         accepted = tuple(_found(row, where.get(unit)) for row in line["accepted"])
         rejected = tuple(
-            Rejection(_found(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"]))
+            RejectedQuestion(_found(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"]))
             for row in line["rejected"]
         )
-        return Outcome(unit, str(line["status"]), str(line.get("why", "")), accepted, rejected)
+        return UnitOutcome(unit, str(line["status"]), str(line.get("why", "")), accepted, rejected)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no outcome: {error}") from error
 
@@ -220,7 +220,7 @@ def noted(question: Question, name: str, value: Any) -> Question:
     return replace(question, reference={**question.reference, name: value})
 
 
-def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[Rejection]]:
+def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
     """Those that are not the same question about the same video as one before, and those that are."""
     seen: dict[tuple[str, str, str], str] = {}
     kept, repeated = [], []
@@ -231,7 +231,7 @@ def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[R
         if first == question.id:
             kept.append(question)
         else:
-            repeated.append(Rejection(question, "repeat", (f"the same question and answer as {first}",)))
+            repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
     return kept, repeated
 
 

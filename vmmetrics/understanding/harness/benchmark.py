@@ -11,7 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from vmmetrics.models.questions import Answered, Loaded, Question
+from vmmetrics.models.questions import Answered, Question
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.utils.endpoint import Client, Estimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question, said_of
+from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.models.questions import LoadedBenchmark as Loaded
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
@@ -166,7 +167,7 @@ def score_choice(question: Question, answered: Answered | None) -> Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class QuestionFile:
     """What a benchmark is read from.
 
     Attributes:
@@ -200,7 +201,7 @@ class MultipleChoice(Benchmark):
     order: Sequence[str] = ()
 
     @abstractmethod
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the questions; what was wrong is counted in ``source.problems``."""
 
     def video_folders(self, beside: Path) -> list[Path]:
@@ -228,7 +229,7 @@ class MultipleChoice(Benchmark):
         path = self.find(data)
         problems: Counter[str] = Counter()
         folders = [videos] if videos else self.video_folders(data if data.is_dir() else data.parent)
-        found = tuple(self.questions(Source(read_rows(path, problems), path, folders, problems)))
+        found = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
         if not found:
             raise self.nothing_found(path, problems)
         return Loaded(found, dict(+problems), {str(path): sha256_of(path)})

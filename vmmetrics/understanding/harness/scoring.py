@@ -11,7 +11,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
-from vmmetrics.understanding.harness.statistics import Difference
+from vmmetrics.understanding.harness.statistics import ModelDifference as Difference
 from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.endpoint import Client
 from vmmetrics.utils.rows import sha256_of
@@ -80,7 +80,7 @@ def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: in
 
 
 @dataclass(frozen=True)
-class Result:
+class ScoredRun:
     """A run, scored.
 
     Attributes:
@@ -135,7 +135,7 @@ def score(
     protocol: Scoring,
     judge: Any = None,
     problems: Mapping[str, int] | None = None,
-) -> Result:
+) -> ScoredRun:
     """Score the answers of a run.
 
     Args:
@@ -173,7 +173,7 @@ def score(
             answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
         ),
     }
-    return Result(
+    return ScoredRun(
         benchmark.name,
         str(configuration["model"]["name"]),
         _frames(configuration),
@@ -207,7 +207,7 @@ def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
     return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
 
 
-def page(result: Result) -> str:
+def page(result: ScoredRun) -> str:
     """The run as a page: what was asked of whom, the figures beside published ones, notes, and what was counted."""
     known = [
         reference
@@ -229,7 +229,7 @@ def page(result: Result) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write(result: Result, folder: Path) -> list[Path]:
+def write(result: ScoredRun, folder: Path) -> list[Path]:
     """Write the scores, the figures and the table of a run.
 
     Returns:

@@ -18,7 +18,7 @@ _OFF: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RateSearch:
     """What the procedure found.
 
     Attributes:
@@ -30,7 +30,7 @@ class Found:
     tried: tuple[tuple[float, bool], ...]
 
 
-def search(answerable: Callable[[float], bool], native: float, seconds: float) -> Found:
+def search(answerable: Callable[[float], bool], native: float, seconds: float) -> RateSearch:
     """Find the lowest rate by raising by 1 or halving, from 1 frame per second.
 
     Args:
@@ -51,12 +51,12 @@ def search(answerable: Callable[[float], bool], native: float, seconds: float) -
     if ask(rate):
         while rate * seconds > 1 + _OFF and ask(rate / 2):
             rate /= 2
-        return Found(rate, tuple(tried))
+        return RateSearch(rate, tuple(tried))
     while rate < native - _OFF:
         rate = min(rate + STEP, native)
         if ask(rate):
-            return Found(rate, tuple(tried))
-    return Found(None, tuple(tried))
+            return RateSearch(rate, tuple(tried))
+    return RateSearch(None, tuple(tried))
 
 
 def frames_on_the_way(native: float, seconds: float) -> tuple[int, float]:

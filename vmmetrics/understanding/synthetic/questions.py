@@ -11,7 +11,8 @@ import numpy as np
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
 from vmmetrics.understanding.synthetic.figures import MARKERS, SIDE, Point, Shape, paint, room
-from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Reading, Scene, lifts, swings, unseen
+from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Reading, lifts, swings, unseen
+from vmmetrics.understanding.synthetic.scenes import DrawnScene as Scene
 
 # What every question is made with: options in their places, and times with pauses between.
 

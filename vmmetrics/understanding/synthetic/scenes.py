@@ -42,7 +42,7 @@ class Dwell:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DrawnScene:
     """A clip.
 
     Attributes:
@@ -142,7 +142,7 @@ class Draft:
         variant: What was drawn, in a word.
     """
 
-    scene: Scene
+    scene: DrawnScene
     text: str
     options: tuple[str, ...]
     right: int

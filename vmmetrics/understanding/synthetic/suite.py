@@ -15,7 +15,8 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
 from vmmetrics.understanding.synthetic.figures import SIDE
 from vmmetrics.understanding.synthetic.oracle import answer
-from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Scene, too_low
+from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, too_low
+from vmmetrics.understanding.synthetic.scenes import DrawnScene as Scene
 from vmmetrics.utils.storage.atomic import write_atomically
 
 Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
@@ -35,7 +36,7 @@ def dwell_of(min_fps: int) -> Dwell:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SuiteTask:
     """A kind of question.
 
     Attributes:
@@ -55,15 +56,15 @@ def _camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell,
     return ask(chosen, rng, dwell, place)
 
 
-TASKS: Final[Mapping[str, Task]] = {
-    "repetition count": Task(questions.repetitions, (2, 3, 4, 5, 6, 10, 12)),
-    "instance count": Task(questions.instances, (2, 3, 4, 5, 6, 10, 12)),
-    "order": Task(questions.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4),
-    "direction": Task(ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
-    "speed": Task(questions.speed, (4, 5, 6, 10, 12), options=4),
-    "flash": Task(questions.flash, (6, 10, 15, 20, 30, 60)),
-    "synchrony": Task(questions.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
-    "camera motion": Task(_camera, (1, 3, 1, 5, 1, 10, 15)),
+TASKS: Final[Mapping[str, SuiteTask]] = {
+    "repetition count": SuiteTask(questions.repetitions, (2, 3, 4, 5, 6, 10, 12)),
+    "instance count": SuiteTask(questions.instances, (2, 3, 4, 5, 6, 10, 12)),
+    "order": SuiteTask(questions.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4),
+    "direction": SuiteTask(ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
+    "speed": SuiteTask(questions.speed, (4, 5, 6, 10, 12), options=4),
+    "flash": SuiteTask(questions.flash, (6, 10, 15, 20, 30, 60)),
+    "synchrony": SuiteTask(questions.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
+    "camera motion": SuiteTask(_camera, (1, 3, 1, 5, 1, 10, 15)),
 }
 """By the name that figures are given under. The camera's 1 stands for its slow clips, whose minFPS is 0.5."""
 BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
@@ -118,7 +119,7 @@ def _place(seed: int, number: int, round_of: int, options: int) -> int:
     return int(np.random.default_rng((seed, 1, number, block)).permutation(options)[within])
 
 
-def _draw(task: Task, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
+def _draw(task: SuiteTask, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng(key), np.random.default_rng((*key, attempt)), dwell, place)
         if not any(_answered(draft, rate) for rate in too_low(draft.min_fps)):

@@ -22,7 +22,8 @@ from vmmetrics.understanding.synthetic.figures import (
     paint,
 )
 from vmmetrics.understanding.synthetic.questions import colours, placed, rest
-from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, Scene, lifts, turning, unseen
+from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, lifts, turning, unseen
+from vmmetrics.understanding.synthetic.scenes import DrawnScene as Scene
 
 _WAYS: Final = {
     "++": "clockwise all the time",

@@ -14,13 +14,13 @@ from vmmetrics.understanding.benchmarks.favor.clauses import (
     CAMERA_NOUNS,
     SCENE_NOUNS,
     SHOWING,
-    Clause,
     clauses,
     finite_forms,
     is_state,
     read_clause,
     sentences,
 )
+from vmmetrics.understanding.benchmarks.favor.clauses import CaptionClause as Clause
 from vmmetrics.understanding.benchmarks.favor.lexicon import (
     ADVERBS,
     BODY,
@@ -31,7 +31,8 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import (
     SUBJECTS,
     word_set,
 )
-from vmmetrics.understanding.benchmarks.favor.scores import Structure, Subject, read_camera
+from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject as Subject
+from vmmetrics.understanding.benchmarks.favor.scores import Structure, read_camera
 from vmmetrics.understanding.benchmarks.favor.similarity import camera_motion, camera_phrases
 
 # A description as running text: without Markdown, bullets, numbers and times before lines; labels made subjects.

@@ -45,7 +45,7 @@ _MARKS: Final = " \t\n,.;:!?-→"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ActingSubject:
     """Somebody, or something, that acts.
 
     Attributes:
@@ -68,7 +68,7 @@ class Structure:
     """
 
     camera: tuple[str, ...] = ()
-    subjects: Mapping[int, Subject] = field(default_factory=dict)
+    subjects: Mapping[int, ActingSubject] = field(default_factory=dict)
     chronology: tuple[tuple[str, int], ...] = ()
 
     def to_released(self) -> dict[str, str]:
@@ -100,7 +100,9 @@ def read_structure(fields: Mapping[str, Any]) -> Structure:
         known = dict(subjects)
         for number in dict.fromkeys(number for _, number in chronology if number != NOBODY):
             done = tuple(action for action, who in chronology if who == number)
-            subjects[number] = Subject(known[number].description if number in known else f"Subject {number}", done)
+            subjects[number] = ActingSubject(
+                known[number].description if number in known else f"Subject {number}", done
+            )
     return Structure(tuple(read_camera(_text(fields, "camera_motion"))), subjects, tuple(chronology))
 
 
@@ -116,11 +118,11 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
 
 
-def _subjects(text: str) -> dict[int, Subject]:
+def _subjects(text: str) -> dict[int, ActingSubject]:
     heads = list(_HEAD.finditer(text))
     if not heads and "[" in text:
-        return {1: Subject("Subject 1", tuple(_bracketed(text)))}
-    found: dict[int, Subject] = {}
+        return {1: ActingSubject("Subject 1", tuple(_bracketed(text)))}
+    found: dict[int, ActingSubject] = {}
     for place, head in enumerate(heads):
         end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
         part = text[head.end() : end]
@@ -130,7 +132,7 @@ def _subjects(text: str) -> dict[int, Subject]:
         description = part.split("[", 1)[0].strip(_MARKS)
         actions = _bracketed(part, first_may_describe=not description)
         before = found.get(number)
-        found[number] = Subject(
+        found[number] = ActingSubject(
             (before.description if before else "") or description or f"Subject {number}",
             (*(before.actions if before else ()), *actions),
         )
@@ -179,7 +181,7 @@ _IN_PLACE: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ListMatch:
     """Two lists matched one to one.
 
     Attributes:
@@ -201,7 +203,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class CaptionScores:
     """All of a description.
 
     Attributes:
@@ -211,9 +213,9 @@ class Scores:
         subjects: Number said to number annotated.
     """
 
-    camera: Match
-    subject: Match
-    chronology: Match
+    camera: ListMatch
+    subject: ListMatch
+    chronology: ListMatch
     subjects: Mapping[int, int]
 
     @property
@@ -244,7 +246,7 @@ def texts_of(structures: Iterable[Structure]) -> list[str]:
     ]
 
 
-def score(similarity: Similarity, wanted: Structure, said: Structure) -> Scores:
+def score(similarity: Similarity, wanted: Structure, said: Structure) -> CaptionScores:
     """Score a description's structure.
 
     Args:
@@ -264,10 +266,10 @@ def score(similarity: Similarity, wanted: Structure, said: Structure) -> Scores:
         for j, (_, other) in enumerate(wanted.chronology):
             if numbers.get(who, NOBODY if who in said.subjects else who) != other:  # in the order alone: as they are
                 values[i, j] *= WRONG_SUBJECT
-    return Scores(camera, subject, match(values, out_of_place=OUT_OF_PLACE), numbers)
+    return CaptionScores(camera, subject, match(values, out_of_place=OUT_OF_PLACE), numbers)
 
 
-def match(values: FloatArray, out_of_place: float = 1.0) -> Match:
+def match(values: FloatArray, out_of_place: float = 1.0) -> ListMatch:
     """Match what was said, in rows, with what was annotated, in columns.
 
     Args:
@@ -277,22 +279,22 @@ def match(values: FloatArray, out_of_place: float = 1.0) -> Match:
     n, m = values.shape
     if n == 0 or m == 0:
         nothing = float(n == m)
-        return Match(nothing, nothing, nothing)
+        return ListMatch(nothing, nothing, nothing)
     apart = np.abs(np.linspace(0, 1, n)[:, None] - np.linspace(0, 1, m)[None, :]) if n > 1 and m > 1 else 0.0
     rows, columns = linear_sum_assignment(values - _IN_PLACE * apart * (values > 0), maximize=True)
     pairs = tuple((int(i), int(j), float(values[i, j])) for i, j in zip(rows, columns, strict=True) if values[i, j] > 0)
     whole = sum(value for *_, value in pairs)
     total = whole if out_of_place == 1 else out_of_place * whole + (1 - out_of_place) * _in_order(pairs)
     precision, recall = total / n, total / m
-    return Match(precision, recall, max(0.0, _tau(pairs)) * _f1(precision, recall), pairs)
+    return ListMatch(precision, recall, max(0.0, _tau(pairs)) * _f1(precision, recall), pairs)
 
 
-def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) -> tuple[Match, dict[int, int]]:
+def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) -> tuple[ListMatch, dict[int, int]]:
     """Subjects matched so that as much of what they do is matched as can be; unmatched ones keep all they did."""
     numbers, others = list(said.subjects), list(wanted.subjects)
     if not numbers or not others:
         nothing = float(not numbers and not others)
-        return Match(nothing, nothing, nothing), {}
+        return ListMatch(nothing, nothing, nothing), {}
     looks = similarity.matrix(
         [said.subjects[n].description for n in numbers], [wanted.subjects[o].description for o in others]
     )
@@ -308,9 +310,9 @@ def _match_subjects(similarity: Similarity, wanted: Structure, said: Structure) 
     total = float(sum(done[i, j] for i, j in taken))
     if not said_count or not wanted_count:
         nothing = float(said_count == wanted_count)
-        return Match(nothing, nothing, nothing), {numbers[i]: others[j] for i, j in taken}
+        return ListMatch(nothing, nothing, nothing), {numbers[i]: others[j] for i, j in taken}
     order = sum(matches[i][j].order * len(wanted.subjects[others[j]].actions) for i, j in taken) / wanted_count
-    return Match(total / said_count, total / wanted_count, order), {numbers[i]: others[j] for i, j in taken}
+    return ListMatch(total / said_count, total / wanted_count, order), {numbers[i]: others[j] for i, j in taken}
 
 
 def _in_order(pairs: tuple[tuple[int, int, float], ...]) -> float:

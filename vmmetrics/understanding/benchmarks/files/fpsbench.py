@@ -74,7 +74,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Footage:
+class ClockedFile:
     """A file, and on whose clock its first frame is second 0."""
 
     path: Path
@@ -90,7 +90,7 @@ def prepared_name(key: str, span: Span) -> str:
     return f"{key}_{span[0]:g}-{span[1]:g}"
 
 
-def part_of(footage: Footage, times: Times, certificate: bool) -> tuple[float | None, float | None]:
+def part_of(footage: ClockedFile, times: Times, certificate: bool) -> tuple[float | None, float | None]:
     """Where in a file the clip, or of it the certificate, is; None for the file's own beginning and end.
 
     A certificate that lies beside its clip leaves the clip.
@@ -120,7 +120,7 @@ def bucket(groups: Sequence[Row], value: float | None) -> str:
     return "unknown" if value is None else next(str(group["name"]) for group in groups if value <= group["most"])
 
 
-class VideoFiles:
+class FpsBenchVideos:
     """Finds clips below folders: prepared ones, certificates, or source videos.
 
     Args:
@@ -131,14 +131,14 @@ class VideoFiles:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._files = videos_below(folders)
 
-    def find(self, key: str, video: str, times: Times | None, certificate: bool) -> Footage | None:
+    def find(self, key: str, video: str, times: Times | None, certificate: bool) -> ClockedFile | None:
         """The file from which a question's clip, or its certificate, can be shown; the prepared one first."""
         names: list[tuple[str, Clock]] = [(key, "clip")]
         if times is not None:
             names = [(prepared_name(key, times.clip), "clip"), *names, (video, "source")]
             if certificate and times.shown is not None:
                 names.insert(0, (prepared_name(key, times.certificate), "certificate"))
-        return next((Footage(self._files[name], clock) for name, clock in names if name in self._files), None)
+        return next((ClockedFile(self._files[name], clock) for name, clock in names if name in self._files), None)
 
 
 def cache_folder() -> Path:
@@ -148,7 +148,7 @@ def cache_folder() -> Path:
 
 
 def each_question(
-    rows: Sequence[Any], files: VideoFiles, certificate: bool, problems: Counter[str]
+    rows: Sequence[Any], files: FpsBenchVideos, certificate: bool, problems: Counter[str]
 ) -> Iterator[Question]:
     """Questions of the released annotations.
 
@@ -193,7 +193,9 @@ def nested(row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _question(key: str, record: Row, files: VideoFiles, certificate: bool, problems: Counter[str]) -> Question | None:
+def _question(
+    key: str, record: Row, files: FpsBenchVideos, certificate: bool, problems: Counter[str]
+) -> Question | None:
     asked = _part(record, "question")
     choices = {letter: _part(asked, "choices").get(letter) for letter in _LETTERS}
     letters = "".join(letter for letter, text in choices.items() if text is not None and str(text).strip())

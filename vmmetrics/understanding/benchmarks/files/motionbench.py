@@ -72,7 +72,7 @@ class Footage:
     end: float | None = None
 
 
-class VideoFiles:
+class MotionBenchVideos:
     """Finds clips below a folder: ready ones, or the videos that they are to be cut from.
 
     Args:
@@ -119,7 +119,7 @@ def stem_of(name: str) -> str:
     return re.sub(r"\.(mp4|webm|mkv|avi|mov)$", "", name, flags=re.IGNORECASE)
 
 
-def each_question(rows: Sequence[Any], files: VideoFiles, problems: Counter[str]) -> Iterator[Question]:
+def each_question(rows: Sequence[Any], files: MotionBenchVideos, problems: Counter[str]) -> Iterator[Question]:
     """Questions of the released list, of the flat one, or of tables with the fields of either.
 
     Args:
@@ -202,10 +202,7 @@ def _question(
     duration = _duration(record)
     start, end = _bounds(item, name, footage, duration, problems)
     cut = _CUT.fullmatch(stem_of(name))
-    groups = {
-        "task": (task or str(kind or "?"),),
-        "split": (TEST if key == HIDDEN else DEV,),
-    }
+    groups = {"task": (task or str(kind or "?"),), "split": (TEST if key == HIDDEN else DEV,)}
     if item.get("uid"):  # others are ours, and tell nothing
         groups["made from"] = ("captions" if _FROM_CAPTION.fullmatch(uid) else "videos",)
     reference = {"answer": key, "record": number, "text": whole, "duration": duration}
