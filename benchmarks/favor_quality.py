@@ -25,10 +25,12 @@ from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import EnglishWords as Words
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject as Subject
-from vmmetrics.understanding.benchmarks.favor.scores import Structure, read_structure, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.released_similarity import (
+    EnglishWords,
+    ReleasedSimilarity,
+    installed_words,
+)
+from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.utils.text.embedding import embed
 
@@ -42,7 +44,7 @@ def consistent(structure: Structure) -> Structure:
     """With each subject's actions as the chronological list has them, so that both lists can be changed alike."""
     numbers = dict.fromkeys(who for _, who in structure.chronology)
     subjects = {
-        who: Subject(
+        who: ActingSubject(
             structure.subjects[who].description if who in structure.subjects else f"Subject {who}",
             tuple(action for action, other in structure.chronology if other == who),
         )
@@ -85,7 +87,7 @@ def paraphrases() -> list[Pair]:
     """The hand-made scenes and the same in other words; subjects take turns action by action."""
 
     def structure(camera: list[str], subjects: list[tuple[str, list[str]]]) -> Structure:
-        acting = {number: Subject(name, tuple(actions)) for number, (name, actions) in enumerate(subjects, 1)}
+        acting = {number: ActingSubject(name, tuple(actions)) for number, (name, actions) in enumerate(subjects, 1)}
         longest = max(len(subject.actions) for subject in acting.values())
         turns = [(s.actions[i], n) for i in range(longest) for n, s in acting.items() if i < len(s.actions)]
         return Structure(tuple(camera), acting, tuple(turns))
@@ -211,7 +213,7 @@ def main() -> None:
     embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
     similarity = Similarity(embedding, similarity.name)
     verbs = read_verbs(options.dictionaries) if options.dictionaries else None
-    words: Words = installed_words()
+    words: EnglishWords = installed_words()
     released = ReleasedSimilarity(words, VERBS if verbs is None else verbs, embedding)
     print(f"text similarity: {similarity.name}")
     print(f"released code's words: {words.name}; verbs: {'ours' if verbs is None else 'its own'}; {len(names)} videos")

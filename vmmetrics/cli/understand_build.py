@@ -17,10 +17,9 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.construction.building import BuildFolder, Built
-    from vmmetrics.understanding.construction.building import QuestionDecision as Decision
+    from vmmetrics.understanding.construction.building import BuildFolder, Built, QuestionDecision
     from vmmetrics.understanding.construction.settings import Opened
-    from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
+    from vmmetrics.understanding.construction.units import UnitOutcome
 
 FOLDER = "vmmetrics-questions"
 """Where questions go that were given no folder."""
@@ -81,7 +80,9 @@ def build(
     _build(opened, out, threads, seed, decisions, yes)
 
 
-def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[Decision] | None, yes: bool) -> None:
+def _build(
+    opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[QuestionDecision] | None, yes: bool
+) -> None:
     """Do what is to be done, make the files, and say what came of it."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding.construction.building import BuildFolder, finish
@@ -169,7 +170,7 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
 class _Progress(StepBar):
     """Units done."""
 
-    def advance(self, outcome: Outcome) -> None:
+    def advance(self, outcome: UnitOutcome) -> None:
         """Count a unit, and say what went wrong with it."""
         if outcome.why:
             text = f"{outcome.status}: {outcome.unit}: {outcome.why}"

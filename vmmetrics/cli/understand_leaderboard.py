@@ -12,7 +12,7 @@ from vmmetrics.cli.understand_output import scoring
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.harness.leaderboard import RunBoard as Board
+    from vmmetrics.understanding.harness.leaderboard import RunBoard
 
 
 def leaderboard(
@@ -56,7 +56,7 @@ def leaderboard(
             messages.print(f"written: {file}", soft_wrap=True)
 
 
-def _print(board: Board, output: Console) -> None:
+def _print(board: RunBoard, output: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

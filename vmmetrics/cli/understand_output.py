@@ -14,12 +14,11 @@ from vmmetrics.cli.bars import StepBar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.models.questions import Answered
-    from vmmetrics.models.questions import LoadedBenchmark as Loaded
+    from vmmetrics.models.questions import Answered, LoadedBenchmark
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
-    from vmmetrics.understanding.harness.running import AnswerOutcome as Outcome
-    from vmmetrics.understanding.harness.scoring import ScoredRun as Result
-    from vmmetrics.understanding.harness.statistics import ModelDifference as Difference
+    from vmmetrics.understanding.harness.running import AnswerOutcome
+    from vmmetrics.understanding.harness.scoring import ScoredRun
+    from vmmetrics.understanding.harness.statistics import ModelDifference
 
     Answers = dict[str, Answered]
 
@@ -36,7 +35,9 @@ def scoring(text: str) -> Scoring:
     raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
 
 
-def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str, Any], Benchmark, Loaded, Answers]:
+def reopen(
+    folder: Path, data: Path | None, messages: Console
+) -> tuple[dict[str, Any], Benchmark, LoadedBenchmark, Answers]:
     """A run, its benchmark, the questions it was asked, and its answers; what is damaged is said.
 
     Args:
@@ -64,7 +65,7 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
     return run, benchmark, loaded, answers
 
 
-def print_result(result: Result, output: Console) -> None:
+def print_result(result: ScoredRun, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
     from vmmetrics.understanding.harness.scoring import HEADS, row
 
@@ -78,7 +79,7 @@ def print_result(result: Result, output: Console) -> None:
         output.print(f"{name}: {count:,}")
 
 
-def print_differences(found: Sequence[Difference], title: str, output: Console) -> None:
+def print_differences(found: Sequence[ModelDifference], title: str, output: Console) -> None:
     """A row for each category."""
     from vmmetrics.understanding.harness.scoring import DIFFERENCE_HEADS, difference_row
 
@@ -153,7 +154,7 @@ class AnswerProgress(StepBar):
         super().__init__(console, total)
         self.failed = 0
 
-    def advance(self, outcome: Outcome) -> None:
+    def advance(self, outcome: AnswerOutcome) -> None:
         """Count a question, and say what went wrong with it."""
         answered = outcome.answered
         if answered.error is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from vmmetrics.models.frames import FramePolicy
     from vmmetrics.models.protocol import Model
-    from vmmetrics.models.questions import LoadedBenchmark as Loaded
+    from vmmetrics.models.questions import LoadedBenchmark
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking, RunFolder
@@ -107,8 +107,8 @@ def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> Fr
 
 
 def _opened(
-    settings: ModelSettings, benchmark: Benchmark, loaded: Loaded, words: Scoring, folder: Path
-) -> tuple[Model, Loaded]:
+    settings: ModelSettings, benchmark: Benchmark, loaded: LoadedBenchmark, words: Scoring, folder: Path
+) -> tuple[Model, LoadedBenchmark]:
     """The model, made ready; and the benchmark, with what was wrong with a file of recorded answers."""
     from vmmetrics.understanding.harness.models import open_model
 

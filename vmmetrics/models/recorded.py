@@ -14,8 +14,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
-from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question
-from vmmetrics.models.questions import EntriesByQuestion as Found
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import SEPARATORS, read_rows
 
@@ -162,7 +161,7 @@ def released_answers(read: Released, path: Path, questions: Sequence[Question]) 
         return None
     if released is None:
         return None
-    found = Found(released, questions)
+    found = EntriesByQuestion(released, questions)
     answers = {question.id: found.of(question) for question in questions}
     return {key: answered.text for key, answered in answers.items() if answered is not None} or None
 

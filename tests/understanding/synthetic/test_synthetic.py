@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from vmmetrics.cli.understand import app
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy, look
-from vmmetrics.models.questions import Answered, Question, Shown
-from vmmetrics.models.questions import LoadedBenchmark as Loaded
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, Shown
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.synthetic import figures as drawing
 from vmmetrics.understanding.synthetic import questions, scenes
@@ -39,7 +38,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(suite: Path) -> Loaded:
+def loaded(suite: Path) -> LoadedBenchmark:
     return registry.find("synthetic").load(suite)
 
 
@@ -220,7 +219,7 @@ def test_a_wheel_seen_too_rarely_seems_to_turn_back() -> None:
     assert seen(0.6) == 1
 
 
-def test_the_oracle_answers_from_files_at_min_fps_and_not_below(loaded: Loaded) -> None:
+def test_the_oracle_answers_from_files_at_min_fps_and_not_below(loaded: LoadedBenchmark) -> None:
     assert len(loaded.questions) == ON_DISK and not loaded.problems
     for question in loaded.questions:
         assert question.path is not None
@@ -230,7 +229,7 @@ def test_the_oracle_answers_from_files_at_min_fps_and_not_below(loaded: Loaded) 
         assert look_up(question, below) != question.answer, question.id
 
 
-def test_figures_are_by_task_by_min_fps_and_by_what_was_shown(loaded: Loaded) -> None:
+def test_figures_are_by_task_by_min_fps_and_by_what_was_shown(loaded: LoadedBenchmark) -> None:
     benchmark = registry.find("synthetic")
     answers = {}
     for question in loaded.questions:

@@ -18,8 +18,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice
-from vmmetrics.understanding.harness.choices import QuestionFile as Source
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import seconds
@@ -52,7 +51,7 @@ class Custom(MultipleChoice):
         """Return the error for a file without a question."""
         return SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
 
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the lines that are questions."""
         found: dict[str, Question] = {}
         for row in source.rows:

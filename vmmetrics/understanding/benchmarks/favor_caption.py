@@ -18,26 +18,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Question, said_of
-from vmmetrics.models.questions import LoadedBenchmark as Loaded
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import CaptionScores as Scores
-from vmmetrics.understanding.benchmarks.favor.scores import Structure, read_structure, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.scores import CaptionScores, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files.favor import (
     EGO,
     THIRD,
+    FavorVideos,
     by_video,
     perspective_of,
     read_descriptions,
     stem_of,
 )
-from vmmetrics.understanding.benchmarks.files.favor import FavorVideos as VideoFiles
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
 from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, object_shape
@@ -163,7 +161,7 @@ class FavorCaption(Benchmark):
     name = "favor-caption"
     data = _FILE
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the released annotations, one description to be written for each.
 
         Raises:
@@ -171,7 +169,7 @@ class FavorCaption(Benchmark):
         """
         path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
         folder = data if data.is_dir() else data.parent
-        files, lists = VideoFiles(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
+        files, lists = FavorVideos(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
         problems: Counter[str] = Counter()
         questions: dict[str, Question] = {}
         for row in by_video(read_rows(path)):
@@ -192,7 +190,7 @@ class FavorCaption(Benchmark):
             questions[video] = Question(
                 video, video, _DATA["instruction"].strip(), groups=groups, path=found, reference=reference
             )
-        return Loaded(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
+        return LoadedBenchmark(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said."""
@@ -311,7 +309,7 @@ def _released(questions: Sequence[Question], said: Mapping[str, str], similarity
     return found
 
 
-def _detail(scores: Scores, wanted: Structure, said: Structure) -> dict[str, Any]:
+def _detail(scores: CaptionScores, wanted: Structure, said: Structure) -> dict[str, Any]:
     """What was matched, for people: pairs of the chronological list, and what stands alone on either side."""
     pairs = scores.chronology.pairs
     matched, met = {i for i, *_ in pairs}, {j for _, j, _ in pairs}

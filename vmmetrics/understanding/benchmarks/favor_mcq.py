@@ -15,11 +15,9 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import listed
-from vmmetrics.understanding.benchmarks.files.favor import EGO, THIRD, each_question, perspective_of
-from vmmetrics.understanding.benchmarks.files.favor import FavorVideos as VideoFiles
+from vmmetrics.understanding.benchmarks.files.favor import EGO, THIRD, FavorVideos, each_question, perspective_of
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
-from vmmetrics.understanding.harness.choices import QuestionFile as Source
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
 
 # Which answers FAVOR-Bench's released runner calls right.
@@ -51,9 +49,9 @@ class FavorMcq(MultipleChoice):
     groupings = ("perspective", "task", "perspective and task")
     order = (THIRD, EGO, *_TASKS, *(f"{view} {task}" for view in (THIRD, EGO) for task in _DATA["tasks"]))
 
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released list or its flat twin."""
-        files = VideoFiles(source.folders[0])
+        files = FavorVideos(source.folders[0])
         for key, video, item in each_question(source.rows, source.problems):
             question = _question(key, video, item, files.find(video), source.problems)
             if question is not None:

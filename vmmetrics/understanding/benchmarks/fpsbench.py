@@ -23,11 +23,9 @@ from typing import Any, Final, Literal
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
-from vmmetrics.understanding.benchmarks.files.fpsbench import FpsBenchVideos as VideoFiles
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, FpsBenchVideos, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option
-from vmmetrics.understanding.harness.choices import QuestionFile as Source
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import read_rows
 
@@ -162,9 +160,9 @@ class FpsBench(MultipleChoice):
         """Beside the annotations, and where the released preparation puts clips."""
         return [beside, cache_folder()]
 
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released annotations, nested or flat, with a key or without."""
-        return each_question(source.rows, VideoFiles(source.folders), self.setting != "native", source.problems)
+        return each_question(source.rows, FpsBenchVideos(source.folders), self.setting != "native", source.problems)
 
     def policy_for(self, question: Question) -> str | None:
         """Frame policy of a question that is shown slowed: minFPS frames a second of its certificate, if known."""

@@ -16,11 +16,15 @@ from typing import Final
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
-from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
-from vmmetrics.understanding.benchmarks.files.motionbench import MotionBenchVideos as VideoFiles
+from vmmetrics.understanding.benchmarks.files.motionbench import (
+    DATA,
+    HIDDEN,
+    MotionBenchVideos,
+    each_question,
+    source_names,
+)
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, chosen_option, score_choice
-from vmmetrics.understanding.harness.choices import QuestionFile as Source
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
 from vmmetrics.utils.endpoint import Turn
 
 # MotionBench's scoring as released: how an answer becomes a letter, repeats are merged, and accuracies counted.
@@ -131,10 +135,10 @@ class MotionBench(MultipleChoice):
     groupings = ("task", "made from")
     order = tuple(DATA["tasks"])
 
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released list of clips, the flat dev list, or a table with the fields of either."""
         return each_question(
-            source.rows, VideoFiles(source.folders[0], source_names(source.path.parent)), source.problems
+            source.rows, MotionBenchVideos(source.folders[0], source_names(source.path.parent)), source.problems
         )
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:

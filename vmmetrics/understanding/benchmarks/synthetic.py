@@ -17,8 +17,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
-from vmmetrics.understanding.harness.choices import QuestionFile as Source
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.understanding.harness.statistics import chance_of, figure
 from vmmetrics.understanding.synthetic.suite import BUCKETS, FORMAT, QUESTIONS, TASKS
 
@@ -48,7 +47,7 @@ class Synthetic(MultipleChoice):
             raise SetupError(f"{path} is not there: 'vmmetrics understand synthetic --out {data}' renders the suite")
         return path
 
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the suite's lines.
 
         Raises:

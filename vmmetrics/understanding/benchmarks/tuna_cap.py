@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Question, said_of
-from vmmetrics.models.questions import EntriesByQuestion as Found
-from vmmetrics.models.questions import LoadedBenchmark as Loaded
+from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.benchmarks.files.tuna import (
     DATA,
     SEPARATOR,
@@ -165,7 +163,7 @@ class TunaCap(Benchmark):
     data = DATA
     needs_judge = True
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the table of videos, the annotations, or both, and bring them together.
 
         Raises:
@@ -189,7 +187,7 @@ class TunaCap(Benchmark):
             problems["captions with the key of one before them, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
-        return Loaded(tuple(questions.values()), dict(+problems), source)
+        return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: the released file's own words, or ours where it has none."""
@@ -293,7 +291,7 @@ def _question(place: int, row: Row, annotation: Row, files: Mapping[str, Path], 
 
 def _captions(questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False) -> list[Caption]:
     """Captions of videos with annotated events; those without a word only if asked for."""
-    said = Found(answers, questions)
+    said = EntriesByQuestion(answers, questions)
     texts = {question.id: said_of(said.of(question)).strip() for question in questions}
     return [
         Caption(question, texts[question.id], events)

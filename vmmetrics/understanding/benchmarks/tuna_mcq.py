@@ -17,8 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
-from vmmetrics.models.questions import EntriesByQuestion as Found
+from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
 from vmmetrics.understanding.benchmarks.files import listed
 from vmmetrics.understanding.benchmarks.files.tuna import (
     DATA,
@@ -32,8 +31,7 @@ from vmmetrics.understanding.benchmarks.files.tuna import (
     videos_in,
 )
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, score_choice
-from vmmetrics.understanding.harness.choices import QuestionFile as Source
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
 
 # Which option an answer to one of TUNA's questions chooses, as the released scorer reads it.
@@ -118,7 +116,7 @@ class TunaMcq(MultipleChoice):
     groupings = ("skill", "task", "characteristic", "characteristic and skill", "characteristic and task")
     order = _ORDER
 
-    def questions(self, source: Source) -> Iterable[Question]:
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released Parquet file, the table made from it, or its JSON twin."""
         files = videos_in(source.folders[0])
         questions: dict[str, Question] = {}
@@ -148,7 +146,7 @@ class TunaMcq(MultipleChoice):
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
         """Judge each answer, by whichever of its names the file has for its question."""
-        said = Found(answers, questions)
+        said = EntriesByQuestion(answers, questions)
         by_id = {question.id: found for question in questions if (found := said.of(question)) is not None}
         return super().score(questions, by_id, protocol, judge)
 
@@ -168,11 +166,8 @@ class TunaMcq(MultipleChoice):
 
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
-    options, text, video = (
-        tuple(str(option).strip() for option in listed(row.get("candidates"))),
-        text_of(row.get("question")),
-        video_of(row),
-    )
+    options = tuple(str(option).strip() for option in listed(row.get("candidates")))
+    text, video = text_of(row.get("question")), video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
     if len(options) != _MCQ["options"]:

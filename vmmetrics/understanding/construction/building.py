@@ -15,10 +15,14 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.options import balanced, guesses
-from vmmetrics.understanding.construction.recipe import QuestionRecipe as Recipe
-from vmmetrics.understanding.construction.units import UNREACHABLE, first_of_each, read_outcome
-from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
-from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
+from vmmetrics.understanding.construction.recipe import QuestionRecipe
+from vmmetrics.understanding.construction.units import (
+    UNREACHABLE,
+    RejectedQuestion,
+    UnitOutcome,
+    first_of_each,
+    read_outcome,
+)
 from vmmetrics.understanding.construction.viewing import letters_of
 from vmmetrics.utils.endpoint import GIVE_UP, THREADS, NoAnswerError
 from vmmetrics.utils.rows import read_rows
@@ -59,7 +63,7 @@ class BuildFolder(SoleFolder):
     ) -> None:
         self._places = places
         self._digest = digest
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, UnitOutcome] = {}
         super().__init__(path, configuration)
 
     def _read(self) -> None:
@@ -75,7 +79,7 @@ class BuildFolder(SoleFolder):
             else:
                 self.outcomes[outcome.unit] = outcome
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: UnitOutcome) -> None:
         """Keep what became of a unit; when this returns it is on the disk. What is to be tried again is not kept."""
         if outcome.final:
             self._journal.append([{"input": self._digest(outcome.unit)} | outcome.to_json()])
@@ -125,7 +129,7 @@ class Reviewed:
     """
 
     kept: tuple[Question, ...]
-    dropped: tuple[Rejection, ...]
+    dropped: tuple[RejectedQuestion, ...]
     undecided: int
     strange: int
 
@@ -208,7 +212,7 @@ def reviewed(questions: Sequence[Question], decisions: Sequence[QuestionDecision
         against = [decision for decision in own if decision.decision == DROP]
         if against:
             reasons = (" ".join(f"{d.reviewer or 'a reviewer'}: {d.note or 'dropped'}".split()) for d in against)
-            dropped.append(Rejection(question, "review", tuple(reasons)))
+            dropped.append(RejectedQuestion(question, "review", tuple(reasons)))
         else:
             kept.append(question)
             undecided += not own
@@ -228,7 +232,7 @@ class Built:
     """
 
     questions: tuple[Question, ...]
-    rejected: tuple[Rejection, ...]
+    rejected: tuple[RejectedQuestion, ...]
     statuses: dict[str, int]
     undecided: int | None = None
     strange: int = 0
@@ -273,12 +277,12 @@ def _kind(view: Mapping[str, Any]) -> str:
     return "wrong" if "chosen" in view else "not understood"
 
 
-def remaining(recipe: Recipe, folder: BuildFolder) -> list[str]:
+def remaining(recipe: QuestionRecipe, folder: BuildFolder) -> list[str]:
     """Units that are not done."""
     return [unit for unit in recipe.places if unit not in folder.outcomes]
 
 
-def run(recipe: Recipe, folder: BuildFolder, threads: int = THREADS) -> Iterator[Outcome]:
+def run(recipe: QuestionRecipe, folder: BuildFolder, threads: int = THREADS) -> Iterator[UnitOutcome]:
     """Work on what is not done; each outcome is on the disk when it is yielded.
 
     Args:
@@ -300,7 +304,7 @@ def run(recipe: Recipe, folder: BuildFolder, threads: int = THREADS) -> Iterator
                 raise NoAnswerError(f"No reply for {silent} in a row, the last: {outcome.why}")
 
 
-def _worked(recipe: Recipe, units: Sequence[str], threads: int) -> Generator[Outcome]:
+def _worked(recipe: QuestionRecipe, units: Sequence[str], threads: int) -> Generator[UnitOutcome]:
     client = recipe.pool
     if client is None:
         for unit in units:
@@ -312,7 +316,7 @@ def _worked(recipe: Recipe, units: Sequence[str], threads: int) -> Generator[Out
 
 
 def finish(
-    recipe: Recipe, folder: BuildFolder, seed: int, decisions: Sequence[QuestionDecision] | None = None
+    recipe: QuestionRecipe, folder: BuildFolder, seed: int, decisions: Sequence[QuestionDecision] | None = None
 ) -> Built:
     """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
 

@@ -27,11 +27,8 @@ from vmmetrics.understanding.construction.recipe import (
     questions_shape,
     text_of,
 )
-from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
-from vmmetrics.understanding.construction.units import SourceClip as Clip
-from vmmetrics.understanding.construction.units import noted
-from vmmetrics.understanding.construction.viewing import FilterModel as Viewer
-from vmmetrics.understanding.construction.viewing import seen
+from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
+from vmmetrics.understanding.construction.viewing import FilterModel, seen
 from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
 from vmmetrics.utils.endpoint.messages import estimate
@@ -74,10 +71,8 @@ class MotionBenchRecipe(WritingRecipe):
 
     name = "motionbench"
     rules = DYNAMICS
-
-    def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
-        return super().configuration() | {"first_frame": self.viewers_part()}
+    filters_are = "first_frame"
+    shown = (FIRST_FRAME, "first frame", "the first frame")
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
@@ -86,7 +81,7 @@ class MotionBenchRecipe(WritingRecipe):
         )
         return [(self.client.settings.model, writing), *self.viewers_estimates(MOTIONBENCH_COUNT * len(units))]
 
-    def write(self, clip: Clip) -> Written:
+    def write(self, clip: SourceClip) -> Written:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
         items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
@@ -96,17 +91,15 @@ class MotionBenchRecipe(WritingRecipe):
             question = self.origin(clip.question(str(number), text_of(item), options_of(item), **groups))
             pair = (item["content"], item["logic"])
             if pair in used:
-                rejected.append(Rejection(question, "checks", (f"pair: {' and '.join(pair)} were asked about before",)))
+                rejected.append(
+                    RejectedQuestion(question, "checks", (f"pair: {' and '.join(pair)} were asked about before",))
+                )
             else:
                 written.append(question)
             used.add(pair)
         return Written(written, rejected)
 
-    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
-        """Rejected if every image model is right from the first frame."""
-        return self.without_time(question, FIRST_FRAME, "first frame", "the first frame")
-
-    def _asked(self, clip: Clip) -> Asked[str]:
+    def _asked(self, clip: SourceClip) -> Asked[str]:
         told = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
         return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, _too_static)
 
@@ -121,7 +114,6 @@ def _too_static(value: dict[str, Any]) -> str | None:
 TUNA_COUNT: Final = 5
 FRAMES: Final = 8
 """Uniform frames that the video model sees: the paper's."""
-WRONG: Final = 3
 SKILLS: Final = {
     "Camera Motion": "Camera State",
     "Camera Transition": "Camera State",
@@ -135,7 +127,6 @@ SKILLS: Final = {
     "Object Location": "Object Attribute",
 }
 """Task to skill."""
-SINGLE: Final = FramePolicy("single")
 _TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
@@ -186,10 +177,10 @@ class TunaRecipe(WritingRecipe):
 
     def __init__(
         self,
-        clips: Iterable[Clip],
+        clips: Iterable[SourceClip],
         client: Client,
         watcher: Client,
-        viewers: Sequence[Viewer] = (),
+        viewers: Sequence[FilterModel] = (),
         needs: Indispensability = NEEDS,
         seed: int = 0,
         temperature: float = 0.7,
@@ -202,7 +193,7 @@ class TunaRecipe(WritingRecipe):
         """What outcomes depend on."""
         watcher = {"url": self._watcher.settings.url, "model": self._watcher.settings.model}
         needs = {"drop_single": self._needs.drop_single, "multi": self._needs.multi}
-        return super().configuration() | {"watcher": watcher, "filter": self.viewers_part(), "needs": needs}
+        return super().configuration() | {"watcher": watcher, "needs": needs}
 
     def needs_video(self) -> bool:
         """For what is misread."""
@@ -219,7 +210,7 @@ class TunaRecipe(WritingRecipe):
         frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
         return found + self.viewers_estimates(TUNA_COUNT * len(units), frames)
 
-    def write(self, clip: Clip) -> Written:
+    def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(clip.question("", "?", ("right", "wrong")), FramePolicy("uniform", FRAMES)).jpegs()
         points = answered(clip.key, self._watcher.ask(self._watching(clip, pictures)))["points"]
@@ -232,24 +223,24 @@ class TunaRecipe(WritingRecipe):
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
         return Written(written, [])
 
-    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
+    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
         """Rejected if one frame is enough; if wanted, if many are not."""
         rejection = None
         if self._needs.drop_single:
-            question, rejection = self.without_time(question, SINGLE, "one frame", "one frame")
+            question, rejection = super().filtered(question)
         if rejection is None and self.viewers and self._needs.multi is not None:
             many = FramePolicy("uniform", self._needs.multi)
             question, views = self.viewed(question, many, "many frames")
             if not any(view.right for view in views):
                 why = f"nobody is right from {self._needs.multi} frames"
-                return question, Rejection(question, "many frames", (why,))
+                return question, RejectedQuestion(question, "many frames", (why,))
         return question, rejection
 
-    def _watching(self, clip: Clip, pictures: tuple[bytes, ...]) -> Asked[str]:
+    def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
         told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
         return Asked(clip.key, (Turn("system", told), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed)
 
-    def _writing(self, clip: Clip, points: Sequence[Any]) -> Asked[str]:
+    def _writing(self, clip: SourceClip, points: Sequence[Any]) -> Asked[str]:
         told = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
         return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)

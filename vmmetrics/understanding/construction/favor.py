@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
+from vmmetrics.understanding.benchmarks.favor.scores import read_structure
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
 from vmmetrics.understanding.construction.options import reorderings, stems
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
@@ -28,10 +28,7 @@ from vmmetrics.understanding.construction.recipe import (
     questions_shape,
     text_of,
 )
-from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, noted
-from vmmetrics.understanding.construction.units import RejectedQuestion as Rejection
-from vmmetrics.understanding.construction.units import SourceClip as Clip
-from vmmetrics.understanding.construction.units import UnitOutcome as Outcome
+from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
 from vmmetrics.utils.endpoint import Estimate
 from vmmetrics.utils.endpoint import Question as Asked
 from vmmetrics.utils.rows import seconds
@@ -55,8 +52,6 @@ MOST_SUBJECTS: Final = 3
 LEAST_MOVING: Final = 0.5
 """Likewise one with motion in less than half of its time."""
 _SHOWN_ATTRIBUTES: Final = 2
-_SUBJECT: Final = re.compile(r"(?:subject|character)\s*(\d*)\s*:\s*([^\[\]:]*?)\s*\[([^\[\]]*)\]", re.IGNORECASE)
-_WHOSE: Final = re.compile(r"\(\s*(?:subject|character)\s*(\d+)\s*\)", re.IGNORECASE)
 _ARTICLE: Final = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 
@@ -156,7 +151,7 @@ class Annotation:
         return min(1.0, covered / self.seconds)
 
 
-def annotation_of(clip: Clip) -> Annotation:
+def annotation_of(clip: SourceClip) -> Annotation:
     """Read the annotation of a clip, in either form; what is not there or cannot be read is left out."""
     fields = clip.fields
     if isinstance(fields.get("subjects"), list):
@@ -173,40 +168,16 @@ def annotation_of(clip: Clip) -> Annotation:
 
 
 def _released(fields: Mapping[str, Any]) -> Annotation:
-    """The strings of FAVOR-Bench's release."""
-    attributes = {number: listed for number, _, listed in _groups(fields.get("subject_attributes"))}
-    named: dict[str, tuple[str, tuple[AnnotatedStep, ...]]] = {}
-    for number, name, listed in _groups(fields.get("motion_list")):
-        before = named.get(number, (name, ()))[1]  # some rows repeat a subject for each action
-        named[number] = (name, (*before, *(AnnotatedStep(text) for text in listed)))
-    timed = _timed(str(fields.get("chronological_motion_list") or ""))
-    named |= {number: (name, timed.get(number, steps)) for number, (name, steps) in named.items()}
-    subjects = [
-        AnnotatedSubject(name, tuple(attributes.get(n, ())), steps) for n, (name, steps) in named.items() if name
-    ]
-    camera = [AnnotatedStep(text) for text in _split(str(fields.get("camera_motion") or ""))]
-    return Annotation(tuple(subjects), tuple(camera))
-
-
-def _groups(value: Any) -> list[tuple[str, str, list[str]]]:
-    """Number, name and members of ``Subject 1: Man [a, b]``, one after another."""
-    found = _SUBJECT.findall(str(value or ""))
-    return [(number or "1", _named(name), _split(members)) for number, name, members in found]
-
-
-def _timed(text: str) -> dict[str, tuple[AnnotatedStep, ...]]:
-    """Actions of each number in ``a (Subject 1), b (Subject 2)``."""
-    pieces = _WHOSE.split(text)
-    found: dict[str, tuple[AnnotatedStep, ...]] = {}
-    for action, number in zip(pieces[0::2], pieces[1::2], strict=False):
-        said = " ".join(action.split()).strip(" ,;")
-        if said:
-            found[number] = (*found.get(number, ()), AnnotatedStep(said))
-    return found
-
-
-def _split(text: str) -> list[str]:
-    return [" ".join(part.split()) for part in text.split(",") if part.strip()]
+    """The strings of FAVOR-Bench's release; a subject without a name cannot be asked about."""
+    structure = read_structure(fields)
+    looks = read_structure({"motion_list": fields.get("subject_attributes")}).subjects
+    subjects = []
+    for number, subject in structure.subjects.items():
+        done = [action for action, who in structure.chronology if who == number] or subject.actions
+        attributes = looks[number].actions if number in looks else ()
+        if subject.description != f"Subject {number}":
+            subjects.append(AnnotatedSubject(_named(subject.description), attributes, tuple(map(AnnotatedStep, done))))
+    return Annotation(tuple(subjects), tuple(map(AnnotatedStep, structure.camera)))
 
 
 def _named(text: str) -> str:
@@ -243,7 +214,6 @@ def _other(row: Any) -> str:
 COUNT: Final = 3
 """Questions a task and video."""
 WRONG: Final = 4
-SINGLE: Final = FramePolicy("single")
 _OVERLAP: Final = 0.5
 """Seconds that two actions may overlap and still have an order: annotators' seconds are no finer."""
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
@@ -273,10 +243,7 @@ class FavorRecipe(WritingRecipe):
 
     name = "favor"
     rules = DYNAMICS
-
-    def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
-        return super().configuration() | {"one_frame": self.viewers_part()}
+    filters_are = "one_frame"
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
@@ -285,7 +252,7 @@ class FavorRecipe(WritingRecipe):
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
         return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(asked))]
 
-    def write(self, clip: Clip) -> Written:
+    def write(self, clip: SourceClip) -> Written:
         """A sequence of ours, and what is written of each task that the annotation carries.
 
         A task that is refused, or answered by nothing of use, costs its own questions and no others.
@@ -293,7 +260,7 @@ class FavorRecipe(WritingRecipe):
         annotation = annotation_of(clip)
         unfit = annotation.unfit()
         if unfit is not None:
-            raise Stop(Outcome(clip.key, LEFT_OUT, unfit))
+            raise Stop(UnitOutcome(clip.key, LEFT_OUT, unfit))
         written: list[Question] = []
         missing: list[str] = []
         tasks = _tasks(annotation)
@@ -323,16 +290,12 @@ class FavorRecipe(WritingRecipe):
             return ["focus: nobody annotated what the camera focuses on"]
         return []
 
-    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
-        """Rejected if every model is right from one frame."""
-        return self.without_time(question, SINGLE, "one frame", "one frame")
-
-    def _sequence(self, clip: Clip, annotation: Annotation) -> Question | None:
+    def _sequence(self, clip: SourceClip, annotation: Annotation) -> Question | None:
         """The whole sequence of the first subject that has one: three actions or more, one after another."""
         for subject in annotation.subjects:
             if not _is_sequence(subject.actions):
                 continue
-            steps = [_lower(step.text) for step in subject.actions]
+            steps = [step.text[:1].lower() + step.text[1:] for step in subject.actions]  # lists have capitals
             options = reorderings(steps, WRONG, self.seed, clip.key, subject.seen)
             if options is not None:
                 text = f"In which order does {subject.seen} do these things?"
@@ -340,7 +303,7 @@ class FavorRecipe(WritingRecipe):
                 return noted(question, "made", {"recipe": self.name, "method": "re-orderings", "seed": self.seed})
         return None
 
-    def _asked(self, clip: Clip, task: str, note: str, count: int) -> Asked[str]:
+    def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
         told = FAVOR.format(count=count, task=note, wrong=WRONG)
         shape = questions_shape(_SHAPE, 0, count)
         return self.asked(f"{clip.key} {task}", told, _shown(clip, annotation_of(clip)), shape)
@@ -366,14 +329,18 @@ def _is_sequence(steps: Sequence[AnnotatedStep]) -> bool:
     return True
 
 
-def _lower(text: str) -> str:
-    """Actions begin with a capital in released lists."""
-    return text[:1].lower() + text[1:]
-
-
-def _shown(clip: Clip, annotation: Annotation) -> str:
+def _shown(clip: SourceClip, annotation: Annotation) -> str:
     """The annotation as the writer reads it; subjects by their looks, so that no number gets into a question."""
-    told: dict[str, Any] = {"subjects": [_told_subject(subject) for subject in annotation.subjects]}
+    told: dict[str, Any] = {
+        "subjects": [
+            {
+                "who": subject.name,
+                "looks": list(subject.attributes),
+                "actions, in order": [_told_step(step, "action") for step in subject.actions],
+            }
+            for subject in annotation.subjects
+        ]
+    }
     if annotation.camera:
         told["camera, in order"] = [_told_step(step, "motion") for step in annotation.camera]
     if annotation.others:
@@ -381,11 +348,6 @@ def _shown(clip: Clip, annotation: Annotation) -> str:
     if clip.caption:
         told["text"] = clip.caption
     return json.dumps(told, ensure_ascii=False, indent=1)
-
-
-def _told_subject(subject: AnnotatedSubject) -> Mapping[str, Any]:
-    actions = [_told_step(step, "action") for step in subject.actions]
-    return {"who": subject.name, "looks": list(subject.attributes), "actions, in order": actions}
 
 
 def _told_step(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:

@@ -11,8 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from vmmetrics.models.questions import Answered, Question
-from vmmetrics.models.questions import LoadedBenchmark as Loaded
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.utils.endpoint import Client, Estimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
@@ -105,7 +104,7 @@ class Benchmark(ABC):
     needs_judge: bool = False
 
     @abstractmethod
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the released files below ``data`` (a folder or the file itself).
 
         Raises:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
-from vmmetrics.models.questions import LoadedBenchmark as Loaded
+from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
@@ -220,7 +219,7 @@ class MultipleChoice(Benchmark):
         """Return the error for a file without a question."""
         return nothing_found(path, f"question of {self.title}", problems)
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the released file, or a table with its fields.
 
         Raises:
@@ -232,7 +231,7 @@ class MultipleChoice(Benchmark):
         found = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
         if not found:
             raise self.nothing_found(path, problems)
-        return Loaded(found, dict(+problems), {str(path): sha256_of(path)})
+        return LoadedBenchmark(found, dict(+problems), {str(path): sha256_of(path)})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """Return the question, its options by letter, and how to answer."""

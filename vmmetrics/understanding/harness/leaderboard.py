@@ -25,8 +25,7 @@ from vmmetrics.understanding.harness.scoring import (
     read_figures,
     read_scores,
 )
-from vmmetrics.understanding.harness.statistics import ALL, differences
-from vmmetrics.understanding.harness.statistics import ModelDifference as Difference
+from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.utils.statistics.paired import holm
 
@@ -46,7 +45,7 @@ class Compared:
 
     benchmark: str
     names: tuple[str, str]
-    differences: Sequence[Difference]
+    differences: Sequence[ModelDifference]
     notes: Sequence[str]
 
 
@@ -155,7 +154,7 @@ class RunBoard:
     group: str | None
     columns: Sequence[str]
     rows: Sequence[RunRow]
-    steps: Sequence[Difference | None]
+    steps: Sequence[ModelDifference | None]
     references: Sequence[Reference]
     notes: Sequence[str]
 
@@ -232,7 +231,7 @@ def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[
     return RunBoard(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(runs))
 
 
-def _step(better: _Run, worse: _Run, measure: str) -> Difference | None:
+def _step(better: _Run, worse: _Run, measure: str) -> ModelDifference | None:
     """The better run minus the worse on their common questions; None where they have none."""
     sides = [{scored.question: scored for scored in run.scores.scored} for run in (worse, better)]
     common = [question for question in better.scores.questions if question.id in sides[0]]
@@ -301,7 +300,7 @@ def remarks(board: RunBoard) -> list[str]:
     return [*steps, *board.notes]
 
 
-def step_text(step: Difference | None, better: str, worse: str) -> str:
+def step_text(step: ModelDifference | None, better: str, worse: str) -> str:
     """How sure it is that a run is better than the next."""
     if step is None:
         return f"{better} and {worse}: no question in common"

@@ -15,8 +15,7 @@ from typing import Any
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted, look
 from vmmetrics.models.protocol import Model
-from vmmetrics.models.questions import Answered, Question
-from vmmetrics.models.questions import LoadedBenchmark as Loaded
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
 from vmmetrics.utils.endpoint import GIVE_UP, NoAnswerError, RejectedError, Turn
 from vmmetrics.utils.schema import check, read_json
@@ -177,7 +176,7 @@ class Asking:
     """
 
     benchmark: Benchmark
-    loaded: Loaded
+    loaded: LoadedBenchmark
     model: Model
     policy: FramePolicy
     protocol: Scoring = "vmmetrics"

@@ -11,7 +11,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import Answered, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
-from vmmetrics.understanding.harness.statistics import ModelDifference as Difference
+from vmmetrics.understanding.harness.statistics import ModelDifference
 from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.endpoint import Client
 from vmmetrics.utils.rows import sha256_of
@@ -60,7 +60,7 @@ def row(figure: Figure, references: Sequence[Reference] = ()) -> list[str]:
     ]  # fmt: skip
 
 
-def difference_row(found: Difference) -> list[str]:
+def difference_row(found: ModelDifference) -> list[str]:
     """A difference's cells under :data:`DIFFERENCE_HEADS`."""
     sides = [number(found.first), number(found.second), f"{found.difference:+.3f}", interval(found.low, found.high)]
     counts = [str(count) for count in (found.n, found.clusters, found.only_first, found.only_second)]

@@ -11,8 +11,7 @@ import numpy as np
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
 from vmmetrics.understanding.synthetic.figures import MARKERS, SIDE, Point, Shape, paint, room
-from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, Reading, lifts, swings, unseen
-from vmmetrics.understanding.synthetic.scenes import DrawnScene as Scene
+from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, Reading, lifts, swings, unseen
 
 # What every question is made with: options in their places, and times with pauses between.
 
@@ -99,7 +98,7 @@ def repetitions(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dw
     frames = start + 2 * dwell.frames * count + rest(rng, dwell)
     height = swings(frames, start, dwell.frames, count)
     actor = _alone(name)
-    scene = Scene(dwell.fps, frames, lambda i: actor(float(height[i]), colour), room(_FLOOR - 12))
+    scene = DrawnScene(dwell.fps, frames, lambda i: actor(float(height[i]), colour), room(_FLOOR - 12))
     options = tuple(f"{v} times" for v in values)
     reading = Reading("cycles", (colour,), values)
     return Draft(scene, _REPEATED[name].format(colour=colour), options, place, reading, dwell.min_fps, name)
@@ -130,7 +129,9 @@ def instances(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwel
     text = f"{colour.capitalize()} balls pop out of the holes, one after the other. How often does one pop out?"
     reading = Reading("places", (colour,), values)
     options = tuple(f"{v} times" for v in values)
-    return Draft(Scene(dwell.fps, frames, shapes, background), text, options, place, reading, dwell.min_fps, "pop up")
+    return Draft(
+        DrawnScene(dwell.fps, frames, shapes, background), text, options, place, reading, dwell.min_fps, "pop up"
+    )
 
 
 _PAIRS: Final = {
@@ -171,11 +172,10 @@ def speed(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, p
 
     options = placed(rng, right, [word for word in words if word != right], place)
     reading = Reading("ratio", (first, second), tuple(ratios[option] for option in options))
-    scene = Scene(dwell.fps, frames, shapes, room(_FLOOR - 12))
+    scene = DrawnScene(dwell.fps, frames, shapes, room(_FLOOR - 12))
     return Draft(scene, _PAIRS[name], options, place, reading, dwell.min_fps, name)
 
 
-_FLOOR: Final = 396.0
 _HOP: Final = 150.0
 Row = Callable[[int, float, str], Sequence[Shape]]
 """From a place in a row, a height 0..1 and a colour to shapes."""
@@ -195,11 +195,11 @@ def _row(name: str, rng: np.random.Generator, of: int) -> Row:
     return rows[name]
 
 
-def _scene(dwell: Dwell, row: Row, names: Sequence[str], heights: Sequence[FloatArray]) -> Scene:
+def _scene(dwell: Dwell, row: Row, names: Sequence[str], heights: Sequence[FloatArray]) -> DrawnScene:
     def shapes(frame: int) -> Sequence[Shape]:
         return [s for p, (c, h) in enumerate(zip(names, heights, strict=True)) for s in row(p, float(h[frame]), c)]
 
-    return Scene(dwell.fps, len(heights[0]), shapes, room(_FLOOR - 12))
+    return DrawnScene(dwell.fps, len(heights[0]), shapes, room(_FLOOR - 12))
 
 
 _ORDERED: Final = {
@@ -252,7 +252,7 @@ def flash(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place:
     values = placed(rng, right, [c for c in names if c != right], place)
     options = tuple(f"the {c} {forms[names.index(c)]}" for c in values)
     reading = Reading("gone", names, values)
-    scene = Scene(dwell.fps, frames, shapes, room(SIDE))
+    scene = DrawnScene(dwell.fps, frames, shapes, room(SIDE))
     text = "One of the shapes vanishes for a moment and comes back. Which one is it?"
     return Draft(scene, text, options, place, reading, dwell.min_fps, "shapes")
 

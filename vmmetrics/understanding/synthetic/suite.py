@@ -15,8 +15,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
 from vmmetrics.understanding.synthetic.figures import SIDE
 from vmmetrics.understanding.synthetic.oracle import answer
-from vmmetrics.understanding.synthetic.scenes import Draft, Dwell, too_low
-from vmmetrics.understanding.synthetic.scenes import DrawnScene as Scene
+from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, too_low
 from vmmetrics.utils.storage.atomic import write_atomically
 
 Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
@@ -185,7 +184,7 @@ def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
         raise cannot("write", folder, error) from error
 
 
-def write_clip(path: Path, scene: Scene) -> None:
+def write_clip(path: Path, scene: DrawnScene) -> None:
     """Render a clip as H.264 MP4.
 
     Args:

@@ -22,8 +22,7 @@ from vmmetrics.understanding.synthetic.figures import (
     paint,
 )
 from vmmetrics.understanding.synthetic.questions import colours, placed, rest
-from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, lifts, turning, unseen
-from vmmetrics.understanding.synthetic.scenes import DrawnScene as Scene
+from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
 _WAYS: Final = {
     "++": "clockwise all the time",
@@ -58,7 +57,7 @@ def direction(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwel
 
     values = placed(rng, right, [way for way in _WAYS if way != right], place)
     reading = Reading("turning", (dot, hub), values)
-    scene = Scene(dwell.fps, frames, shapes)
+    scene = DrawnScene(dwell.fps, frames, shapes)
     options = tuple(_WAYS[value] for value in values)
     return Draft(scene, _TURNING[name].format(colour=dot), options, place, reading, dwell.min_fps, name)
 
@@ -132,7 +131,7 @@ def _camera(
         return np.column_stack([view[:, :2] @ motion[:, :2], view[:, :2] @ motion[:, 2] + view[:, 2]])
 
     reading = Reading("camera", landmarks, values)
-    scene = Scene(dwell.fps, frames, shapes, _landscape(rng), camera)
+    scene = DrawnScene(dwell.fps, frames, shapes, _landscape(rng), camera)
     options = tuple(_CAMERA[value] for value in values)
     return Draft(scene, text, options, place, reading, min_fps, right)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import EntriesByQuestion as Found
-from vmmetrics.models.questions import Question
+from vmmetrics.models.questions import EntriesByQuestion, Question
 from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 from vmmetrics.understanding.benchmarks.tuna.scoring import (
     LABELS,
     LACK,
+    AnnotatedEvent,
     Pair,
     events_of,
     in_order,
@@ -28,7 +28,6 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
     sentences,
     texts_of_references,
 )
-from vmmetrics.understanding.benchmarks.tuna.scoring import AnnotatedEvent as Event
 from vmmetrics.utils.endpoint import Answer, Client, Estimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Ask
 from vmmetrics.utils.rows import read_rows
@@ -43,7 +42,7 @@ class Caption:
 
     question: Question
     text: str
-    events: tuple[Event, ...]
+    events: tuple[AnnotatedEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ class RecordedJudge:
         self, records: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], as_it_is: bool = False
     ) -> None:
         numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
-        self._found = Found(numbered, questions, exact=as_it_is)
+        self._found = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
         if questions and not as_it_is and all(self._found.of(question) is None for question in questions):
             theirs, ours = next(iter(records)), questions[0].id
@@ -213,7 +212,9 @@ class EndpointJudge:
         mended["captions cut into sentences by us"] = 1
         return own
 
-    def _match(self, candidates: Sequence[str], events: Sequence[Event], mended: dict[str, int]) -> tuple[Pair, ...]:
+    def _match(
+        self, candidates: Sequence[str], events: Sequence[AnnotatedEvent], mended: dict[str, int]
+    ) -> tuple[Pair, ...]:
         """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
@@ -233,7 +234,7 @@ class EndpointJudge:
             mended["matches against the order of time, taken back"] = back
         return kept
 
-    def _classify(self, events: Sequence[Event], said: Sequence[str]) -> list[dict[str, Any]]:
+    def _classify(self, events: Sequence[AnnotatedEvent], said: Sequence[str]) -> list[dict[str, Any]]:
         """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
         told = [place for place, text in enumerate(said) if text and events[place].elements]
         labels = {place: [LACK] * len(event.elements) for place, event in enumerate(events)}
@@ -250,7 +251,9 @@ class EndpointJudge:
             for place, event in enumerate(events)
         ]
 
-    def _labels(self, told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> dict[int, list[str]]:
+    def _labels(
+        self, told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]
+    ) -> dict[int, list[str]]:
         def check(value: dict[str, Any]) -> str | None:
             return _labels_problem(value["events"], [len(events[place].elements) for place in told])
 
@@ -268,7 +271,7 @@ class _NoJudgementError(Exception):
         self.stage, self.answer = stage, answer
 
 
-def caption_events(question: Question) -> tuple[Event, ...]:
+def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
     """The annotated events of a question."""
     return events_of(question.reference.get("events"))
 
@@ -298,14 +301,14 @@ def _to_split(caption: Caption) -> Ask[Any]:
     return Ask("split", _turns("split", shape, {"description": caption.text}), shape)
 
 
-def _to_match(candidates: Sequence[str], events: Sequence[Event]) -> Ask[Any]:
+def _to_match(candidates: Sequence[str], events: Sequence[AnnotatedEvent]) -> Ask[Any]:
     numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
     shape = object_shape({"pairs": list_shape(object_shape(numbers), len(candidates), len(candidates))})
     asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
     return Ask("match", _turns("match", shape, asked), shape)
 
 
-def _to_classify(told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> Ask[Any]:
+def _to_classify(told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]) -> Ask[Any]:
     label = {"type": "string", "enum": list(LABELS)}
     element = object_shape({"element": {"type": "integer"}, "relationship": label})
     event = object_shape({"event": {"type": "integer"}, "elements": list_shape(element, 0)})
