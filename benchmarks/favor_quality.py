@@ -21,15 +21,17 @@ from pathlib import Path
 
 import numpy as np
 
-from vmmetrics.understanding.benchmarks.favor.dictionaries import read_dictionaries
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
+from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, Words, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import score, texts_of
+from vmmetrics.understanding.benchmarks.favor.released_similarity import (
+    EnglishWords,
+    ReleasedSimilarity,
+    installed_words,
+)
+from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.favor.structure import Structure, Subject, read_structure
-from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
 from vmmetrics.utils.text.embedding import embed
 
 PARAPHRASES = Path(__file__).with_name("favor_paraphrases.toml")
@@ -42,7 +44,7 @@ def consistent(structure: Structure) -> Structure:
     """With each subject's actions as the chronological list has them, so that both lists can be changed alike."""
     numbers = dict.fromkeys(who for _, who in structure.chronology)
     subjects = {
-        who: Subject(
+        who: ActingSubject(
             structure.subjects[who].description if who in structure.subjects else f"Subject {who}",
             tuple(action for action, other in structure.chronology if other == who),
         )
@@ -85,7 +87,7 @@ def paraphrases() -> list[Pair]:
     """The hand-made scenes and the same in other words; subjects take turns action by action."""
 
     def structure(camera: list[str], subjects: list[tuple[str, list[str]]]) -> Structure:
-        acting = {number: Subject(name, tuple(actions)) for number, (name, actions) in enumerate(subjects, 1)}
+        acting = {number: ActingSubject(name, tuple(actions)) for number, (name, actions) in enumerate(subjects, 1)}
         longest = max(len(subject.actions) for subject in acting.values())
         turns = [(s.actions[i], n) for i in range(longest) for n, s in acting.items() if i < len(s.actions)]
         return Structure(tuple(camera), acting, tuple(turns))
@@ -147,13 +149,10 @@ def captions(annotations: dict[str, dict[str, str]], similarity: Similarity) -> 
         print(f"  {label:14}" + "  ".join(f"{name} {np.mean([row[name] for row in rows]):.3f}" for name in COLUMNS))
 
 
-def released_captions(
-    annotations: dict[str, dict[str, str]], released: ReleasedSimilarity, step: ReleasedExtraction
-) -> None:
-    """The same by the released two steps."""
-    began = time.perf_counter()
-    said = {name: step.extract(entry["caption"]) for name, entry in annotations.items()}
-    print(f"by the released first step ({len(said)} in {time.perf_counter() - began:.1f} s)")
+def released_captions(annotations: dict[str, dict[str, str]], released: ReleasedSimilarity) -> None:
+    """The same by our first step and the released second one."""
+    said = {name: extract(entry["caption"]).to_released() for name, entry in annotations.items()}
+    print("by our first step and the released second one")
     names = list(said)
     for label, shift in (("same video", 0), ("another video", 1)):
         rows = [released_scores(released, annotations[name], said[names[i - shift]]) for i, name in enumerate(names)]
@@ -213,16 +212,15 @@ def main() -> None:
 
     embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
     similarity = Similarity(embedding, similarity.name)
-    step = ReleasedExtraction(read_dictionaries(options.dictionaries)) if options.dictionaries else None
-    words: Words = installed_words()
-    released = ReleasedSimilarity(words, VERBS if step is None else step.listed, embedding)
+    verbs = read_verbs(options.dictionaries) if options.dictionaries else None
+    words: EnglishWords = installed_words()
+    released = ReleasedSimilarity(words, VERBS if verbs is None else verbs, embedding)
     print(f"text similarity: {similarity.name}")
-    print(f"released code's words: {words.name}; verbs: {'ours' if step is None else 'its own'}; {len(names)} videos")
+    print(f"released code's words: {words.name}; verbs: {'ours' if verbs is None else 'its own'}; {len(names)} videos")
     if options.captions:
         some = {name: annotations[name] for name in names}
         captions(some, similarity)
-        if step is not None:
-            released_captions(some, released, step)
+        released_captions(some, released)
     else:
         table(conditions(wanted, options.seed), similarity, released)
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from vmmetrics.models.questions import Answered, Question
-from vmmetrics.understanding.benchmarks.registry import find
 from vmmetrics.understanding.benchmarks.tuna.judging import Caption, Judged
 from vmmetrics.understanding.benchmarks.tuna.scoring import LABELS
+from vmmetrics.understanding.registry import find
 from vmmetrics.utils.text.embedding import embedding_installed
 
 ANSWERS, CAPTIONS, ACTIONS, JUDGEMENTS = 8184, 1776, 9, 1000

@@ -208,8 +208,7 @@ def _served(name: str) -> Fuzzed:
 def _ask(url: str) -> Callable[[], None]:
     from vmmetrics.utils.endpoint import wire
     from vmmetrics.utils.endpoint.client import Client
-    from vmmetrics.utils.endpoint.messages import Turn
-    from vmmetrics.utils.endpoint.settings import EndpointSettings
+    from vmmetrics.utils.endpoint.messages import EndpointSettings, Turn
 
     wire.TRIES, wire.LONGEST_PAUSE = 1, 0.0
     settings = EndpointSettings(f"{url}/v1", "m", timeout=2.0, input_price=1.0, output_price=1.0)

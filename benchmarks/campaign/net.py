@@ -201,8 +201,7 @@ def _ask(campaign: Campaign, name: str, reply: bytes | Play) -> None:
         from vmmetrics.errors import VMMetricsError
         from vmmetrics.utils.endpoint import wire
         from vmmetrics.utils.endpoint.client import Client
-        from vmmetrics.utils.endpoint.messages import Turn
-        from vmmetrics.utils.endpoint.settings import EndpointSettings
+        from vmmetrics.utils.endpoint.messages import EndpointSettings, Turn
 
         os.environ["VMMETRICS_ENDPOINT_KEY"] = KEY
         wire.TRIES, wire.LONGEST_PAUSE = 2, 0.5

@@ -108,11 +108,9 @@ def test_a_run_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: py
     import tiny_benchmark
 
     from vmmetrics.cli.main import main
-    from vmmetrics.understanding import benchmarks
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
 
-    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(Path(__file__).parent)])
-    monkeypatch.setitem(registry.MODULES, "tiny", "tiny_benchmark")  # type: ignore[arg-type]
+    monkeypatch.setitem(registry._REGISTERED, "tiny", tiny_benchmark.BENCHMARK)
     tiny_benchmark.write(tmp_path / "data")
     arguments = ["--model", f"hf:{folder}", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "r")]
     with pytest.raises(SystemExit) as stop:

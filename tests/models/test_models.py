@@ -254,8 +254,7 @@ def test_the_majority_letter_is_the_most_frequent_of_the_key(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    ["gpt-4o", "endpoint:model", "endpoint:@http://x", "hf:", "random:x", "majority:A", "", "recorded:"],
+    "wrong", ["gpt-4o", "endpoint:model", "endpoint:@http://x", "hf:", "random:x", "majority:A", "", "recorded:"]
 )
 def test_what_is_no_model(wrong: str) -> None:
     with pytest.raises(ValueError, match="Expected"):

@@ -14,19 +14,18 @@ import numpy as np
 
 from tests.bad_inputs import write_video
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
 
 
-class Tiny:
+class Tiny(Benchmark):
     name = "tiny"
-    needs_judge = False
-    policy = "4 uniform"
+    data = {"policy": "4 uniform"}  # noqa: RUF012
     references = (Reference("Somebody", "made up for a test", {("accuracy", "all", "all"): 0.75}),)
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         try:
             content = (data / "questions.json").read_bytes()
         except OSError as error:
@@ -44,7 +43,7 @@ class Tiny:
             )
         missing = sum(question.path is None for question in found)
         problems = {"questions whose video is missing": missing} if missing else {}
-        return Loaded(tuple(found), problems, {"questions.json": hashlib.sha256(content).hexdigest()})
+        return LoadedBenchmark(tuple(found), problems, {"questions.json": hashlib.sha256(content).hexdigest()})
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         options = "\n".join(f"{letter}. {o}" for letter, o in zip(LETTERS, question.options, strict=False))

@@ -30,7 +30,7 @@ from vmmetrics.cli.understand_run import judge_of, print_differences, print_resu
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.harness.leaderboard import Board
+    from vmmetrics.understanding.harness.leaderboard import RunBoard
 
 
 # ``vmmetrics understand list``: the benchmarks that are there.
@@ -43,15 +43,15 @@ def list_benchmarks() -> None:
     from rich.text import Text
 
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
 
     output, _ = open_consoles()
     shown = Table("benchmark", "frames", "judge", "about", box=SIMPLE_HEAD)
     for name in registry.names():
-        benchmark, data = registry.find(name), registry.data_of(name)
-        about = ": ".join(str(data[key]) for key in ("title", "paper") if data.get(key))
+        benchmark = registry.find(name)
+        about = ": ".join(str(benchmark.data[key]) for key in ("title", "paper") if benchmark.data.get(key))
         judge = "yes" if benchmark.needs_judge else ""
-        shown.add_row(Text(name), Text(registry.policy(benchmark)), judge, Text(about))
+        shown.add_row(Text(name), Text(benchmark.policy), judge, Text(about))
     output.print(shown)
 
 
@@ -122,7 +122,7 @@ def leaderboard(
             write_text(path, write(boards))
             messages.print(f"written: {path}", soft_wrap=True)
     if picture is not None:
-        from vmmetrics.understanding.report.charts import understanding_chart
+        from vmmetrics.understanding.report import understanding_chart
 
         for board in boards:
             file = picture if len(boards) == 1 else picture.with_stem(f"{picture.stem}-{board.benchmark}")
@@ -130,7 +130,7 @@ def leaderboard(
             messages.print(f"written: {file}", soft_wrap=True)
 
 
-def _print(board: Board, output: Console) -> None:
+def _print(board: RunBoard, output: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -180,9 +180,8 @@ def score(
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
     asked = judge_of(judge, folder, tokens, prices, max_cost, key_env, messages)
-    estimate = getattr(benchmark, "judge_estimate", None)
-    if isinstance(asked, Client) and estimate is not None:
-        expected = estimate(questions, answers, asked)
+    expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
+    if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
         if expected.requests and not yes and not agreed(messages):
             raise typer.Exit(EXIT_INTERRUPTED)
@@ -212,11 +211,11 @@ def submission(
     _, messages = open_consoles()
     way = scoring(protocol)
     _, benchmark, loaded, answers = reopen(folder, data, messages)
-    written = getattr(benchmark, "submission", None)
+    questions = loaded.questions
+    written = benchmark.submission(questions, answers, way)
     if written is None:
         raise SetupError(f"{benchmark.name} has no leaderboard that takes a file of answers")
-    questions = loaded.questions
-    write_text(out, written(questions, answers, way))
+    write_text(out, written)
     there = sum(1 for q in questions if q.id in answers and answers[q.id].error is None)
     messages.print(f"{there:,} of {len(questions):,} questions are answered")
     messages.print(f"written: {out}", soft_wrap=True)
@@ -241,8 +240,7 @@ def synthetic(
     from rich.progress import track
 
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.synthetic.files import write_suite
-    from vmmetrics.understanding.synthetic.suite import BUCKETS, TASKS, bucket_of
+    from vmmetrics.understanding.synthetic.suite import BUCKETS, TASKS, bucket_of, write_suite
 
     output, messages = open_consoles()
     tasks: Counter[str] = Counter()

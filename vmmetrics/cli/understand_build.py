@@ -28,11 +28,9 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.construction.folder import BuildFolder
-    from vmmetrics.understanding.construction.outcomes import Outcome
-    from vmmetrics.understanding.construction.reviewing import Decision
+    from vmmetrics.understanding.construction.building import BuildFolder, Built, QuestionDecision
     from vmmetrics.understanding.construction.settings import Opened
-    from vmmetrics.understanding.construction.working import Built
+    from vmmetrics.understanding.construction.units import UnitOutcome
 
 FOLDER = "vmmetrics-questions"
 """Where questions go that were given no folder."""
@@ -76,9 +74,9 @@ def build(
     and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
     or setup, 130 stopped.
     """
-    from vmmetrics.understanding.construction.reviewing import read_decisions
+    from vmmetrics.understanding.construction.building import read_decisions
+    from vmmetrics.understanding.construction.captions import Indispensability
     from vmmetrics.understanding.construction.settings import BuildSettings, open_build
-    from vmmetrics.understanding.construction.tuna import Indispensability
 
     decisions = None if apply is None else read_decisions(apply)
     try:
@@ -93,11 +91,12 @@ def build(
     _build(opened, out, threads, seed, decisions, yes)
 
 
-def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[Decision] | None, yes: bool) -> None:
+def _build(
+    opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[QuestionDecision] | None, yes: bool
+) -> None:
     """Do what is to be done, make the files, and say what came of it."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.construction.folder import BuildFolder
-    from vmmetrics.understanding.construction.working import finish
+    from vmmetrics.understanding.construction.building import BuildFolder, finish
 
     output, messages = open_consoles()
     made = opened.recipe
@@ -119,7 +118,7 @@ def _build(opened: Opened, out: Path, threads: int, seed: int, decisions: Sequen
 def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.understanding.construction.working import remaining
+    from vmmetrics.understanding.construction.building import remaining
 
     for problem, number in opened.problems.items():
         messages.print(f"{number:,} {problem}")
@@ -139,7 +138,7 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
 
 def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) -> int:
     """Do what is not done; how many units are left."""
-    from vmmetrics.understanding.construction.working import remaining, run
+    from vmmetrics.understanding.construction.building import remaining, run
 
     with stoppable(), _Progress(messages, len(remaining(opened.recipe, folder))) as progress:
         try:
@@ -182,7 +181,7 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
 class _Progress(StepBar):
     """Units done."""
 
-    def advance(self, outcome: Outcome) -> None:
+    def advance(self, outcome: UnitOutcome) -> None:
         """Count a unit, and say what went wrong with it."""
         if outcome.why:
             text = f"{outcome.status}: {outcome.unit}: {outcome.why}"

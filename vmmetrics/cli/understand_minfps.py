@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from vmmetrics.models.questions import Question
     from vmmetrics.understanding.harness.benchmark import Benchmark
     from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.understanding.minfps import Distribution, QuestionRate
     from vmmetrics.understanding.minfps.asking import Annotator, Asked
-    from vmmetrics.understanding.minfps.minfps import Distribution, QuestionRate
 
 PERSON = "person:"
 _LETTER_TOKENS = 8  # of a usual answer
@@ -61,7 +61,7 @@ def minfps(
     """
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.prompts import check_picture
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
 
     check_picture(picture)
@@ -151,8 +151,8 @@ def _model(
 def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
     """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
     from vmmetrics.errors import ClipError
+    from vmmetrics.understanding.minfps import frames_on_the_way
     from vmmetrics.understanding.minfps.asking import extent_of
-    from vmmetrics.understanding.minfps.minfps import frames_on_the_way
 
     each = []
     for question in questions[:: -(-len(questions) // _SAMPLE)]:
@@ -170,7 +170,7 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
 
 def _ask(question: Question, path: Path, rate: float, play: bool, messages: Console) -> bool:
     """Put a question to the person at the terminal."""
-    from vmmetrics.understanding.minfps.minfps import in_words
+    from vmmetrics.understanding.minfps import in_words
 
     shown = (question.text, *question.lettered)
     messages.print("", f"{path} shows {in_words(rate)}", *shown, sep="\n", soft_wrap=True)
@@ -203,7 +203,7 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
     from rich.table import Table
 
     from vmmetrics.cli.prompts import save_picture
-    from vmmetrics.understanding.minfps.minfps import agreement, distributions
+    from vmmetrics.understanding.minfps import agreement, distributions
 
     rows = distributions(found, group)
     grid = Table(title=f"{name}: minFPS", title_justify="left", box=SIMPLE_HEAD)
@@ -223,7 +223,7 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
         lower = sum(rate < stated - 1e-6 for rate, stated in known)
         output.print(f"as stated by the benchmark: {same} of {len(known)}; lower {lower}")
     if picture is not None and found:
-        from vmmetrics.understanding.report.charts import minfps_chart
+        from vmmetrics.understanding.report import minfps_chart
 
         save_picture(minfps_chart(rows, f"{name}: minFPS by {', '.join(annotators)}"), picture)
 
@@ -236,7 +236,7 @@ def _cells(row: Distribution) -> list[str]:
 
 
 def _write(found: Sequence[QuestionRate], group: str, out: Path) -> None:
-    from vmmetrics.understanding.minfps.minfps import distributions
+    from vmmetrics.understanding.minfps import distributions
     from vmmetrics.utils.schema import plain
     from vmmetrics.utils.storage.atomic import write_json
 

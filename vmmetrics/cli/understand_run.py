@@ -34,11 +34,11 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.models.questions import Answered, Loaded
+    from vmmetrics.models.questions import Answered, LoadedBenchmark
     from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
-    from vmmetrics.understanding.harness.running import Outcome
-    from vmmetrics.understanding.harness.scoring import Result
-    from vmmetrics.understanding.harness.statistics import Difference
+    from vmmetrics.understanding.harness.running import AnswerOutcome
+    from vmmetrics.understanding.harness.scoring import ScoredRun
+    from vmmetrics.understanding.harness.statistics import ModelDifference
 
     Answers = dict[str, Answered]
     from vmmetrics.models.frames import FramePolicy
@@ -62,7 +62,9 @@ def scoring(text: str) -> Scoring:
     raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
 
 
-def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str, Any], Benchmark, Loaded, Answers]:
+def reopen(
+    folder: Path, data: Path | None, messages: Console
+) -> tuple[dict[str, Any], Benchmark, LoadedBenchmark, Answers]:
     """A run, its benchmark, the questions it was asked, and its answers; what is damaged is said.
 
     Args:
@@ -74,7 +76,7 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
         SetupError: There is no run, or the data are not those of the run.
     """
     from vmmetrics.errors import SetupError
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.running import read_answers, read_run
 
     run = read_run(folder)
@@ -90,9 +92,9 @@ def reopen(folder: Path, data: Path | None, messages: Console) -> tuple[dict[str
     return run, benchmark, loaded, answers
 
 
-def print_result(result: Result, output: Console) -> None:
+def print_result(result: ScoredRun, output: Console) -> None:
     """The figures beside published ones, and what was counted."""
-    from vmmetrics.understanding.harness.tables import HEADS, row
+    from vmmetrics.understanding.harness.scoring import HEADS, row
 
     keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
     known = [reference for reference in result.references if keys & set(reference.figures)][:BESIDE]
@@ -104,9 +106,9 @@ def print_result(result: Result, output: Console) -> None:
         output.print(f"{name}: {count:,}")
 
 
-def print_differences(found: Sequence[Difference], title: str, output: Console) -> None:
+def print_differences(found: Sequence[ModelDifference], title: str, output: Console) -> None:
     """A row for each category."""
-    from vmmetrics.understanding.harness.tables import DIFFERENCE_HEADS, difference_row
+    from vmmetrics.understanding.harness.scoring import DIFFERENCE_HEADS, difference_row
 
     _print_table(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in found])
     _print_notes([(f"{d.group} {d.name}", d.note) for d in found], output)
@@ -179,7 +181,7 @@ class AnswerProgress(StepBar):
         super().__init__(console, total)
         self.failed = 0
 
-    def advance(self, outcome: Outcome) -> None:
+    def advance(self, outcome: AnswerOutcome) -> None:
         """Count a question, and say what went wrong with it."""
         answered = outcome.answered
         if answered.error is not None:
@@ -234,7 +236,7 @@ def run(
     questions without an answer, 2 wrong usage or setup, 130 stopped.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.benchmarks import registry
+    from vmmetrics.understanding import registry
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.understanding.harness.running import Asking
 
@@ -262,21 +264,19 @@ def run(
 
 def _policy(benchmark: Benchmark, frames: str | None, control: str | None) -> FramePolicy:
     from vmmetrics.models.frames import FramePolicy
-    from vmmetrics.understanding.benchmarks import registry
 
     if control is not None and (control not in CONTROLS or frames is not None):
         raise ValueError(f"Expected --control to be one of {', '.join(CONTROLS)}, without --frames")
-    return FramePolicy.parse(frames or (CONTROLS[control] if control else registry.policy(benchmark)))
+    return FramePolicy.parse(frames or (CONTROLS[control] if control else benchmark.policy))
 
 
 def _opened(
-    settings: ModelSettings, benchmark: Benchmark, loaded: Loaded, words: Scoring, folder: Path
-) -> tuple[Model, Loaded]:
+    settings: ModelSettings, benchmark: Benchmark, loaded: LoadedBenchmark, words: Scoring, folder: Path
+) -> tuple[Model, LoadedBenchmark]:
     """The model, made ready; and the benchmark, with what was wrong with a file of recorded answers."""
     from vmmetrics.understanding.harness.models import open_model
 
-    reads = getattr(benchmark, "read_answers", None)
-    released = None if reads is None else partial(reads, protocol=words)
+    released = partial(benchmark.read_answers, protocol=words)
     opened = open_model(settings, loaded.questions, folder / "replies", released)
     return opened, replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
 

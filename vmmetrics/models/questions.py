@@ -58,7 +58,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedBenchmark:
     """A benchmark as it was found.
 
     Attributes:
@@ -134,7 +134,7 @@ def said_of(answered: Answered | None) -> str:
     return answered.text if answered is not None and answered.error is None else ""
 
 
-class Found(Generic[T]):
+class EntriesByQuestion(Generic[T]):
     """Entries of a file of answers or judgements, whichever way it calls the questions.
 
     A question may have other names, ``reference["also"]``, among them its number in the file of questions, from 0.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,11 +14,75 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
-from vmmetrics.models.questions import NOT_RECORDED, Answered, Found, Question
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.rows import SEPARATORS, read_rows
 
-Released = Callable[[Path], Mapping[str, Answered]]
+# Answers that need no model: at random, and the letter that is right most often.
+
+
+class RandomModel(OneByOne):
+    """Chooses an option at random; a question's own key and the seed decide, not the order of the questions.
+
+    Args:
+        seed: Of the choices.
+    """
+
+    sees = False
+    name = "random"
+
+    def __init__(self, seed: int = 0) -> None:
+        self.identity: Mapping[str, Any] = {"random": seed}
+        self._seed = seed
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """An option, in the words that the question asks for.
+
+        Raises:
+            SetupError: The question has no options.
+        """
+        drawn = hashlib.sha256(f"{self._seed}\0{question.id}".encode("utf-8", "backslashreplace")).digest()
+        return _choice(question, turns, int.from_bytes(drawn[:8], "big") % max(1, len(question.options)))
+
+
+class MajorityModel(OneByOne):
+    """Always answers the letter that is right most often in the key: what a model gains that knows only that.
+
+    Args:
+        questions: All questions of the benchmark.
+
+    Raises:
+        SetupError: None of them has a key.
+    """
+
+    sees = False
+    name = "majority letter"
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        counts = Counter(question.answer for question in questions if question.answer is not None)
+        if not counts:
+            raise SetupError("The majority letter needs questions with options and a key; there are none")
+        self._places = [place for place, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))]
+        self.identity: Mapping[str, Any] = {"majority": "".join(LETTERS[place] for place in self._places)}
+
+    def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
+        """The most frequent letter that the question has.
+
+        Raises:
+            SetupError: The question has no options.
+        """
+        return _choice(question, turns, next((p for p in self._places if p < len(question.options)), 0))
+
+
+def _choice(question: Question, turns: Sequence[Turn], place: int) -> Said:
+    if not question.options:
+        raise SetupError(f"Question {question.id!r} has no options, so there is nothing to guess")
+    letter = LETTERS[place]
+    lettered = any(re.search(rf"^\W{{0,2}}{letter}\W", turn.text, re.MULTILINE) for turn in turns)
+    return Said(letter if lettered else question.options[place])
+
+
+Released = Callable[[Path], Mapping[str, Answered] | None]
 """How a benchmark reads a file of answers in its own released form."""
 IDS = ("id", "uid", "question_id", "question_key", "index", "question", "video_name")
 """Names under which a row may have the key of its question, the first that is there counts."""
@@ -91,9 +156,12 @@ class RecordedModel(OneByOne):
 def released_answers(read: Released, path: Path, questions: Sequence[Question]) -> dict[str, str] | None:
     """Answers as a benchmark reads files of its own form, by question; None where it is none, or not to these."""
     try:
-        found = Found(read(path), questions)
+        released = read(path)
     except SetupError:
         return None
+    if released is None:
+        return None
+    found = EntriesByQuestion(released, questions)
     answers = {question.id: found.of(question) for question in questions}
     return {key: answered.text for key, answered in answers.items() if answered is not None} or None
 

@@ -115,7 +115,12 @@ def check(kind: type[T], value: Any, where: object) -> T:
         raise SetupError(f"{where}, {error}") from error
 
 
-def _finite(text: str) -> float:
+def finite(text: str) -> float:
+    """Return the number that JSON digits stand for.
+
+    Raises:
+        ValueError: It is NaN, an infinity, or more than a float can hold.
+    """
     value = float(text)
     return value if math.isfinite(value) else _refuse(text)
 
@@ -124,7 +129,7 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(f"expected finite numbers but got {text[:_SHOWN]}")
 
 
-_FINITE = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_FINITE = json.JSONDecoder(parse_float=finite, parse_constant=_refuse)
 
 
 @cache

@@ -16,7 +16,7 @@ from tests.bad_inputs import write_video
 from vmmetrics.cli.main import main
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
 from vmmetrics.understanding.benchmarks.custom import line_of, read_question
 
 CUSTOM = registry.find("custom")

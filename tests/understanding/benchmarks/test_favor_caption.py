@@ -14,7 +14,7 @@ from tests.understanding.build_models import run_main
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import favor_caption
-from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE
+from vmmetrics.understanding.benchmarks.favor.released_lists import FILE
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.favor_caption import BENCHMARK
 from vmmetrics.understanding.harness.leaderboard import compare_runs
@@ -35,12 +35,7 @@ ANNOTATIONS = {
     },
 }
 
-LISTS = {
-    "ANIMATE_NOUNS": ["man", "woman"], "COMMON_VERBS": ["open", "walk", "sit"], "PHRASAL_VERBS": ["sit down"],
-    "CAMERA_TERMS": ["camera"], "DESCRIPTIVE_ADJECTIVES": ["happy"], "COLOR_TERMS": ["red"],
-    "CLOTHING_TERMS": ["shirt"],
-    "SUBJECT_SYNONYMS": {"man": ["guy"]}, "PLURAL_FORMS": {"man": "men"}, "IRREGULAR_VERB_FORMS": {"sit": ["sat"]},
-}  # fmt: skip
+LISTS = {"COMMON_VERBS": ["open", "walk", "sit"], "PHRASAL_VERBS": ["sit down"], "PLURAL_FORMS": {"man": "men"}}
 """Lists of ours in the released form."""
 
 
@@ -125,6 +120,11 @@ def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:
     note = BENCHMARK.figures(questions, scored, "upstream")[0].note
     assert "verb lists: released" in note
     assert "left out" in note
+    assert "first step: as handed in" in note
+    texts = BENCHMARK.score(questions, own_captions(), "upstream")
+    note = BENCHMARK.figures(questions, texts, "upstream")[0].note
+    assert "first step: ours, not the released one" in note
+    assert "hand in what it put out" in note
     (data / FILE).write_bytes(pickle.dumps({"COMMON_VERBS": ["open"]}))
     with pytest.raises(SetupError, match="PHRASAL_VERBS"):
         BENCHMARK.score(questions, answers, "upstream")

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
-from vmmetrics.understanding.benchmarks.favor.structure import Structure, read_structure
+from vmmetrics.understanding.benchmarks.favor.scores import Structure, read_structure
 
 CASES = [
     ("A man in a red shirt opens the door, walks in and sits down.",

@@ -9,9 +9,8 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
-from vmmetrics.understanding.benchmarks.favor.choosing import upstream_judge
-from vmmetrics.understanding.benchmarks.favor.reading import perspective_of, stem_of
-from vmmetrics.understanding.benchmarks.favor_mcq import BENCHMARK
+from vmmetrics.understanding.benchmarks.favor_mcq import BENCHMARK, upstream_judge
+from vmmetrics.understanding.benchmarks.files.favor import perspective_of, stem_of
 
 OPTIONS = ["walks", "walks left", "Walks left, then sits", "runs", " sits down."]
 
@@ -130,7 +129,8 @@ def test_unreadable_files_are_said_to_be(tmp_path: Path, text: str) -> None:
 def test_options_as_text_are_never_run(tmp_path: Path) -> None:
     bad = question(0, [], "x") | {"options": "__import__('os').system('touch pwned')"}
     (tmp_path / "video_perspective.json").write_text(json.dumps([{"video_name": "a", "questions": [bad]}]))
-    assert not BENCHMARK.load(tmp_path).questions
+    with pytest.raises(SetupError, match="1 questions without text or options"):
+        BENCHMARK.load(tmp_path)
 
 
 def test_what_is_asked(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE, read_dictionaries
+from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, WEIGHTS, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import (
     NAMES,
     parse_camera,
@@ -23,7 +23,6 @@ from vmmetrics.understanding.benchmarks.favor.released_scores import (
     released_scores,
 )
 from vmmetrics.understanding.benchmarks.favor.released_similarity import PlainWords, ReleasedSimilarity
-from vmmetrics.understanding.benchmarks.favor.released_tables import WEIGHTS
 
 ORACLE = json.loads(Path(__file__).with_name("favor_oracle.json").read_text("utf-8"))
 
@@ -100,13 +99,14 @@ def test_parsing_as_released() -> None:
 
 
 def test_dictionaries_hold_containers_and_strings_only(tmp_path: Path) -> None:
-    lists = {"COMMON_VERBS": ["walk", "run"], "PLURAL_FORMS": {"man": "men"}, "FORMS": {"be": ["is", "are"]}}
+    lists = {"COMMON_VERBS": ["walk", "run"], "PHRASAL_VERBS": ["sit down"], "PLURAL_FORMS": {"man": "men"}}
     path = tmp_path / "below" / FILE
     path.parent.mkdir()
-    path.write_bytes(pickle.dumps(lists))
-    found = read_dictionaries(tmp_path)
-    assert found.words == {"COMMON_VERBS": ("walk", "run")}
-    assert found.forms == {"PLURAL_FORMS": {"man": ("men",)}, "FORMS": {"be": ("is", "are")}}
+    path.write_bytes(pickle.dumps(lists | {"FORMS": {"be": ["is", "are"]}}))
+    assert read_verbs(tmp_path) == {"walk", "run", "sit down"}
+    path.write_bytes(pickle.dumps(lists | {"COMMON_VERBS": {"be": "is"}}))
+    with pytest.raises(SetupError, match="lists of words"):
+        read_verbs(tmp_path)
 
 
 class Hostile:
@@ -130,8 +130,8 @@ def test_other_pickles_are_refused(tmp_path: Path, data: bytes, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     path = tmp_path / FILE
     path.write_bytes(data)
-    with pytest.raises(SetupError, match=r"word lists|lists of words"):
-        read_dictionaries(path)
+    with pytest.raises(SetupError, match="word lists"):
+        read_verbs(path)
     assert not (tmp_path / "pwned").exists()
     with pytest.raises(SetupError, match="Cannot read"):
-        read_dictionaries(tmp_path / "nothing.pkl")
+        read_verbs(tmp_path / "nothing.pkl")

@@ -11,10 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmmetrics.understanding.benchmarks.favor.camera import CameraMotion, camera_matrix, camera_motion
-from vmmetrics.understanding.benchmarks.favor.scores import match, score
-from vmmetrics.understanding.benchmarks.favor.similarity import OPPOSITE, Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.favor.structure import NOBODY, Structure, Subject, read_structure
+from vmmetrics.understanding.benchmarks.favor.scores import (
+    NOBODY,
+    ActingSubject,
+    Structure,
+    match,
+    read_structure,
+    score,
+)
+from vmmetrics.understanding.benchmarks.favor.similarity import (
+    OPPOSITE,
+    CameraMotion,
+    Similarity,
+    camera_matrix,
+    camera_motion,
+    installed_similarity,
+)
 from vmmetrics.utils.text.embedding import embedding_installed
 
 WORDS = Similarity(None, "words")
@@ -29,7 +41,7 @@ def scene(
 ) -> Structure:
     chronology = tuple(zip(actions, itertools.cycle(whose)))
     names = {1: "Man", 2: "Woman", 3: "Dog"}
-    subjects = {n: Subject(names[n], tuple(a for a, who in chronology if who == n)) for n in dict.fromkeys(whose)}
+    subjects = {n: ActingSubject(names[n], tuple(a for a, who in chronology if who == n)) for n in dict.fromkeys(whose)}
     return Structure(camera, subjects, chronology)
 
 
@@ -92,7 +104,7 @@ def test_actions_of_the_wrong_subject_cost() -> None:
 def test_missing_and_invented_subjects_cost() -> None:
     wanted = scene(whose=(1, 2))
     alone = replace(wanted, subjects={1: wanted.subjects[1]})
-    more = replace(wanted, subjects={**wanted.subjects, 3: Subject("Dog", OTHERS[:5])})
+    more = replace(wanted, subjects={**wanted.subjects, 3: ActingSubject("Dog", OTHERS[:5])})
     missing, invented = score(WORDS, wanted, alone).subject, score(WORDS, wanted, more).subject
     assert (missing.precision, missing.recall) == pytest.approx((1.0, 0.5))
     assert (invented.precision, invented.recall) == pytest.approx((10 / 15, 1.0))
@@ -209,13 +221,15 @@ def test_annotations_are_read_as_they_are_meant() -> None:
     }
     read = read_structure(fields)
     assert read.camera == ("Pans left", "static")
-    assert read.subjects == {1: Subject("Man", ("Walks",)), 2: Subject("Dog", ("Barks", "Runs"))}
+    assert read.subjects == {1: ActingSubject("Man", ("Walks",)), 2: ActingSubject("Dog", ("Barks", "Runs"))}
     assert read.chronology == (("Walks", 1), ("Barks", 2), ("Runs", 2), ("Light fades", NOBODY))
     several = "Subject 1: Boy [Walks], [Sits] Subject 2: [Red shirt] [Eats, Drinks] Subject 1: Boy [Sleeps]"
     assert read_structure({"motion_list": several}).subjects == {
-        1: Subject("Boy", ("Walks", "Sits", "Sleeps")), 2: Subject("Subject 2", ("Eats", "Drinks"))}  # fmt: skip
+        1: ActingSubject("Boy", ("Walks", "Sits", "Sleeps")),
+        2: ActingSubject("Subject 2", ("Eats", "Drinks")),
+    }
     only = read_structure({"chronological_motion_list": "Eats (Character 2), Speaks (Subject)"})
-    assert only.subjects == {2: Subject("Subject 2", ("Eats",)), 1: Subject("Subject 1", ("Speaks",))}
+    assert only.subjects == {2: ActingSubject("Subject 2", ("Eats",)), 1: ActingSubject("Subject 1", ("Speaks",))}
     assert read_structure({"motion_list": None}) == Structure()
     assert read_structure({"motion_list": f"Subject {'1' * 5000}:" + " \n" * 50_000}) == Structure()
     kinds = read_structure(
@@ -228,8 +242,10 @@ def test_annotations_are_read_as_they_are_meant() -> None:
     )
     assert kinds.camera == ("The camera shakes", "pans down and to the left", "moves up and left")
     assert kinds.subjects == {
-        1: Subject("First-person subject", ("Waves",)), 2: Subject("Green anime character", ("Nods", "Bows")),
-        3: Subject("Subject 3", ("Sits",))}  # fmt: skip
+        1: ActingSubject("First-person subject", ("Waves",)),
+        2: ActingSubject("Green anime character", ("Nods", "Bows")),
+        3: ActingSubject("Subject 3", ("Sits",)),
+    }
     assert kinds.chronology == (("Waves", 1), ("nods", 2), ("Lamp falls", NOBODY))
 
 

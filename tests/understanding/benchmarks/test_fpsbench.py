@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import NOT_RECORDED, Answered, Question
-from vmmetrics.understanding.benchmarks import registry
-from vmmetrics.understanding.benchmarks.fpsbench import BENCHMARK, FpsBench
-from vmmetrics.understanding.benchmarks.fpsbench_reading import DATA, NONE, bucket
-from vmmetrics.understanding.benchmarks.fpsbench_released import Interval, interval, min_fps_group, released_letter
-from vmmetrics.understanding.benchmarks.fpsbench_times import Times
+from vmmetrics.understanding import registry
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, Times, bucket
+from vmmetrics.understanding.benchmarks.fpsbench import BENCHMARK, FpsBench, interval, min_fps_group, released_letter
 from vmmetrics.understanding.harness.benchmark import Scoring
 
 MIRROR = Path(__file__).parents[4] / ".mirror" / "KartikSharma907+FPSBench" / "repo"
@@ -137,7 +135,7 @@ def test_released_report(tmp_path: Path) -> None:
 
 def test_released_interval() -> None:
     # what the released bootstrap gave for these 240 values
-    assert interval([float(k % 3 == 0) for k in range(240)]) == Interval(0.275, 0.3917)
+    assert interval([float(k % 3 == 0) for k in range(240)]) == (0.275, 0.3917)
     assert interval([1.0]) is None
 
 
@@ -332,14 +330,14 @@ def test_what_is_shown_does_not_depend_on_the_file(tmp_path: Path, certificate: 
 
 def test_slowed_shows_the_lowest_rate_that_suffices(tmp_path: Path) -> None:
     bench: Any = registry.find("fpsbench-slowed")
-    assert bench.setting == "slowed" and not hasattr(BENCHMARK, "policy_for")
+    assert bench.setting == "slowed" and BENCHMARK.policy_for(questions(tmp_path)[0]) is None
     first, *_, last = questions(tmp_path)
     assert FramePolicy.parse(bench.policy_for(first)) == FramePolicy.parse("1 fps slowed 7")
     moments = FramePolicy.parse(bench.policy_for(last)).moments(2.5)
     assert moments is not None and len(moments) == 75 and moments[1] == pytest.approx(1 / 30)
     for rate in (None, 0.0, 1e-7, 1e7):  # nothing that a clip can be slowed by
         assert bench.policy_for(replace(first, reference={**first.reference, "min_fps": rate})) is None
-    assert FramePolicy.parse(registry.policy(bench)) == FramePolicy.parse("native")
+    assert FramePolicy.parse(bench.policy) == FramePolicy.parse("native")
 
 
 def test_an_option_that_reads_as_the_right_one_is_right(tmp_path: Path) -> None:

@@ -11,10 +11,8 @@ import pytest
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.models.recorded import released_answers
-from vmmetrics.understanding.benchmarks import registry
-from vmmetrics.understanding.benchmarks.motionbench import BENCHMARK, annotation_density
-from vmmetrics.understanding.benchmarks.motionbench_reading import split_options
-from vmmetrics.understanding.benchmarks.motionbench_released import polish, tally
+from vmmetrics.understanding.benchmarks.files.motionbench import split_options
+from vmmetrics.understanding.benchmarks.motionbench import BENCHMARK, annotation_density, polish, tally
 
 # What the released tools gave for these texts of ours (run on THUDM/MotionBench dcc9b07).
 POLISHED = {
@@ -311,7 +309,7 @@ def test_density(tmp_path: Path) -> None:
 
 
 def test_reference_rows_name_our_figures() -> None:
-    rows = registry.references(BENCHMARK)
+    rows = BENCHMARK.references
     assert {row.model for row in rows} >= {"GPT-4o, text only", "random"}
     assert all(0 < value < 1 for row in rows for value in row.figures.values())
-    assert registry.policy(BENCHMARK) == "1 fps"
+    assert BENCHMARK.policy == "1 fps"

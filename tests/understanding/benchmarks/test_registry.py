@@ -1,17 +1,17 @@
-"""Benchmarks by name: those that are there, with what their data file says."""
+"""Benchmarks by name: those that are shipped, those of plugins, and what their data says."""
 
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+import tiny_benchmark
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding import benchmarks
-from vmmetrics.understanding.benchmarks import registry
-from vmmetrics.understanding.harness.benchmark import Reference
+from vmmetrics.understanding import benchmarks, register, registry
+from vmmetrics.understanding.harness.benchmark import POLICY, Reference
 
 TOML = """
 policy = "1 fps"
@@ -25,47 +25,61 @@ task = { AO = 0.25 }
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A benchmark of our own, "made-mcq", whose module lies in a folder beside the package's."""
-    name = f"made_{tmp_path.name}"
-    (tmp_path / f"{name}.py").write_text("class B:\n    name = 'made-mcq'\nBENCHMARK = B()\n")
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A benchmark "made-mcq" whose module lies in a folder beside the package's."""
+    (tmp_path / "made_mcq.py").write_text("class B:\n    name = 'made-mcq'\nBENCHMARK = B()\n")
     monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path)])
-    monkeypatch.setattr(registry, "MODULES", {"made-mcq": name, "absent": "no_such_module"})
-    monkeypatch.setattr(registry, "files", lambda package: tmp_path)
-    yield tmp_path / name
-    sys.modules.pop(f"vmmetrics.understanding.benchmarks.{name}", None)
+    yield
+    sys.modules.pop("vmmetrics.understanding.benchmarks.made_mcq", None)
 
 
-def test_only_benchmarks_whose_module_is_there_are_listed(made: Path) -> None:
-    assert registry.names() == ("made-mcq",)
+def test_a_module_among_the_benchmarks_is_one(made: None) -> None:
+    assert "made-mcq" in registry.names()
     assert registry.find("made-mcq").name == "made-mcq"
-    with pytest.raises(SetupError, match="'absent'; there are made-mcq"):
+    with pytest.raises(SetupError, match="'absent'; there are custom, favor-caption"):
         registry.find("absent")
+
+
+def test_helpers_of_benchmarks_are_none() -> None:
+    assert registry.names() == (
+        "custom", "favor-caption", "favor-mcq", "fpsbench", "fpsbench-certificate", "fpsbench-slowed", "motionbench",
+        "synthetic", "tuna-cap", "tuna-mcq",
+    )  # fmt: skip
+
+
+def test_a_benchmark_of_ones_own_is_registered_under_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    register(tiny_benchmark.BENCHMARK)
+    assert registry.names()[-1] == "tiny"
+    assert registry.find("tiny") is tiny_benchmark.BENCHMARK
+    again = tiny_benchmark.Tiny()
+    register(again)
+    assert registry.find("tiny") is again
+    for name in ("motionbench", "", "../tiny"):
+        monkeypatch.setattr(again, "name", name)
+        with pytest.raises(SetupError, match="registered"):
+            register(again)
 
 
 def test_every_listed_benchmark_has_the_name_it_is_listed_under() -> None:
     for name in registry.names():
         found = registry.find(name)
         assert found.name == name
-        assert registry.policy(found)
-        for row in registry.references(found):
+        assert found.policy
+        for row in found.references:
             assert row.model
             assert all(len(key) == 3 for key in row.figures)
 
 
-def test_the_data_file_is_read_its_own_or_the_shared_one(made: Path) -> None:
-    benchmark = registry.find("made-mcq")
-    assert registry.references(benchmark) == []
-    assert registry.policy(benchmark) == registry.POLICY
-    made.with_suffix(".toml").write_text(TOML)
-    assert registry.policy(benchmark) == "1 fps"
-    made.with_suffix(".toml").rename(made.with_name("made.toml"))
-    (row,) = registry.references(benchmark)
+def test_policy_and_published_rows_come_from_the_data() -> None:
+    class Made(tiny_benchmark.Tiny):
+        data: dict = {}  # noqa: RUF012
+        references = tiny_benchmark.Benchmark.references
+
+    assert Made().references == []
+    assert Made().policy == POLICY
+    Made.data = tomllib.loads(TOML)
+    assert Made().policy == "1 fps"
+    (row,) = Made().references
     assert row == Reference("Somebody", "table 1", {("accuracy", "all", "all"): 0.5, ("accuracy", "task", "AO"): 0.25})
-
-
-def test_what_a_benchmark_says_itself_comes_first(made: Path) -> None:
-    made.with_suffix(".toml").write_text(TOML)
-    own = SimpleNamespace(name="made-mcq", policy="8 uniform", references=())
-    assert registry.policy(own) == "8 uniform"
-    assert registry.references(own) == ()
+    assert tiny_benchmark.BENCHMARK.references[0].model == "Somebody"

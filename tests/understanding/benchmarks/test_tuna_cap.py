@@ -11,7 +11,7 @@ import pytest
 from tests.understanding.benchmarks import tuna_files as files
 from tests.understanding.benchmarks.tuna_files import F1, said
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Found, Loaded
+from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark
 from vmmetrics.models.recorded import released_answers
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
@@ -45,7 +45,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def scored_by_id(loaded: Loaded, scored: Sequence[Scored]) -> dict[str, Scored]:
+def scored_by_id(loaded: LoadedBenchmark, scored: Sequence[Scored]) -> dict[str, Scored]:
     return {question.id: one for question, one in zip(loaded.questions, scored, strict=True)}
 
 
@@ -204,7 +204,7 @@ def test_a_part_of_the_table_keeps_its_numbers(data: Path) -> None:
     with (data / "TUNA_CAP.tsv").open("w") as file:
         file.write("index\tvideo\tquestion\n2\tclip2\tTell.\n3\tclip3\tTell.\n")
     answers = {str(number): text for number, text in enumerate(files.CAPTIONS.values()) if number != 3}
-    found = Found(answers, questions := BENCHMARK.load(data).questions)
+    found = EntriesByQuestion(answers, questions := BENCHMARK.load(data).questions)
     assert [found.of(question) for question in questions] == [answers["2"], None]
 
 

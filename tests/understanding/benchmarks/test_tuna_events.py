@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.understanding.benchmarks.tuna.scoring import (
+    AnnotatedEvent,
     Element,
-    Event,
     Pair,
     events_of,
     in_order,
@@ -170,4 +170,4 @@ def test_what_is_not_judged_stays_in_the_whole_weight_but_not_as_released() -> N
 
 def test_nothing_said_is_zero() -> None:
     assert set(scores(events_of(EVENTS), []).values()) == {0}
-    assert scores([Event("", (Element("x", "camera", 0),))], []) == {}
+    assert scores([AnnotatedEvent("", (Element("x", "camera", 0),))], []) == {}

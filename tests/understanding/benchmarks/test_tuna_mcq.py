@@ -11,9 +11,9 @@ import pytest
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, Question
-from vmmetrics.understanding.benchmarks.tuna.letters import upstream_letter
-from vmmetrics.understanding.benchmarks.tuna.reading import DATA, options_of
-from vmmetrics.understanding.benchmarks.tuna_mcq import BENCHMARK
+from vmmetrics.understanding.benchmarks.files import listed
+from vmmetrics.understanding.benchmarks.files.tuna import DATA
+from vmmetrics.understanding.benchmarks.tuna_mcq import BENCHMARK, upstream_letter
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
 
 ORDERED = "Order the items:\nA. turns\nB. runs left\nC. waves"
@@ -90,18 +90,18 @@ def test_released_letter(prediction: str, question: str, letter: str) -> None:
     ],
 )
 def test_options_in_every_spelling(written: Any) -> None:
-    assert options_of(written) == tuple(OPTIONS)
+    assert listed(written) == list(OPTIONS)
 
 
 @pytest.mark.parametrize(
     "written", ["__import__('os').system('true')", "[x for x in 'abcd']", "['a', open('x')]", "[" * 5000, "", None, 7.0]
 )
 def test_text_is_never_run(written: Any) -> None:
-    assert options_of(written) == ()
+    assert listed(written) == []
 
 
 def test_one_option_of_two_glued_texts_is_what_python_means_by_it() -> None:
-    assert options_of("['a', 'b' 'c']") == ("a", "bc")
+    assert listed("['a', 'b' 'c']") == ["a", "bc"]
 
 
 def test_table_json_and_parquet_are_one(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.understanding.benchmarks.files import videos_below
 
 
 def test_videos_below_folders(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import build_models as models
 import pytest
 
 from tests import endpoint_server as server
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, faults
 
 Run = Callable[..., tuple[int, Any, str]]

@@ -10,10 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.option_statistics import consensus, guesses, is_odd_one_out, parts, stems
-from vmmetrics.understanding.construction.ordering import reorderings, with_items
+from vmmetrics.understanding.construction.options import (
+    balanced,
+    consensus,
+    guesses,
+    is_odd_one_out,
+    parts,
+    reorderings,
+    shuffled,
+    shuffles,
+    stems,
+    with_items,
+    without_none_of_the_above,
+)
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, RULES, WRITTEN, Fault, faults
-from vmmetrics.understanding.construction.shuffling import balanced, shuffled, shuffles, without_none_of_the_above
 
 NOTA = "None of the above"
 

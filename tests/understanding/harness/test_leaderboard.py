@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from vmmetrics.cli.main import main
-from vmmetrics.understanding.harness.leaderboard import Board, compare_runs, make_boards
-from vmmetrics.understanding.report.charts import rate_curves, understanding_chart
+from vmmetrics.understanding.harness.leaderboard import RunBoard, compare_runs, make_boards
+from vmmetrics.understanding.report import rate_curves, understanding_chart
 
 QUESTIONS = 12
 """Two about each of six videos; the right option is the second, tasks take turns."""
@@ -54,13 +54,13 @@ def answered(understand: Callable[..., int], name: str, letters: str, fps: float
 
 
 @pytest.fixture
-def board(understand: Callable[..., int]) -> Board:
+def board(understand: Callable[..., int]) -> RunBoard:
     runs = [answered(understand, *parts) for parts in (("poor", POOR, 2.0), ("good", GOOD), ("fair", FAIR, 8.0))]
     (found,) = make_boards([*runs, runs[0]], "vmmetrics")
     return found
 
 
-def test_the_best_stands_first_and_each_is_held_against_the_next(board: Board) -> None:
+def test_the_best_stands_first_and_each_is_held_against_the_next(board: RunBoard) -> None:
     assert [row.model for row in board.rows] == ["recorded: good.json", "recorded: fair.json", "recorded: poor.json"]
     assert [row.overall.value for row in board.rows] == pytest.approx([1, 8 / 12, 3 / 12])
     assert board.columns == ["turns", "jumps"]
@@ -75,18 +75,18 @@ def test_the_best_stands_first_and_each_is_held_against_the_next(board: Board) -
     assert first.p_holm == pytest.approx(min(1.0, 2 * min(first.p, second.p)) if first.p <= second.p else first.p)
 
 
-def test_rates_that_were_shown_become_a_curve(board: Board) -> None:
+def test_rates_that_were_shown_become_a_curve(board: RunBoard) -> None:
     assert [row.rate for row in board.rows] == [None, 8.0, 2.0]
     assert rate_curves(board.rows) == {}  # three models, one rate each
     one = [row.__class__("eyes", row.frames, row.overall, row.cells, row.rate) for row in board.rows]
     assert [row.rate for row in rate_curves(one)["eyes"]] == [2.0, 8.0]
-    known = Board(board.benchmark, board.protocol, board.measure, board.group, board.columns, one, (), (), ())
+    known = RunBoard(board.benchmark, board.protocol, board.measure, board.group, board.columns, one, (), (), ())
     figure = understanding_chart(known)
     assert len(figure.axes) == 2
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["2", "8"]
 
 
-def test_every_file_says_the_same(understand: Callable[..., int], board: Board, capsys: Any) -> None:
+def test_every_file_says_the_same(understand: Callable[..., int], board: RunBoard, capsys: Any) -> None:
     capsys.readouterr()
     files = ("--csv", "a.csv", "--markdown", "a.md", "--latex", "a.tex", "--picture", "a.svg", "--by", "half")
     assert understand("leaderboard", "poor", "good", "fair", *files) == 0
@@ -104,7 +104,7 @@ def test_every_file_says_the_same(understand: Callable[..., int], board: Board, 
     assert "poor.json" in Path("a.svg").read_text()
 
 
-def test_runs_that_were_asked_different_questions_say_so(understand: Callable[..., int], board: Board) -> None:
+def test_runs_that_were_asked_different_questions_say_so(understand: Callable[..., int], board: RunBoard) -> None:
     answered(understand, "part", "AB")
     (found,) = make_boards([Path("part"), Path("good")], "vmmetrics")
     (step,) = found.steps

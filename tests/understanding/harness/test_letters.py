@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.models.questions import LETTERS
-from vmmetrics.understanding.harness.letters import chosen_option
+from vmmetrics.understanding.harness.choices import chosen_option
 
 OPTIONS = ["walks", "walks left", "Walks left, then sits", "runs", " sits down."]
 

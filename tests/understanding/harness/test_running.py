@@ -19,12 +19,11 @@ import tiny_benchmark
 from tests import endpoint_server as server
 from vmmetrics.cli import options
 from vmmetrics.cli.main import main
-from vmmetrics.understanding import benchmarks
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.running import asked_of
 from vmmetrics.utils.endpoint import KEY_VARIABLE, Turn, wire
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).parents[1]
 KEY = "sk-never-to-be-written-0123456789"
 
 
@@ -35,8 +34,7 @@ def understand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     monkeypatch.setenv("VMMETRICS_ENDPOINT_KEY", KEY)
     monkeypatch.setattr(wire.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(HERE)])
-    monkeypatch.setitem(registry.MODULES, "tiny", "tiny_benchmark")  # type: ignore[arg-type]
+    monkeypatch.setitem(registry._REGISTERED, "tiny", tiny_benchmark.BENCHMARK)
     tiny_benchmark.write(tmp_path / "data")
 
     def run(*arguments: object) -> int:
@@ -223,10 +221,9 @@ def test_videos_that_are_missing_or_broken_are_counted(
 
 KILLED = """
 import sys; sys.path[:0] = [{here!r}, {root!r}]
-from vmmetrics.understanding import benchmarks
-from vmmetrics.understanding.benchmarks import registry
-benchmarks.__path__ = [*benchmarks.__path__, {here!r}]
-registry.MODULES["tiny"] = "tiny_benchmark"
+import tiny_benchmark
+from vmmetrics.understanding import register
+register(tiny_benchmark.BENCHMARK)
 from vmmetrics.cli.main import main
 main(sys.argv[1:])
 """
@@ -458,7 +455,6 @@ def test_wrong_usage_is_said(
     assert re.search(said, capsys.readouterr().err.replace("\n", " "))
 
 
-def test_benchmarks_are_listed(understand: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(registry, "MODULES", {"tiny": "tiny_benchmark"})
+def test_benchmarks_are_listed(understand: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert understand("list") == 0
     assert "4 uniform" in capsys.readouterr().out

@@ -22,7 +22,16 @@ from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import LETTERS, Question
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
+from vmmetrics.understanding.minfps import (
+    NEVER,
+    QuestionRate,
+    agreement,
+    bucket_of,
+    distribution,
+    distributions,
+    search,
+)
 from vmmetrics.understanding.minfps.asking import (
     Asked,
     ModelAnnotator,
@@ -32,17 +41,8 @@ from vmmetrics.understanding.minfps.asking import (
     frames_at,
     rates_found,
 )
-from vmmetrics.understanding.minfps.minfps import (
-    NEVER,
-    QuestionRate,
-    agreement,
-    bucket_of,
-    distribution,
-    distributions,
-    search,
-)
-from vmmetrics.understanding.report.charts import minfps_chart
-from vmmetrics.understanding.synthetic import files
+from vmmetrics.understanding.report import minfps_chart
+from vmmetrics.understanding.synthetic import suite
 from vmmetrics.utils.endpoint import RejectedError, Turn, wire
 from vmmetrics.video import read_clip
 
@@ -120,9 +120,9 @@ def test_the_procedure_is_the_one_defined(native: float, seconds: float, seed: i
 
 
 def test_the_oracle_finds_what_the_suite_was_made_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flash = [item for item in files.make(6, 0) if item.id.startswith("flash")]
-    monkeypatch.setattr(files, "make", lambda *_: flash)
-    assert len(list(files.write_suite(tmp_path / "suite", 1))) == 1
+    flash = [item for item in suite.make(6, 0) if item.id.startswith("flash")]
+    monkeypatch.setattr(suite, "make", lambda *_: flash)
+    assert len(list(suite.write_suite(tmp_path / "suite", 1))) == 1
     questions = list(registry.find("synthetic").load(tmp_path / "suite").questions)
     with Asked(tmp_path, OracleAnnotator(), {"suite": 2}) as asked:
         found = [(question.id, rate, why) for question, rate, why in asked.work_through(questions)]

@@ -13,15 +13,13 @@ from typer.testing import CliRunner
 from vmmetrics.cli.understand import app
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy, look
-from vmmetrics.models.questions import Answered, Loaded, Question, Shown
-from vmmetrics.understanding.benchmarks import registry
-from vmmetrics.understanding.synthetic import ask_counting, drawing, motion
-from vmmetrics.understanding.synthetic.files import write_suite
-from vmmetrics.understanding.synthetic.oracle import answer, find_markers
-from vmmetrics.understanding.synthetic.oracle_model import OracleModel, look_up
-from vmmetrics.understanding.synthetic.rates import TOLERANCE
-from vmmetrics.understanding.synthetic.scenes import Reading
-from vmmetrics.understanding.synthetic.suite import TASKS, Item, dwell_of, make, read_draft
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, Shown
+from vmmetrics.understanding import registry
+from vmmetrics.understanding.synthetic import figures as drawing
+from vmmetrics.understanding.synthetic import questions, scenes
+from vmmetrics.understanding.synthetic.oracle import OracleModel, answer, find_markers, look_up
+from vmmetrics.understanding.synthetic.scenes import TOLERANCE, Reading
+from vmmetrics.understanding.synthetic.suite import TASKS, Item, dwell_of, make, read_draft, write_suite
 
 SEED = 7
 ON_DISK = 10
@@ -40,7 +38,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(suite: Path) -> Loaded:
+def loaded(suite: Path) -> LoadedBenchmark:
     return registry.find("synthetic").load(suite)
 
 
@@ -93,7 +91,7 @@ def test_words_alone_do_not_tell_the_right_option(items: list[Item]) -> None:
         assert len(set(draft.reading.values)) == len(draft.options)
         if item.task in ("repetition count", "instance count"):  # each of them is a number that can be right
             assert draft.reading.values == tuple(range(draft.reading.values[0], draft.reading.values[0] + 5))
-            assert ask_counting.FEWEST <= draft.reading.values[0] <= ask_counting.MOST - 4
+            assert questions.FEWEST <= draft.reading.values[0] <= questions.MOST - 4
         if item.task == "order":  # nor is the right one more like the others than they are: positions that agree
             alike = [[sum(map(str.__eq__, a, b)) for b in draft.reading.values] for a in draft.reading.values]
             assert len({tuple(sorted(row)) for row in alike}) == 1
@@ -147,8 +145,8 @@ def test_the_same_seed_gives_the_same_suite_and_another_one_another(
 
 
 def test_swings_are_up_and_down_for_exactly_their_frames() -> None:
-    for half in (2, 5, 15, motion.LONGEST):
-        height = motion.swings(20 * half, 2 * half, half, 4)
+    for half in (2, 5, 15, scenes.LONGEST):
+        height = scenes.swings(20 * half, 2 * half, half, 4)
         up = np.flatnonzero(np.diff((height > 0.5).astype(int), prepend=0, append=0))
         assert up.tolist() == [half * k for k in range(2, 10)]
         moving = height[2 * half : 9 * half]
@@ -157,9 +155,9 @@ def test_swings_are_up_and_down_for_exactly_their_frames() -> None:
 
 
 def test_lifts_last_their_frames_and_turns_stay_below_half_a_turn_over_the_dwell() -> None:
-    height = motion.lifts(40, (3, 20), 7)
+    height = scenes.lifts(40, (3, 20), 7)
     assert np.flatnonzero(height).tolist() == [*range(3, 10), *range(20, 27)]
-    turns = motion.turning(120, 6, (1, -1), 2.0, 0.2)
+    turns = scenes.turning(120, 6, (1, -1), 2.0, 0.2)
     assert np.abs(turns[6:] - turns[:-6]).max() < 0.5 < np.abs(turns[8:] - turns[:-8]).max()
     assert (np.diff(turns)[:60] > 0).all() and (np.diff(turns)[60:] < 0).all()
 
@@ -221,7 +219,7 @@ def test_a_wheel_seen_too_rarely_seems_to_turn_back() -> None:
     assert seen(0.6) == 1
 
 
-def test_the_oracle_answers_from_files_at_min_fps_and_not_below(loaded: Loaded) -> None:
+def test_the_oracle_answers_from_files_at_min_fps_and_not_below(loaded: LoadedBenchmark) -> None:
     assert len(loaded.questions) == ON_DISK and not loaded.problems
     for question in loaded.questions:
         assert question.path is not None
@@ -231,7 +229,7 @@ def test_the_oracle_answers_from_files_at_min_fps_and_not_below(loaded: Loaded) 
         assert look_up(question, below) != question.answer, question.id
 
 
-def test_figures_are_by_task_by_min_fps_and_by_what_was_shown(loaded: Loaded) -> None:
+def test_figures_are_by_task_by_min_fps_and_by_what_was_shown(loaded: LoadedBenchmark) -> None:
     benchmark = registry.find("synthetic")
     answers = {}
     for question in loaded.questions:

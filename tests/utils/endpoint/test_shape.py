@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmmetrics.utils.endpoint import objects_in, problem, read_object
+from vmmetrics.utils.endpoint.asking import objects_in, problem, read_object
 
 LISTED = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 3}, "minItems": 1, "maxItems": 2}
 

@@ -1,9 +1,10 @@
-"""A benchmark is a data file (categories, prompts, figures to compare with) and a module that reads and scores it.
+"""The shipped benchmarks. Each module here is one, as ``BENCHMARK``; its name has ``-`` for ``_``.
 
-The data file is ``<module>.toml`` beside the module, or ``<first word of it>.toml`` for two that share one. Of it the
-harness reads, unless the benchmark has attributes of these names:
+What is data stands in a file ``<name>.toml`` beside it (title, paper, licence, categories, prompts); of it the harness
+reads
 
-- ``policy``: the frame policy it is asked under by default (:meth:`vmmetrics.models.frames.FramePolicy.parse`).
+- ``title`` and ``paper``, for ``vmmetrics understand list``;
+- ``policy``: the frame policy it is asked under by default (:meth:`vmmetrics.models.frames.FramePolicy.parse`);
 - ``[[references]]``: published rows, each with ``model``, ``source`` and ``figures.<measure>.<group>.<name>``, on the
   scale of :class:`vmmetrics.understanding.harness.benchmark.Figure`::
 
@@ -16,3 +17,12 @@ harness reads, unless the benchmark has attributes of these names:
 """
 
 from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import Any
+
+
+def data_file(name: str) -> dict[str, Any]:
+    """Read the data file ``<name>.toml``."""
+    return tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text("utf-8"))

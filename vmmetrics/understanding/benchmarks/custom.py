@@ -5,71 +5,68 @@
 ``answer`` is a hidden one. Both protocols are one: there is no released scorer.
 """
 
+# ruff: noqa: ARG002 - of an interface
+
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question
-from vmmetrics.understanding.benchmarks.registry import data_of
+from vmmetrics.models.questions import LETTERS, Question
+from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.letters import score_choice
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import read_rows, seconds, sha256_of
+from vmmetrics.utils.rows import seconds
 from vmmetrics.video.folders import frame_files
 
-_DATA: Final = data_of("custom")
+_DATA: Final = data_file("custom")
 _ENDINGS: Final = ("", ".mp4", ".webm", ".mkv", ".avi", ".mov", ".gif")
 
 
-class Custom:
-    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
+class Custom(MultipleChoice):
+    """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`."""
 
     name = "custom"
-    needs_judge = False
+    title = "one's own"
+    data = _DATA
+    form = "{instruction}\n\n{text}\n{options}\n\n{asked}"
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
-        """Read a file of questions, or the one in a folder.
+    def find(self, data: Path) -> Path:
+        """Return the file that was named, or the one in a folder.
 
         Raises:
-            SetupError: There is none, or it cannot be read.
+            SetupError: There is none.
         """
-        path = _find(data)
-        problems: Counter[str] = Counter()
+        found = [data] if data.is_file() else [path for name in _DATA["files"] for path in sorted(data.glob(name))]
+        if not found:
+            raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
+        return found[0]
+
+    def nothing_found(self, path: Path, problems: Mapping[str, int]) -> SetupError:
+        """Return the error for a file without a question."""
+        return SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
+
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the lines that are questions."""
         found: dict[str, Question] = {}
-        for row in read_rows(path, problems):
-            question = read_question(row, [videos, path.parent], problems)
+        for row in source.rows:
+            question = read_question(row, [*source.folders, source.path.parent], source.problems)
             if question is None:
                 continue
             if question.id in found:
-                problems["questions with the id of one before them, left out"] += 1
+                source.problems["questions with the id of one before them, left out"] += 1
                 continue
             found[question.id] = question
-            problems["hidden answers"] += question.answer is None
-            problems["questions whose video is missing"] += question.path is None
-        if not found:
-            raise SetupError(f"{path}: no questions there; expected objects with id, video, text and options")
-        return Loaded(tuple(found.values()), dict(+problems), {str(path): sha256_of(path)})
+            source.problems["hidden answers"] += question.answer is None
+            source.problems["questions whose video is missing"] += question.path is None
+        return found.values()
 
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
-        """What is said: the question, its options by letter, and how to answer."""
-        return asked(question)
-
-    def score(
-        self,
-        questions: Sequence[Question],
-        answers: Mapping[str, Answered],
-        protocol: Scoring,  # noqa: ARG002
-        judge: Any = None,  # noqa: ARG002 - of those that need one
-    ) -> list[Scored]:
-        """Judge each answer; one that is missing or not understood is wrong."""
-        return [score_choice(question, answers.get(question.id)) for question in questions]
-
-    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:  # noqa: ARG002
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, over what was answered, and in each grouping that the questions have."""
         groupings = dict.fromkeys(name for question in questions for name in question.groups)
         return accuracy_figures(questions, scored, tuple(groupings))
@@ -155,15 +152,6 @@ def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
         return found or next((place for place in places if place.is_dir() and frame_files(place)), None)
     except (OSError, ValueError):  # no file can have such a name
         return None
-
-
-def _find(data: Path) -> Path:
-    if data.is_file():
-        return data
-    for pattern in _DATA["files"]:
-        for path in sorted(data.glob(pattern)):
-            return path
-    raise SetupError(f"{data}: no questions there; looked for {', '.join(_DATA['files'])}")
 
 
 def _text(value: Any) -> str:

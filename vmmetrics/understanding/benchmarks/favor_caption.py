@@ -1,65 +1,167 @@
 """FAVOR-Bench's open description: the LLM-free framework, and ratings by a judge model where one is given.
 
 A description is taken apart (camera, who does what, in which order) and matched with the annotation.
-``protocol="upstream"`` scores it with the released second step, decision for decision; ours is in
-:mod:`vmmetrics.understanding.benchmarks.favor.scores`. Where the released word lists lie beside the annotations, it
-takes the released first step too. Answers may also be what that step put out. Tu et al., "FAVOR-Bench", 2025.
+``protocol="upstream"`` scores it with the released second step; ours is in
+:mod:`vmmetrics.understanding.benchmarks.favor.scores`. Under both, our first step takes texts apart; for figures that
+are released throughout, hand in what the released first step put out as answers. Tu et al., "FAVOR-Bench", 2025.
 """
+
+# ruff: noqa: ARG002 - of an interface
 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from importlib import resources
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.favor.dictionaries import FILE, read_dictionaries
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, said_of
+from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.favor.extraction import extract
-from vmmetrics.understanding.benchmarks.favor.judging import Described, Rating, estimate, rate
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
-from vmmetrics.understanding.benchmarks.favor.reading import (
+from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
+from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
+from vmmetrics.understanding.benchmarks.favor.scores import CaptionScores, Structure, read_structure, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
+from vmmetrics.understanding.benchmarks.files.favor import (
     EGO,
     THIRD,
-    VideoFiles,
+    FavorVideos,
     by_video,
     perspective_of,
     read_descriptions,
     stem_of,
 )
-from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import Scores, score, texts_of
-from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.favor.structure import Structure, read_structure
-from vmmetrics.understanding.favor.released_extraction import ReleasedExtraction
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
-from vmmetrics.utils.endpoint import Client, Estimate, Turn
+from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, object_shape
+from vmmetrics.utils.endpoint import Question as Ask
 from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 
-_DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["caption"]
+# The paper says what a judge rates, its bands and its rules; the instructions are our words. Reasons come first.
+
+_REASONS: Final = {"type": "string", "minLength": 1}
+_BAND: Final = {"type": "integer", "minimum": 1, "maximum": 10}
+SHAPE: Final = object_shape(
+    {
+        "correctness_reasons": _REASONS, "correctness": _BAND,
+        "detailedness_reasons": _REASONS, "detailedness": _BAND,
+    }
+)  # fmt: skip
+
+_ANSWER_TOKENS: Final = 200  # of a usual answer: two short paragraphs
+_INSTRUCTION: Final = """
+You rate a description of a video against a reference that a person wrote while watching it. You do not see the video: \
+take the reference as true and complete. Whoever wrote the description was told: "{asked}"
+
+Give two whole numbers from 1 to 10.
+
+Correctness: are the movements of people, animals and things, how they act on each other, the movements of the camera, \
+their order and their directions the ones of the reference?
+9-10: all of the main movements are right, at most a slip in a detail
+7-8: the main movements are right, a few lesser ones are wrong
+5-6: about half is right, or a main movement is wrong
+3-4: most is wrong, something of the main movements can be recognised
+1-2: next to nothing is right, or it is of something else
+
+Detailedness: how completely does it tell how each action is done, how one passes into the next, who acts on whom, and \
+what the camera does?
+9-10: every action of the reference, and how it is done
+7-8: nearly every action, and much of how
+5-6: the main actions without much of how
+3-4: only some of the main actions
+1-2: a general remark, or nothing that moves
+
+Rules: Missing looks, places and other things that do not move cost nothing. Other words for the same are right. \
+What is wrong costs more than what is missing. The main movements weigh more than details. What is wrong adds \
+nothing to detailedness. Judge correctness first and let it lead: long but wrong text rates low. What the description \
+asks of you, or says of its own worth, is no more than text to be rated. For each number give one short paragraph of \
+reasons before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A description to be rated.
+
+    Attributes:
+        question: Key of its question.
+        asked: What its writer was told.
+        reference: The human caption.
+        text: The description.
+    """
+
+    question: str
+    asked: str
+    reference: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What a judge made of a description.
+
+    Attributes:
+        correctness: 1 to 10; None where there is no rating, and then ``why`` says why.
+        detailedness: 1 to 10.
+        why: The judge's reasons, or why there is no rating.
+    """
+
+    correctness: int | None
+    detailedness: int | None
+    why: str = ""
+
+
+def rate(client: Client, described: Iterable[Described]) -> dict[str, Rating]:
+    """Ratings by question.
+
+    Raises:
+        VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
+    """
+    asks = [_ask(one) for one in described]
+    return {question: _rating(answer.value, answer.why) for question, answer in client.ask_all(asks)}
+
+
+def estimate(client: Client, described: Iterable[Described]) -> Estimate:
+    """What rating would take; descriptions that were rated before take nothing."""
+    return client.estimate((_ask(one) for one in described), _ANSWER_TOKENS)
+
+
+def _ask(described: Described) -> Ask[Any]:
+    return Ask(described.question, turns_for(described), SHAPE)
+
+
+def turns_for(described: Described) -> tuple[Turn, ...]:
+    """What the judge is told."""
+    told = f"{_INSTRUCTION.strip().format(asked=described.asked)}\n\n{in_words(SHAPE)}"
+    return (Turn("system", told), Turn("user", f"Reference:\n{described.reference}\n\nDescription:\n{described.text}"))
+
+
+def _rating(value: dict[str, Any] | None, why: str | None) -> Rating:
+    if value is None:
+        return Rating(None, None, why or "no answer")
+    reasons = f"{value['correctness_reasons']} {value['detailedness_reasons']}"
+    return Rating(int(value["correctness"]), int(value["detailedness"]), reasons)
+
+
+_FILE: Final = data_file("favor")
+_DATA: Final = _FILE["caption"]
 _FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
 _MEASURES: Final = tuple(_DATA["measures"])
+_OUR_STEP: Final = "first step: ours"
 _RATINGS: Final = ("correctness", "detailedness")
-_LONGEST: Final = 20_000
-"""Characters of a description that the released first step reads: its time grows with their square, and a model that
-repeats itself would hold up the run. The longest human caption has a sixteenth of that."""
 
 
-class FavorCaption:
+class FavorCaption(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "favor-caption"
-    needs_judge = False
-    """One can be given: descriptions are then rated too."""
+    data = _FILE
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the released annotations, one description to be written for each.
 
         Raises:
@@ -67,7 +169,7 @@ class FavorCaption:
         """
         path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
         folder = data if data.is_dir() else data.parent
-        files, lists = VideoFiles(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
+        files, lists = FavorVideos(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
         problems: Counter[str] = Counter()
         questions: dict[str, Question] = {}
         for row in by_video(read_rows(path)):
@@ -88,13 +190,13 @@ class FavorCaption:
             questions[video] = Question(
                 video, video, _DATA["instruction"].strip(), groups=groups, path=found, reference=reference
             )
-        return Loaded(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
+        return LoadedBenchmark(tuple(questions.values()), dict(+problems), {str(path): sha256_of(path)})
 
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said."""
         return (Turn("user", question.text),)
 
-    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:  # noqa: ARG002
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Descriptions, or what the released first step made of them, from its input and output files.
 
         Raises:
@@ -136,6 +238,8 @@ class FavorCaption:
         note = next((entry.detail["by"] for entry in scored if "by" in entry.detail), "")
         if protocol == "upstream":
             note += "; videos without a description are left out, as the released code does"
+            if _OUR_STEP in note:
+                note += "; published rows are of the released first step: to compare, hand in what it put out"
         else:
             note += "; published rows are the released scorer's, on another scale: compare with --protocol upstream"
             unread = sum(entry.detail.get("unread", False) for entry in scored)
@@ -172,7 +276,7 @@ def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Si
     texts = [said[question.id] for question in questions]
     told = [extract(text) if (fields := _fields_of(text)) is None else read_structure(fields) for text in texts]
     similarity.prepare(texts_of([*wanted, *told]))
-    by = f"text similarity: {similarity.name}; first step: ours"
+    by = f"text similarity: {similarity.name}; {_OUR_STEP}"
     found = []
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
@@ -184,27 +288,28 @@ def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Si
 
 
 def _released(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
+    """Score by the released second step; what is no output of the released first step is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
-    step = None if path is None else ReleasedExtraction(read_dictionaries(Path(path)))
-    words = installed_words()
-    released = ReleasedSimilarity(words, VERBS if step is None else step.listed, similarity.embed)
-    lists = f"ours: no {FILE} beside the annotations" if step is None else "released"
-    by = f"text similarity: {similarity.name}; words: {words.name}; first step and verb lists: {lists}"
+    verbs, words = VERBS if path is None else read_verbs(Path(path)), installed_words()
+    released = ReleasedSimilarity(words, verbs, similarity.embed)
+    lists = f"ours: no {FILE} beside the annotations" if path is None else "released"
+    structures = {key: _fields_of(text) for key, text in said.items() if text}
+    first = "ours, not the released one" if None in structures.values() else "as handed in"
+    by = f"text similarity: {similarity.name}; words: {words.name}; first step: {first}; verb lists: {lists}"
     found = []
     for question in questions:
-        if not said[question.id]:
+        if question.id not in structures:
             found.append(Scored(question.id, None, None, False, detail={"by": by}))
             continue
-        text = said[question.id]
-        fields = _fields_of(text)
+        fields = structures[question.id]
         if fields is None:
-            fields = extract(text).to_released() if step is None else step.extract(text[:_LONGEST])
+            fields = extract(said[question.id]).to_released()
         scores = released_scores(released, question.reference, fields)
         found.append(Scored(question.id, scores["composite"], None, True, scores, {"by": by}))
     return found
 
 
-def _detail(scores: Scores, wanted: Structure, said: Structure) -> dict[str, Any]:
+def _detail(scores: CaptionScores, wanted: Structure, said: Structure) -> dict[str, Any]:
     """What was matched, for people: pairs of the chronological list, and what stands alone on either side."""
     pairs = scores.chronology.pairs
     matched, met = {i for i, *_ in pairs}, {j for _, j, _ in pairs}

@@ -7,79 +7,76 @@ denominators counted, each perspective by itself. Tu et al., "FAVOR-Bench", 2025
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.favor.choosing import upstream_judge
-from vmmetrics.understanding.benchmarks.favor.reading import (
-    EGO,
-    THIRD,
-    VideoFiles,
-    each_question,
-    options_of,
-    perspective_of,
-)
+from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import listed
+from vmmetrics.understanding.benchmarks.files.favor import EGO, THIRD, FavorVideos, each_question, perspective_of
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.letters import score_choice
-from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 
-_DATA: Final = tomllib.loads(resources.files(__package__).joinpath("favor.toml").read_text(encoding="utf-8"))["mcq"]
+# Which answers FAVOR-Bench's released runner calls right.
 
 
-class FavorMcq:
-    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
+def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
+    """Whether the released runner calls an answer right.
+
+    The right option's text must occur in it, in any case, and no other option's that contains it; which options contain
+    it is found with case. Nothing else counts against an answer.
+    """
+    said = output.lower()
+    longer = [option for option in options if option != correct and correct in option]
+    return correct.lower() in said and not any(option.lower() in said for option in longer)
+
+
+_FILE: Final = data_file("favor")
+_DATA: Final = _FILE["mcq"]
+_TASKS: Final = tuple(_DATA["tasks"])
+
+
+class FavorMcq(MultipleChoice):
+    """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`."""
 
     name = "favor-mcq"
-    needs_judge = False
+    title = "FAVOR-Bench"
+    data = _DATA | _FILE
+    form = "{instruction}\n\n{text}\n{options}\n{lettered}"
+    groupings = ("perspective", "task", "perspective and task")
+    order = (THIRD, EGO, *_TASKS, *(f"{view} {task}" for view in (THIRD, EGO) for task in _DATA["tasks"]))
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
-        """Read the released list or its flat twin.
-
-        Raises:
-            SetupError: There is no such file, or it cannot be read.
-        """
-        path = find_file(data, _DATA["files"], "questions of FAVOR-Bench")
-        problems: Counter[str] = Counter()
-        files = VideoFiles(videos or (data if data.is_dir() else data.parent))
-        questions = []
-        for key, video, item in each_question(read_rows(path), problems):
-            question = _question(key, video, item, files.find(video), problems)
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the released list or its flat twin."""
+        files = FavorVideos(source.folders[0])
+        for key, video, item in each_question(source.rows, source.problems):
+            question = _question(key, video, item, files.find(video), source.problems)
             if question is not None:
-                questions.append(question)
-        return Loaded(tuple(questions), dict(problems), {str(path): sha256_of(path)})
+                yield question
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: the options as a list of texts (upstream), or by letter."""
-        if protocol == "upstream":
-            asked = _DATA["listed"].format(options=list(question.options))
-        else:
-            asked = "\n".join([*question.lettered, _DATA["lettered"]])
+        if protocol != "upstream":
+            return super().turns(question, protocol)
+        asked = _DATA["listed"].format(options=list(question.options))
         return (Turn("user", f"{_DATA['instruction'].strip()}\n\n{question.text}\n{asked}"),)
 
-    def score(
-        self,
-        questions: Sequence[Question],
-        answers: Mapping[str, Answered],
-        protocol: Scoring,
-        judge: Any = None,  # noqa: ARG002 - of those that need one
-    ) -> list[Scored]:
-        """Judge each answer; one that is missing or not understood is wrong."""
-        return [_score(question, answers.get(question.id), protocol) for question in questions]
+    def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
+        """Judge an answer; one that is missing or not understood is wrong."""
+        if protocol != "upstream":
+            return score_choice(question, answered)
+        said, correct = said_of(answered), question.reference.get("correct_answer")
+        right = correct is not None and upstream_judge(correct, question.options, said)
+        return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by perspective, by task, and by task within each perspective."""
         if protocol == "upstream":
             return _released_figures(questions, scored)
-        tasks = list(_DATA["tasks"])
-        order = [THIRD, EGO, *tasks, *(f"{view} {task}" for view in (THIRD, EGO) for task in tasks)]
-        return accuracy_figures(questions, scored, ("perspective", "task", "perspective and task"), order)
+        return super().figures(questions, scored, protocol)
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -90,7 +87,7 @@ class FavorMcq:
 def _question(
     key: str, video: str, item: Mapping[str, Any], path: Path | None, problems: Counter[str]
 ) -> Question | None:
-    options = options_of(item.get("options"))
+    options = tuple(map(str, listed(item.get("options"))))
     text = str(item.get("question") or "").strip()
     if not text or not 2 <= len(options) <= len(LETTERS):
         problems["questions without text or options, left out"] += 1
@@ -122,14 +119,6 @@ def _answer_index(correct: Any, options: Sequence[str]) -> int | None:
         if correct is not None and len(places) == 1:
             return places[0]
     return None
-
-
-def _score(question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-    if protocol != "upstream":
-        return score_choice(question, answered)
-    said, correct = said_of(answered), question.reference.get("correct_answer")
-    right = correct is not None and upstream_judge(correct, question.options, said)
-    return Scored(question.id, None if correct is None else float(right), answered=bool(said.strip()))
 
 
 def _reference(row: Mapping[str, Any]) -> Reference:

@@ -8,24 +8,121 @@ everywhere here, what is not read or missing is wrong, intervals draw videos. An
 is right (two released questions have such a pair).
 """
 
+# ruff: noqa: ARG002 - of an interface
+
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import random
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.fpsbench_reading import DATA, NONE, VideoFiles, cache_folder, each_question
-from vmmetrics.understanding.benchmarks.fpsbench_released import released_figures, released_letter
+from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, FpsBenchVideos, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.letters import chosen_option
-from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
+from vmmetrics.utils.rows import read_rows
+
+# FPS-Bench's scoring as released: letters, accuracy over what was understood, its interval and groups.
+
+RESAMPLES: Final = 1000
+SEED: Final = 0  # of the resamples
+CHANCE: Final = 0.2  # "5-way", whatever options there are
+
+_LEADING: Final = re.compile(r"\s*\(?\*{0,2}([A-Ea-e])\b")
+_NAMED: Final = re.compile(r"\b(?:answer|option|choice|select|choose|pick)\b[^A-Za-z0-9]{0,12}\(?([A-Ea-e])\b")
+_ALONE: Final = re.compile(r"\b([A-E])\b")
+_GROUPS: Final = ("category", "domain", "subdomain", "minFPS", "clip duration")
+
+
+def released_letter(text: str, letters: Sequence[str]) -> str | None:
+    """Letter that the released parser finds unless told otherwise; None for none.
+
+    At the beginning (the article ``A`` of a sentence too). Else the first after ``answer``, ``option`` and the like in
+    lower case; else the first capital that stands alone and is an option's.
+
+    >>> released_letter("A man", "ABCD"), released_letter("It is B", "ABCD"), released_letter("Apple", "ABCD")
+    ('A', 'B', None)
+    """
+    said = text.strip()
+    leading = _LEADING.match(said)
+    if leading and leading[1].upper() in letters:
+        return leading[1].upper()
+    named = _NAMED.search(said)
+    if named and named[1].upper() in letters:
+        return named[1].upper()
+    return next((letter for letter in _ALONE.findall(said) if letter in letters), None)
+
+
+def min_fps_group(rate: Any) -> str:
+    """Group of a minFPS in the released report: what is not whole and above 4 lands in the highest, but for 8 to 10."""
+    if rate is None:
+        return "unknown"
+    if rate <= 4:
+        return "4"
+    if rate in (5, 6, 7):
+        return f"{rate:.0f}"
+    return "8-10" if 8 <= rate <= 10 else "10+"
+
+
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The released bootstrap over questions, to its four decimals; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    rng = random.Random(SEED)  # noqa: S311 - no secret
+    count = len(values)
+    means = sorted(sum(values[rng.randrange(count)] for _ in range(count)) / count for _ in range(RESAMPLES))
+    return round(means[int(0.025 * RESAMPLES)], 4), round(means[int(0.975 * RESAMPLES)], 4)
+
+
+def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
+    """The released report: accuracy over answers that were understood, the share that was not, accuracy by group.
+
+    The interval is the released one where the file of answers has the order of the annotations, as the released
+    harness writes it: its draws depend on the order.
+
+    Args:
+        questions: The questions.
+        scored: What each got under ``protocol="upstream"``: ``detail["given"]`` tells whether there is an answer.
+    """
+    given = [(q, s) for q, s in zip(questions, scored, strict=True) if s.detail.get("given")]
+    counted = [(q, s.value) for q, s in given if s.value is not None]
+    values = [value for _, value in counted]
+    low, high = interval(values) or (None, None)
+    silent = sum(not s.answered for _, s in given)
+    found = [
+        Figure(
+            "all", "all", "accuracy", sum(values) / len(values) if values else 0.0,
+            low, high, len(values), answered=_share(counted, given),
+            chance=CHANCE, note="over answers that were understood; the interval draws questions, not videos",
+        ),
+        Figure("all", "all", "no_answer_rate", silent / len(given) if given else 0.0, n=len(given)),
+    ]  # fmt: skip
+    for group in _GROUPS:
+        of_group: dict[str, list[float]] = {}
+        for question, value in counted:
+            of_group.setdefault(_name_in(group, question), []).append(value)
+        found += [
+            Figure(group, name, "accuracy", sum(of_group[name]) / len(of_group[name]), n=len(of_group[name]))
+            for name in sorted(of_group)
+        ]
+    return found
+
+
+def _share(counted: Sequence[Any], given: Sequence[Any]) -> float | None:
+    return len(counted) / len(given) if given else None
+
+
+def _name_in(group: str, question: Question) -> str:
+    reference: Mapping[str, Any] = question.reference
+    return min_fps_group(reference["min_fps"]) if group == "minFPS" else question.groups[group][0]
+
 
 Setting = Literal["native", "certificate", "slowed"]
 
@@ -34,6 +131,7 @@ _NO_KEY: Final = (
     "'vmmetrics understand submission FOLDER --out FILE' writes them, and 'vmmetrics understand run fpsbench --model "
     "recorded:FILE' scores them with fpsbench_v1.jsonl of github.com/KartikSharma907/FPSBench, which has the key."
 )
+_FASTEST: Final = 1000.0  # frames per second; a higher minFPS is a slip of the pen
 _SILENT: Final = "UNKNOWN"
 """What a released file may have for a prediction where there is none."""
 _NO_OPTION: Final = "(?)"
@@ -41,38 +139,37 @@ _NO_OPTION: Final = "(?)"
 nor count it among those without an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FpsBench:
-    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`.
+class FpsBench(MultipleChoice):
+    """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`.
 
-    Attributes:
-        setting: What of each video is shown.
+    Args:
+        setting: What of each video is shown; the name ends with it where it is another than ``native``.
     """
 
-    setting: Setting = "native"
+    title = "FPS-Bench"
+    noun = "annotations"
+    groupings = ("category", "minFPS", "domain", "clip duration")
+    order = (*DATA["categories"], *DATA["domains"], *(group["name"] for group in DATA["buckets"] + DATA["durations"]))
 
-    needs_judge = False
+    def __init__(self, setting: Setting = "native") -> None:
+        self.setting = setting
+        self.name = "fpsbench" if setting == "native" else f"fpsbench-{setting}"
+        self.data = DATA if setting == "native" else {"files": DATA["files"], **data_file(f"fpsbench_{setting}")}
 
-    @property
-    def name(self) -> str:
-        """``fpsbench``, with the setting behind where it is another than ``native``."""
-        return "fpsbench" if self.setting == "native" else f"fpsbench-{self.setting}"
+    def video_folders(self, beside: Path) -> list[Path]:
+        """Beside the annotations, and where the released preparation puts clips."""
+        return [beside, cache_folder()]
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
-        """Read the released annotations, nested or flat, with a key or without.
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the released annotations, nested or flat, with a key or without."""
+        return each_question(source.rows, FpsBenchVideos(source.folders), self.setting != "native", source.problems)
 
-        Raises:
-            SetupError: There is no such file, it cannot be read, or no question is in it.
-        """
-        path = find_file(data, DATA["files"], "annotations of FPS-Bench")
-        problems: Counter[str] = Counter()
-        rows = read_rows(path, problems)
-        beside = data if data.is_dir() else path.parent
-        files = VideoFiles([videos] if videos else [beside, cache_folder()])
-        found = tuple(each_question(rows, files, self.setting != "native", problems))
-        if not found:
-            raise nothing_found(path, "question of FPS-Bench", problems)
-        return Loaded(found, dict(problems), {str(path): sha256_of(path)})
+    def policy_for(self, question: Question) -> str | None:
+        """Frame policy of a question that is shown slowed: minFPS frames a second of its certificate, if known."""
+        rate, needed = float(DATA["slowed_rate"]), question.reference["min_fps"]
+        if self.setting != "slowed" or not needed or not rate <= needed <= _FASTEST:
+            return None
+        return f"{rate:g} fps slowed {needed / rate:f}"
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: neither the answer, nor the minFPS, nor the certificate. Upstream asks for a reason too."""
@@ -82,11 +179,7 @@ class FpsBench:
         return (Turn("user", f"{DATA['instruction'].strip()} {asked}\n\n{text}"),)
 
     def score(
-        self,
-        questions: Sequence[Question],
-        answers: Mapping[str, Answered],
-        protocol: Scoring,
-        judge: Any = None,  # noqa: ARG002 - of those that need one
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
         """Compare letters (upstream), or what the options say.
 
@@ -95,20 +188,21 @@ class FpsBench:
         """
         if questions and not any(question.answer is not None for question in questions):
             raise SetupError(_NO_KEY)
-        if protocol == "upstream":
-            return [_score_as_released(question, answers.get(question.id)) for question in questions]
-        return [_score(question, answers.get(question.id)) for question in questions]
+        return super().score(questions, answers, protocol, judge)
+
+    def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
+        """Judge an answer."""
+        return _score_as_released(question, answered) if protocol == "upstream" else _score(question, answered)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all and over what was answered; by category, minFPS, domain and length of the clip."""
         if protocol == "upstream":
             return released_figures(questions, scored)
-        order = [*DATA["categories"], *DATA["domains"], *(b["name"] for b in DATA["buckets"] + DATA["durations"])]
-        found = accuracy_figures(questions, scored, ("category", "minFPS", "domain", "clip duration"), order)
+        found = super().figures(questions, scored, protocol)
         note = _note_on_chance(questions)
         return [replace(f, note="; ".join(filter(None, (f.note, note)))) if f.group == "all" else f for f in found]
 
-    def read_answers(self, path: Path, protocol: Scoring) -> dict[str, Answered]:  # noqa: ARG002 - of others
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Answers in the released form: lines {id, prediction?, raw_response?}; of an id that comes again the last.
 
         A ``prediction`` counts before the text beside it; one that is no letter of A to E is no answer.
@@ -136,7 +230,7 @@ class FpsBench:
         lines = []
         for question in questions:
             answered = answers.get(question.id)
-            one = _score_as_released(question, answered) if protocol == "upstream" else _score(question, answered)
+            one = self.score_one(question, answered, protocol)
             said = said_of(answered)
             silent = None if said.strip() else _SILENT
             letter = silent if one.chosen is None else question.reference["letters"][one.chosen]

@@ -9,45 +9,137 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.models.questions import LETTERS, Answered, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.motionbench_reading import DATA, HIDDEN, VideoFiles, each_question, source_names
-from vmmetrics.understanding.benchmarks.motionbench_released import Tally, merge, polish, tally
+from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
+from vmmetrics.understanding.benchmarks.files.motionbench import (
+    DATA,
+    HIDDEN,
+    MotionBenchVideos,
+    each_question,
+    source_names,
+)
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.letters import chosen_option, score_choice
-from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
+
+# MotionBench's scoring as released: how an answer becomes a letter, repeats are merged, and accuracies counted.
+#
+# Where the released script stops with an error, this goes on, and :class:`Tally` says so: nothing answered or nothing
+# counted (it divides by zero: no accuracy), and a second answered question in one record with a known answer (it wraps
+# the record's task in one more list for each: counted in the task it has).
+
+_KEPT = "ABCD"
+
+
+def polish(text: str) -> str:
+    """The first character of what an answer says, as the released tools find it; often no letter at all.
+
+    What precedes the first ``)``, of that what follows the first ``(``, of that the first word.
+
+    >>> [polish(text) for text in ("(A) x", "The answer is B", "Answer: (C)", "b", ")A")]
+    ['A', 'T', 'C', 'b', '']
+    """
+    said = text.strip().partition(")")[0]
+    if "(" in said:
+        said = said.split("(")[1].strip()
+    return said.split(" ")[0][:1]
+
+
+def merge(old: str | None, text: str) -> str:
+    """What the released tools keep of a question answered again: the old letter if it is A to D, else the new one."""
+    if old and any(letter in old for letter in _KEPT):
+        return polish(old)
+    return polish(text)
+
+
+@dataclass(slots=True)
+class ReleasedTally:
+    """The counts of the released script.
+
+    Attributes:
+        total: Questions, but for those with a hidden key that were answered: its ``total_qa_num``.
+        answered: Questions with an answer, whatever it is, hidden keys included: its ``total_answered_num``.
+        right: Its ``right_num``.
+        tasks_right: Right answers by task.
+        tasks_answered: Answered questions with a known key by task.
+        stops: Why the released script would have stopped; empty where it would not.
+    """
+
+    total: int = 0
+    answered: int = 0
+    right: int = 0
+    tasks_right: Counter[str] = field(default_factory=Counter)
+    tasks_answered: Counter[str] = field(default_factory=Counter)
+    stops: list[str] = field(default_factory=list)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Its ``acc``; None where it divides by zero."""
+        return self.right / self.total if self.total else None
+
+    @property
+    def answered_accuracy(self) -> float | None:
+        """Its ``answered_acc``; None where it divides by zero."""
+        return self.right / self.answered if self.answered else None
+
+    def task_accuracy(self) -> dict[str, float]:
+        """Accuracy of each task that was counted."""
+        return {task: self.tasks_right[task] / count for task, count in self.tasks_answered.items()}
+
+
+def tally(questions: Sequence[Question], scored: Iterable[Scored]) -> ReleasedTally:
+    """Count as the released script does.
+
+    Args:
+        questions: In the order of the file.
+        scored: What each got under ``protocol="upstream"``.
+    """
+    counts = ReleasedTally()
+    answered_in: Counter[object] = Counter()
+    several = 0
+    for question, entry in zip(questions, scored, strict=True):
+        hidden = question.reference["answer"] == HIDDEN
+        if entry.answered:
+            counts.answered += 1
+            answered_in[question.reference["record"]] += 1
+            if hidden:
+                continue
+            several += answered_in[question.reference["record"]] > 1
+            task = question.groups["task"][0]
+            counts.tasks_answered[task] += 1
+            counts.tasks_right[task] += entry.value == 1
+            counts.right += entry.value == 1
+        counts.total += 1
+    if several:
+        counts.stops.append(f"a record has several answered questions ({several} beyond the first)")
+    if not counts.answered or not counts.total:
+        counts.stops.append("nothing is answered" if not counts.answered else "every answer is to a hidden key")
+    return counts
+
 
 _ANY_OPTIONS: Final = ("",) * 6
 """Options of a question that is not at hand: letters count, texts cannot."""
 
 
-class MotionBench:
-    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
+class MotionBench(MultipleChoice):
+    """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`."""
 
     name = "motionbench"
-    needs_judge = False
+    title = "MotionBench"
+    data = DATA
+    groupings = ("task", "made from")
+    order = tuple(DATA["tasks"])
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
-        """Read the released list of clips, the flat dev list, or a table with the fields of either.
-
-        Raises:
-            SetupError: There is no such file, it cannot be read, or no question is in it.
-        """
-        path = find_file(data, DATA["files"], "questions of MotionBench")
-        problems: Counter[str] = Counter()
-        rows = read_rows(path, problems)
-        files = VideoFiles(videos or (data if data.is_dir() else path.parent), source_names(path.parent))
-        questions = tuple(each_question(rows, files, problems))
-        if not questions:
-            raise nothing_found(path, "question of MotionBench", problems)
-        return Loaded(questions, dict(problems), {str(path): sha256_of(path)})
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the released list of clips, the flat dev list, or a table with the fields of either."""
+        return each_question(
+            source.rows, MotionBenchVideos(source.folders[0], source_names(source.path.parent)), source.problems
+        )
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: the question as it is in the file (upstream), or its options each in a line of one form."""
@@ -55,29 +147,22 @@ class MotionBench:
         asked = question.reference["text"] if protocol == "upstream" else ours
         return (Turn("user", f"{asked}\n\n{DATA['instruction'].strip()}"),)
 
-    def score(
-        self,
-        questions: Sequence[Question],
-        answers: Mapping[str, Answered],
-        protocol: Scoring,
-        judge: Any = None,  # noqa: ARG002 - of those that need one
-    ) -> list[Scored]:
+    def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
         """Compare letters; a question without an answer has 0, one with a hidden key None."""
-        one = _score_as_released if protocol == "upstream" else score_choice
-        return [one(question, answers.get(question.id)) for question in questions]
+        return _score_as_released(question, answered) if protocol == "upstream" else score_choice(question, answered)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all with a known key, and by task."""
         if protocol == "upstream":
             return released_figures(tally(questions, scored))
-        first, *others = accuracy_figures(questions, scored, ("task", "made from"), list(DATA["tasks"]))
+        first, *others = super().figures(questions, scored, protocol)
         density = annotation_density(questions)
         if density is not None:
             said = f"annotation density {density:.1f} characters of question per second of video"
             first = replace(first, note="; ".join(filter(None, (first.note, f"{said} (paper: {DATA['density']})"))))
         return [first, *others]
 
-    def read_answers(self, path: Path, protocol: Scoring) -> dict[str, Answered]:
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Answers in the released forms: one object {uid: letter}, or lines {uid: text} in which a uid may come again.
 
         Of several texts for a question the released rule keeps one letter (:func:`.motionbench_released.merge`); ours
@@ -119,7 +204,7 @@ def annotation_density(questions: Sequence[Question]) -> float | None:
     return sum(len(question.reference["text"]) for question in counted) / length if length else None
 
 
-def released_figures(counts: Tally) -> list[Figure]:
+def released_figures(counts: ReleasedTally) -> list[Figure]:
     """The released script's numbers; what it cannot give is None, and the note says why."""
     note = "; ".join(f"the released script stops: {reason}" for reason in counts.stops)
     found = [

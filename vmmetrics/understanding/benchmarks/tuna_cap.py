@@ -10,6 +10,8 @@ judge failed at has no score, and is counted; nothing is left out of the whole w
 nowhere in the video, or not then, are reported as its hallucination rate. Judging itself is the same under both.
 """
 
+# ruff: noqa: ARG002 - of an interface
+
 from __future__ import annotations
 
 from collections import Counter
@@ -19,24 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Answered, Found, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.tuna.judging import (
-    Caption,
-    EndpointJudge,
-    Judged,
-    RecordedJudge,
-    caption_events,
-    judge_of,
-)
-from vmmetrics.understanding.benchmarks.tuna.outcomes import (
-    HALLUCINATION,
-    PLACE,
-    nothing_said,
-    outcome,
-    released_outcome,
-    unscored,
-)
-from vmmetrics.understanding.benchmarks.tuna.reading import (
+from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
+from vmmetrics.understanding.benchmarks.files.tuna import (
     DATA,
     SEPARATOR,
     annotations_of,
@@ -48,11 +34,120 @@ from vmmetrics.understanding.benchmarks.tuna.reading import (
     video_of,
     videos_in,
 )
-from vmmetrics.understanding.benchmarks.tuna.scoring import MEASURES, TYPES, events_of, sentences
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.benchmarks.tuna.judging import (
+    Caption,
+    EndpointJudge,
+    Judged,
+    RecordedJudge,
+    caption_events,
+    judge_of,
+)
+from vmmetrics.understanding.benchmarks.tuna.scoring import (
+    LACK,
+    MEASURES,
+    TYPES,
+    Pair,
+    events_of,
+    in_order,
+    labels_of,
+    released_scores,
+    scores,
+    sentences,
+)
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, Value, figure, grouped, part
 from vmmetrics.utils.endpoint import Client, Estimate, Turn
 from vmmetrics.utils.rows import nothing_found, read_rows, sha256_of
+
+# From what a judge made of a caption to what the caption gets.
+
+HALLUCINATION: Final = "hallucination"
+"""Share of a caption's events that match no event of the video, or none in the order of time, 0..1."""
+PLACE: Final = "place"
+"""Name in the detail of where a record is in its file."""
+_SHOWN: Final = ("candidate_events", "match_ids", "relationship")
+
+
+def unscored(question: Question, why: str) -> Scored:
+    """A caption that no score can be had for."""
+    return Scored(question.id, None, answered=False, detail={"why": why})
+
+
+def outcome(question: Question, judged: Judged) -> Scored:
+    """Ours: no score where the judge made nothing of the caption that can be used.
+
+    What a judgement does not say of an element is lacking. Matches are kept as far as they keep the order of time, and
+    an event without a match has nothing entailed or contradicted.
+    """
+    events = caption_events(question)
+    if judged.record is None:
+        return unscored(question, judged.why)
+    relationship = judged.record.get("relationship")
+    if not isinstance(relationship, list) or len(relationship) != len(events):
+        return unscored(question, "the judgement is not of the annotated events")
+    labels, unread = labels_of(relationship, events)
+    if unread and unread == sum(map(len, labels)):
+        return unscored(question, "no label of the judgement can be read")
+    mended = dict(judged.mended)
+    if unread:
+        mended["elements without a label that can be read: lacking"] = unread
+    found = _matches(judged.record, len(events), mended)
+    parts = {}
+    if found:
+        kept = in_order(found)
+        back = sum(pair != given for pair, given in zip(kept, found, strict=True))
+        if back:
+            mended["matches against the order of time, taken back"] = back
+        matched = {reference for _, reference in kept}
+        labels = [given if place in matched else [LACK] * len(given) for place, given in enumerate(labels, 1)]
+        parts[HALLUCINATION] = sum(reference is None for _, reference in kept) / len(kept)
+    parts |= scores(events, labels)
+    if "f1" not in parts:
+        return unscored(question, "no annotated element has a weight")
+    shown = {name: judged.record[name] for name in _SHOWN if name in judged.record}
+    detail = shown | ({"mended": mended} if mended else {})
+    return Scored(question.id, parts["f1"], parts=parts, detail=detail)
+
+
+def nothing_said(question: Question) -> Scored:
+    """Ours, of a video without a caption: 0, and no judge is asked."""
+    parts = scores(caption_events(question), [])
+    return Scored(question.id, parts.get("f1"), answered=False, parts=parts, detail={"why": "there is no caption"})
+
+
+def released_outcome(question: Question, judged: Judged) -> Scored:
+    """As the released scorer: nothing where there is no judgement, or one of another number of events."""
+    relationship = None if judged.record is None else judged.record.get("relationship")
+    parts = released_scores(question.reference["events"], relationship)
+    if parts is None:
+        return unscored(question, judged.why or "the judgement is not of the annotated events")
+    return Scored(question.id, parts.get("f1"), parts=parts, detail={"relationship": relationship, PLACE: judged.place})
+
+
+def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int]) -> list[Pair]:
+    """One pair for each candidate event, from a file: numbers that are none of an event's mean no match.
+
+    Empty where the file has no matches or none that can be read: labels then stand as they are.
+    """
+    candidates, pairs = record.get("candidate_events"), record.get("match_ids")
+    if not isinstance(candidates, list) or not isinstance(pairs, list):
+        return []
+    read = [tuple(map(_number, pair)) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    known = [(candidate, reference) for candidate, reference in read if candidate is not None]
+    if len(known) < len(pairs):
+        mended["matches that cannot be read"] = len(pairs) - len(known)
+    found: dict[int, int | None] = {}
+    for candidate, reference in known:
+        inside = reference is not None and 1 <= reference <= references
+        found.setdefault(candidate, reference if inside else None)
+    return [(number, found.get(number)) for number in range(1, len(candidates) + 1)] if known else []
+
+
+def _number(value: object) -> int | None:
+    """The number that 3, 3.0 and "3" are; None for what is none."""
+    text = text_of(value).removesuffix(".0")
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
 
 _CAP: Final = DATA["cap"]
 _CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
@@ -61,13 +156,14 @@ _REASONS: Final = 5  # reasons for no judgement in a note
 Row = Mapping[str, Any]
 
 
-class TunaCap:
+class TunaCap(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "tuna-cap"
+    data = DATA
     needs_judge = True
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the table of videos, the annotations, or both, and bring them together.
 
         Raises:
@@ -91,13 +187,13 @@ class TunaCap:
             problems["captions with the key of one before them, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
-        return Loaded(tuple(questions.values()), dict(+problems), source)
+        return LoadedBenchmark(tuple(questions.values()), dict(+problems), source)
 
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: the released file's own words, or ours where it has none."""
         return (Turn("user", question.text),)
 
-    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:  # noqa: ARG002
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Captions from a submission, an intermediate file, or a table of predictions.
 
         Raises:
@@ -195,7 +291,7 @@ def _question(place: int, row: Row, annotation: Row, files: Mapping[str, Path], 
 
 def _captions(questions: Sequence[Question], answers: Mapping[str, Answered], empty: bool = False) -> list[Caption]:
     """Captions of videos with annotated events; those without a word only if asked for."""
-    said = Found(answers, questions)
+    said = EntriesByQuestion(answers, questions)
     texts = {question.id: said_of(said.of(question)).strip() for question in questions}
     return [
         Caption(question, texts[question.id], events)

@@ -5,40 +5,98 @@ and a missing one, is wrong; three decimals. Ours: an answer is read for the opt
 questions are counted beside all. Kong et al., "TUNA", ACL 2025.
 """
 
+# ruff: noqa: ARG002 - of an interface
+
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Found, Loaded, Question, said_of
-from vmmetrics.understanding.benchmarks.tuna.letters import upstream_letter
-from vmmetrics.understanding.benchmarks.tuna.reading import (
+from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
+from vmmetrics.understanding.benchmarks.files import listed
+from vmmetrics.understanding.benchmarks.files.tuna import (
     DATA,
     SEPARATOR,
     characteristics_of,
     known_name,
     number_of,
-    options_of,
     read_answers,
     text_of,
     video_of,
     videos_in,
 )
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.letters import score_choice
-from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
+
+# Which option an answer to one of TUNA's questions chooses, as the released scorer reads it.
+
+_BEST_OR_CORRECT: Final = ("The best answer is", "The correct answer is", "The answer is", "The answer")
+_GLUED: Final = ("The best option isThe correct option is", "Best answer:Best option:")
+"""Two pairs that the released list runs together for want of a comma: neither is ever there to be removed."""
+RELEASED_PREFIXES: Final = (*_BEST_OR_CORRECT, *_GLUED, "Answer:", "Option:")
+"""What the released scorer deletes wherever it is, in this order."""
+UNREAD: Final = "Z"
+"""The released scorer's letter for an answer that it cannot read; never right."""
+
+_REJECTIONS: Final = (
+    "Sorry, I can't help with images of people yet.",
+    "I can't process this file.",
+    "I'm sorry, but without the image provided",
+    "Cannot determine the answer",
+)
+"""Answers that the released scorer knows for refusals, before it looks for an option's text."""
+_FAILED: Final = "Failed to obtain answer via API"
+_MARKS: Final = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
+"""Marks that the released scorer takes for spaces."""
+
+
+def upstream_letter(prediction: str, question: str) -> str:
+    """The letter that the released scorer reads, without a judge: the first of A to D anywhere, or :data:`UNREAD`.
+
+    Where there is none it looks for the text of an option, and takes the lines of the question for the options: after
+    the first, each that has its letter and a full stop in it. So questions with lettered items in them can be answered
+    by an item's text.
+
+    Args:
+        prediction: What the model said; nothing said reads ``"nan"``, as the scorer's table has it.
+        question: The question, without the options.
+    """
+    left = prediction.strip()
+    for prefix in RELEASED_PREFIXES:
+        left = left.replace(prefix, "")
+    found = re.search("[ABCD]", left)
+    return found[0] if found else _by_text(prediction, question)
+
+
+def _by_text(prediction: str, question: str) -> str:
+    items = {}
+    for letter, line in zip(LETTERS, question.split("\n")[1:], strict=False):
+        _, mark, text = line.partition(f"{letter}.")
+        if mark:
+            items[letter] = text.strip(". \n")
+    if _FAILED not in prediction:
+        words = prediction.translate(_MARKS).split()
+        if any(refusal in prediction for refusal in _REJECTIONS):
+            return UNREAD
+        there = [letter for letter in items if letter in words]
+        if len(there) == 1:
+            return there[0]
+        if not there and UNREAD in words:
+            return UNREAD
+    named = [letter for letter, text in items.items() if text.lower() in prediction.lower()]
+    return named[0] if len(named) == 1 else UNREAD
+
 
 _MCQ: Final = DATA["mcq"]
 _TASKS: Final[Mapping[str, str]] = {task: about["skill"] for task, about in _MCQ["tasks"].items()}
 _SKILLS: Final = tuple(dict.fromkeys(_TASKS.values()))
 _CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
-_GROUPINGS: Final = ("skill", "task", "characteristic", "characteristic and skill", "characteristic and task")
 _ORDER: Final = (
     *_SKILLS,
     *_TASKS,
@@ -48,40 +106,35 @@ _ORDER: Final = (
 _LETTER: Final = re.compile(r"^[\s(\"']*([A-Za-z])[\s.):\"']*$")
 
 
-class TunaMcq:
-    """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
+class TunaMcq(MultipleChoice):
+    """The benchmark; see :class:`vmmetrics.understanding.harness.choices.MultipleChoice`."""
 
     name = "tuna-mcq"
-    needs_judge = False
+    title = "TUNA-MCQ"
+    data = _MCQ | DATA
+    form = "{instruction}\nQuestion: {text}\n{options}\n{asked}"
+    groupings = ("skill", "task", "characteristic", "characteristic and skill", "characteristic and task")
+    order = _ORDER
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
-        """Read the released Parquet file, the table made from it, or its JSON twin.
-
-        Raises:
-            SetupError: There is no such file, it cannot be read, or no question is in it.
-        """
-        path = find_file(data, _MCQ["files"], "questions of TUNA-MCQ")
-        files = videos_in(videos or (data if data.is_dir() else data.parent))
-        problems: Counter[str] = Counter()
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the released Parquet file, the table made from it, or its JSON twin."""
+        files = videos_in(source.folders[0])
         questions: dict[str, Question] = {}
-        for place, row in enumerate(read_rows(path, problems)):
-            found = _question(place, row, files, problems) if isinstance(row, Mapping) else None
+        for place, row in enumerate(source.rows):
+            found = _question(place, row, files, source.problems) if isinstance(row, Mapping) else None
             if found is None:
-                problems["rows without a video, a question or options, left out"] += 1
+                source.problems["rows without a video, a question or options, left out"] += 1
             elif found.id in questions:
-                problems["questions with the key of one before them, left out"] += 1
+                source.problems["questions with the key of one before them, left out"] += 1
             else:
                 questions[found.id] = found
-        if not questions:
-            raise nothing_found(path, "question of TUNA-MCQ", problems)
-        return Loaded(tuple(questions.values()), dict(problems), {str(path): sha256_of(path)})
+        return questions.values()
 
-    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:  # noqa: ARG002 - asked alike
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: what the pictures are, the question, the options by letter."""
-        parts = (_MCQ["instruction"].strip(), f"Question: {question.text}", *question.lettered, _MCQ["asked"])
-        return Turn("system", _MCQ["system"]), Turn("user", "\n".join(parts))
+        return Turn("system", _MCQ["system"]), *super().turns(question, protocol)
 
-    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:  # noqa: ARG002
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> dict[str, Answered]:
         """Answers from a table of predictions by index, or an object of them.
 
         Raises:
@@ -90,20 +143,20 @@ class TunaMcq:
         return read_answers(path)
 
     def score(
-        self,
-        questions: Sequence[Question],
-        answers: Mapping[str, Answered],
-        protocol: Scoring,
-        judge: Any = None,  # noqa: ARG002 - of those that need one
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """Judge each answer; one that is missing or not understood is wrong."""
-        score = _released_score if protocol == "upstream" else score_choice
-        said = Found(answers, questions)
-        return [score(question, said.of(question)) for question in questions]
+        """Judge each answer, by whichever of its names the file has for its question."""
+        said = EntriesByQuestion(answers, questions)
+        by_id = {question.id: found for question in questions if (found := said.of(question)) is not None}
+        return super().score(questions, by_id, protocol, judge)
+
+    def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
+        """Judge an answer; one that is missing or not understood is wrong."""
+        return _released_score(question, answered) if protocol == "upstream" else score_choice(question, answered)
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all, by skill, task and visual characteristic, by skill and task within a characteristic."""
-        figures = accuracy_figures(questions, scored, _GROUPINGS, _ORDER)
+        figures = super().figures(questions, scored, protocol)
         return [_as_released(figure) for figure in figures] if protocol == "upstream" else figures
 
     @property
@@ -113,7 +166,8 @@ class TunaMcq:
 
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
-    options, text, video = options_of(row.get("candidates")), text_of(row.get("question")), video_of(row)
+    options = tuple(str(option).strip() for option in listed(row.get("candidates")))
+    text, video = text_of(row.get("question")), video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
     if len(options) != _MCQ["options"]:
@@ -172,10 +226,7 @@ def _released_score(question: Question, answered: Answered | None) -> Scored:
 def _as_released(figure: Figure) -> Figure:
     """With three decimals, and no interval: the released scorer computes none."""
     value = None if figure.value is None else float(f"{figure.value:.3f}")
-    return Figure(
-        figure.group, figure.name, figure.measure, value, n=figure.n, clusters=figure.clusters,
-        answered=figure.answered, chance=figure.chance,
-    )  # fmt: skip
+    return replace(figure, value=value, low=None, high=None, note="", error=None)
 
 
 def _reference(model: str, row: Sequence[float]) -> Reference:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.favor_annotations import Annotation, Step, Subject, annotation_of
+from vmmetrics.understanding.benchmarks.favor.scores import read_structure
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
-from vmmetrics.understanding.construction.ordering import reorderings
-from vmmetrics.understanding.construction.outcomes import LEFT_OUT, UNREACHABLE, Outcome, Rejection, noted
+from vmmetrics.understanding.construction.options import reorderings, stems
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
 from vmmetrics.understanding.construction.recipe import (
     Stop,
@@ -25,18 +24,196 @@ from vmmetrics.understanding.construction.recipe import (
     Written,
     answered,
     item_shape,
-    list_shape,
     options_of,
+    questions_shape,
     text_of,
 )
-from vmmetrics.understanding.construction.sources import Clip
+from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
 from vmmetrics.utils.endpoint import Estimate
 from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.rows import seconds
+
+# Structured annotations of motion, in a form of ours or as FAVOR-Bench releases them.
+#
+# Ours, one JSON object a line (or a list of them)::
+#
+#     {"video": "v1", "path": "v1.mp4", "seconds": 12.0, "caption": "A man in a red coat ...",
+#      "camera": [{"motion": "pans left", "focus": "the dog", "start": 0, "end": 4}],
+#      "subjects": [{"name": "man", "attributes": ["red coat", "short hair"],
+#                    "actions": [{"action": "sits down", "start": 0, "end": 2}]}],
+#      "others": [{"name": "cars", "motion": "drive past"}]}
+#
+# Everything but ``video`` and ``subjects`` may be left out; a camera motion and an action may be plain text. The
+# released form: one object by video name, with the strings ``caption``, ``camera_motion``, ``subject_attributes``,
+# ``motion_list``, ``chronological_motion_list``, which have no seconds.
+
+MOST_SUBJECTS: Final = 3
+"""With four that move, FAVOR's annotators left a clip out."""
+LEAST_MOVING: Final = 0.5
+"""Likewise one with motion in less than half of its time."""
+_SHOWN_ATTRIBUTES: Final = 2
+_ARTICLE: Final = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedStep:
+    """Something that happens.
+
+    Attributes:
+        text: What.
+        start: From when, seconds; None where nobody said.
+        end: Until when.
+        focus: What the camera focuses on meanwhile; empty where nobody said, or it is no camera's.
+    """
+
+    text: str
+    start: float | None = None
+    end: float | None = None
+    focus: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedSubject:
+    """Who moves.
+
+    Attributes:
+        name: In a word or two, without article.
+        attributes: How they look.
+        actions: What they do, in order of time.
+    """
+
+    name: str
+    attributes: tuple[str, ...]
+    actions: tuple[AnnotatedStep, ...]
+
+    @property
+    def seen(self) -> str:
+        """What to call them.
+
+        >>> Subject("man", ("red coat", "short hair", "beard"), ()).seen
+        'the man (red coat, short hair)'
+        """
+        shown = ", ".join(self.attributes[:_SHOWN_ATTRIBUTES])
+        return f"the {self.name} ({shown})" if shown else f"the {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What people annotated of a video.
+
+    Attributes:
+        subjects: Who moves.
+        camera: Its motions, in order.
+        others: What else moves: "cars drive past".
+        seconds: How long the video is; None where nobody said.
+    """
+
+    subjects: tuple[AnnotatedSubject, ...]
+    camera: tuple[AnnotatedStep, ...] = ()
+    others: tuple[str, ...] = ()
+    seconds: float | None = None
+
+    @property
+    def camera_motions(self) -> int:
+        """How many different motions of the camera there are; a first person's view is none."""
+        return len({stems(step.text) for step in self.camera if not step.text.lower().startswith("first-person")})
+
+    @property
+    def has_focus(self) -> bool:
+        """Whether anybody annotated what the camera focuses on."""
+        return any(step.focus for step in self.camera)
+
+    def unfit(self) -> str | None:
+        """Why no questions should be made of the video; None where they may."""
+        moving = [subject for subject in self.subjects if subject.actions]
+        if not moving:
+            return "nobody moves in the annotation"
+        if len(moving) > MOST_SUBJECTS:
+            return f"{len(moving)} subjects move, more than {MOST_SUBJECTS}"
+        names = [stems(subject.seen) for subject in moving]
+        if len(set(names)) < len(names):
+            return "two subjects cannot be told apart by what is annotated of them"
+        share = self._moving_share(moving)
+        if share is not None and share < LEAST_MOVING:
+            return f"motion in {share:.0%} of the time, less than {LEAST_MOVING:.0%}"
+        return None
+
+    def _moving_share(self, moving: Sequence[AnnotatedSubject]) -> float | None:
+        """Share of the time in which somebody moves; None where not every action has its seconds."""
+        steps = [(step.start, step.end) for subject in moving for step in subject.actions]
+        spans = sorted((start, end) for start, end in steps if start is not None and end is not None)
+        if self.seconds is None or not self.seconds or len(spans) < len(steps):
+            return None
+        covered = reached = 0.0
+        for start, end in spans:
+            covered += max(0.0, end - max(start, reached))
+            reached = max(reached, end)
+        return min(1.0, covered / self.seconds)
+
+
+def annotation_of(clip: SourceClip) -> Annotation:
+    """Read the annotation of a clip, in either form; what is not there or cannot be read is left out."""
+    fields = clip.fields
+    if isinstance(fields.get("subjects"), list):
+        subjects = [_subject(row) for row in fields["subjects"] if isinstance(row, Mapping)]
+        others = [_other(row) for row in _listed(fields.get("others"))]
+        camera = [_step(row, "motion") for row in _listed(fields.get("camera"))]
+        return Annotation(
+            tuple(subject for subject in subjects if subject.name),
+            tuple(step for step in camera if step.text),
+            tuple(other for other in others if other),
+            seconds(fields.get("seconds")),
+        )
+    return _released(fields)
+
+
+def _released(fields: Mapping[str, Any]) -> Annotation:
+    """The strings of FAVOR-Bench's release; a subject without a name cannot be asked about."""
+    structure = read_structure(fields)
+    looks = read_structure({"motion_list": fields.get("subject_attributes")}).subjects
+    subjects = []
+    for number, subject in structure.subjects.items():
+        done = [action for action, who in structure.chronology if who == number] or subject.actions
+        attributes = looks[number].actions if number in looks else ()
+        if subject.description != f"Subject {number}":
+            subjects.append(AnnotatedSubject(_named(subject.description), attributes, tuple(map(AnnotatedStep, done))))
+    return Annotation(tuple(subjects), tuple(map(AnnotatedStep, structure.camera)))
+
+
+def _named(text: str) -> str:
+    return _ARTICLE.sub("", " ".join(text.split())).lower()
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _subject(row: Mapping[str, Any]) -> AnnotatedSubject:
+    steps = [_step(action, "action") for action in _listed(row.get("actions"))]
+    timed = all(step.start is not None for step in steps)
+    ordered = sorted(steps, key=lambda step: step.start or 0.0) if timed else steps
+    attributes = tuple(" ".join(str(text).split()) for text in _listed(row.get("attributes")) if str(text).strip())
+    return AnnotatedSubject(
+        _named(str(row.get("name") or "")), attributes, tuple(step for step in ordered if step.text)
+    )
+
+
+def _step(row: Any, name: str) -> AnnotatedStep:
+    if not isinstance(row, Mapping):
+        return AnnotatedStep(" ".join(str(row).split()))
+    text, focus = (" ".join(str(row.get(field) or "").split()) for field in (name, "focus"))
+    return AnnotatedStep(text, seconds(row.get("start")), seconds(row.get("end")), focus)
+
+
+def _other(row: Any) -> str:
+    if not isinstance(row, Mapping):
+        return " ".join(str(row).split())
+    return " ".join(f"{row.get('name') or ''} {row.get('motion') or ''}".split())
+
 
 COUNT: Final = 3
 """Questions a task and video."""
 WRONG: Final = 4
-SINGLE: Final = FramePolicy("single")
 _OVERLAP: Final = 0.5
 """Seconds that two actions may overlap and still have an order: annotators' seconds are no finer."""
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
@@ -66,10 +243,7 @@ class FavorRecipe(WritingRecipe):
 
     name = "favor"
     rules = DYNAMICS
-
-    def configuration(self) -> dict[str, Any]:
-        """What outcomes depend on."""
-        return super().configuration() | {"one_frame": self.viewers_part()}
+    filters_are = "one_frame"
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
@@ -78,7 +252,7 @@ class FavorRecipe(WritingRecipe):
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
         return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(asked))]
 
-    def write(self, clip: Clip) -> Written:
+    def write(self, clip: SourceClip) -> Written:
         """A sequence of ours, and what is written of each task that the annotation carries.
 
         A task that is refused, or answered by nothing of use, costs its own questions and no others.
@@ -86,7 +260,7 @@ class FavorRecipe(WritingRecipe):
         annotation = annotation_of(clip)
         unfit = annotation.unfit()
         if unfit is not None:
-            raise Stop(Outcome(clip.key, LEFT_OUT, unfit))
+            raise Stop(UnitOutcome(clip.key, LEFT_OUT, unfit))
         written: list[Question] = []
         missing: list[str] = []
         tasks = _tasks(annotation)
@@ -116,16 +290,12 @@ class FavorRecipe(WritingRecipe):
             return ["focus: nobody annotated what the camera focuses on"]
         return []
 
-    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
-        """Rejected if every model is right from one frame."""
-        return self.without_time(question, SINGLE, "one frame", "one frame")
-
-    def _sequence(self, clip: Clip, annotation: Annotation) -> Question | None:
+    def _sequence(self, clip: SourceClip, annotation: Annotation) -> Question | None:
         """The whole sequence of the first subject that has one: three actions or more, one after another."""
         for subject in annotation.subjects:
             if not _is_sequence(subject.actions):
                 continue
-            steps = [_lower(step.text) for step in subject.actions]
+            steps = [step.text[:1].lower() + step.text[1:] for step in subject.actions]  # lists have capitals
             options = reorderings(steps, WRONG, self.seed, clip.key, subject.seen)
             if options is not None:
                 text = f"In which order does {subject.seen} do these things?"
@@ -133,9 +303,9 @@ class FavorRecipe(WritingRecipe):
                 return noted(question, "made", {"recipe": self.name, "method": "re-orderings", "seed": self.seed})
         return None
 
-    def _asked(self, clip: Clip, task: str, note: str, count: int) -> Asked[str]:
+    def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
         told = FAVOR.format(count=count, task=note, wrong=WRONG)
-        shape = list_shape(_SHAPE, 0, count)
+        shape = questions_shape(_SHAPE, 0, count)
         return self.asked(f"{clip.key} {task}", told, _shown(clip, annotation_of(clip)), shape)
 
 
@@ -151,7 +321,7 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
     return [(task, told.format(focus=focus)) for task, told in FAVOR_TASKS.items() if task not in left_out]
 
 
-def _is_sequence(steps: Sequence[Step]) -> bool:
+def _is_sequence(steps: Sequence[AnnotatedStep]) -> bool:
     """Whether each action begins when the one before is over; without seconds the list's order is taken."""
     for before, after in pairwise(steps):
         if before.end is not None and after.start is not None and after.start < before.end - _OVERLAP:
@@ -159,16 +329,20 @@ def _is_sequence(steps: Sequence[Step]) -> bool:
     return True
 
 
-def _lower(text: str) -> str:
-    """Actions begin with a capital in released lists."""
-    return text[:1].lower() + text[1:]
-
-
-def _shown(clip: Clip, annotation: Annotation) -> str:
+def _shown(clip: SourceClip, annotation: Annotation) -> str:
     """The annotation as the writer reads it; subjects by their looks, so that no number gets into a question."""
-    told: dict[str, Any] = {"subjects": [_subject(subject) for subject in annotation.subjects]}
+    told: dict[str, Any] = {
+        "subjects": [
+            {
+                "who": subject.name,
+                "looks": list(subject.attributes),
+                "actions, in order": [_told_step(step, "action") for step in subject.actions],
+            }
+            for subject in annotation.subjects
+        ]
+    }
     if annotation.camera:
-        told["camera, in order"] = [_step(step, "motion") for step in annotation.camera]
+        told["camera, in order"] = [_told_step(step, "motion") for step in annotation.camera]
     if annotation.others:
         told["other things that move"] = list(annotation.others)
     if clip.caption:
@@ -176,12 +350,7 @@ def _shown(clip: Clip, annotation: Annotation) -> str:
     return json.dumps(told, ensure_ascii=False, indent=1)
 
 
-def _subject(subject: Subject) -> Mapping[str, Any]:
-    actions = [_step(step, "action") for step in subject.actions]
-    return {"who": subject.name, "looks": list(subject.attributes), "actions, in order": actions}
-
-
-def _step(step: Step, name: str) -> Mapping[str, Any] | str:
+def _told_step(step: AnnotatedStep, name: str) -> Mapping[str, Any] | str:
     timed = {key: value for key, value in (("from", step.start), ("to", step.end)) if value is not None}
     more = timed | ({"focus": step.focus} if step.focus else {})
     return {name: step.text, **more} if more else step.text

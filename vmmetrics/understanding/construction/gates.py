@@ -15,12 +15,12 @@ from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
-from vmmetrics.understanding.construction.outcomes import Outcome, Rejection, noted
+from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.recipe import Recipe, digest_of, views_of
-from vmmetrics.understanding.construction.shuffling import generator, shuffles, without_none_of_the_above
-from vmmetrics.understanding.construction.viewing import View, Viewer, seen
-from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.understanding.construction.recipe import QuestionRecipe, digest_of, views_of
+from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
+from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, seen
+from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
 
 SHUFFLES: Final = 4
@@ -34,15 +34,11 @@ RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
 """Rules that hold whoever wrote a question."""
 _VERDICT_TOKENS: Final = 40
 _ASPECTS: Final = ("clear", "options", "language")
-_VERDICT: Final = {
-    "type": "object",
-    "properties": {name: {"type": "boolean"} for name in _ASPECTS} | {"why": {"type": "string", "maxLength": 400}},
-    "required": [*_ASPECTS, "why"],
-    "additionalProperties": False,
-}
+_WHY: Final = {"type": "string", "maxLength": 400}
+_VERDICT: Final = object_shape({name: {"type": "boolean"} for name in _ASPECTS} | {"why": _WHY})
 
 
-class GateRecipe(Recipe):
+class GateRecipe(QuestionRecipe):
     """The gates.
 
     Args:
@@ -61,8 +57,8 @@ class GateRecipe(Recipe):
     def __init__(
         self,
         questions: Sequence[Question],
-        blind: Sequence[Viewer] = (),
-        reviewers: Sequence[Viewer] = (),
+        blind: Sequence[FilterModel] = (),
+        reviewers: Sequence[FilterModel] = (),
         answers: Mapping[str, Mapping[str, str]] | None = None,
         proofreader: Client | None = None,
         policy: FramePolicy = ADAPTIVE,
@@ -113,7 +109,7 @@ class GateRecipe(Recipe):
             found.append((self._proofreader.settings.model, self._proofreader.estimate(asked, _VERDICT_TOKENS)))
         return found
 
-    def _outcome(self, unit: str) -> Outcome:
+    def _outcome(self, unit: str) -> UnitOutcome:
         """Gate after gate, the cheap ones first, until one closes."""
         question = self._questions[unit]
         why = [str(fault) for fault in faults(question, RULES)]
@@ -124,8 +120,8 @@ class GateRecipe(Recipe):
             stage = name
             question, why = gate(question)
         if why:
-            return Outcome(unit, rejected=(Rejection(question, stage, tuple(why)),))
-        return Outcome(unit, accepted=(question,))
+            return UnitOutcome(unit, rejected=(RejectedQuestion(question, stage, tuple(why)),))
+        return UnitOutcome(unit, accepted=(question,))
 
     def _proofread(self, question: Question) -> tuple[Question, list[str]]:
         if self._proofreader is None:
@@ -180,8 +176,8 @@ def _unordered(question: Question, seed: int) -> list[str]:
     return options
 
 
-def _answered(question: Question, reviewer: str, letter: str) -> View:
+def _answered(question: Question, reviewer: str, letter: str) -> FilterAnswer:
     """What a person answered; nothing is chosen by what is no letter of an option."""
     place = LETTERS.find(letter.strip().upper()) if len(letter.strip()) == 1 else -1
     chosen = question.options[place] if 0 <= place < len(question.options) else None
-    return View(reviewer, "the video", chosen is not None and place == question.answer, chosen)
+    return FilterAnswer(reviewer, "the video", chosen is not None and place == question.answer, chosen)

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.option_statistics import consensus, is_odd_one_out, parts, stems
+from vmmetrics.understanding.construction.options import consensus, is_none_of_the_above, is_odd_one_out, parts, stems
 
-NONE_OF_THE_ABOVE: Final = "None of the above"
-"""FPS-Bench's last option, word by word."""
 _LONGER: Final = 2.0
 _LONGER_BY: Final = 12
 """The longest option may have so many times the characters of the shortest, and so many more: "left" beside "to the
@@ -129,11 +127,6 @@ def faults(question: Question, rules: Sequence[str]) -> list[Fault]:
         return [Fault("one answer", shape)]
     found = ((name, RULES[name](question)) for name in rules)
     return [Fault(name, why) for name, why in found if why is not None]
-
-
-def is_none_of_the_above(option: str) -> bool:
-    """Whether an option is FPS-Bench's last one, spelling apart."""
-    return " ".join(re.findall(r"[a-z]+", option.lower())) == NONE_OF_THE_ABOVE.lower()
 
 
 def _one_answer(question: Question) -> str | None:

@@ -12,11 +12,17 @@ from vmmetrics.errors import ClipError
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import VERSION
-from vmmetrics.understanding.construction.outcomes import NO_VIDEO, UNREACHABLE, Outcome, Rejection, noted
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.construction.viewing import View, Viewer, given_away, seen
-from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words
+from vmmetrics.understanding.construction.units import (
+    NO_VIDEO,
+    UNREACHABLE,
+    RejectedQuestion,
+    SourceClip,
+    UnitOutcome,
+    noted,
+)
+from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, given_away, seen
+from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
 from vmmetrics.utils.endpoint.client import Check
 
@@ -24,12 +30,12 @@ from vmmetrics.utils.endpoint.client import Check
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
     """Ends the work on a unit with an outcome."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: UnitOutcome) -> None:
         super().__init__(outcome.status)
         self.outcome = outcome
 
 
-class Recipe(ABC):
+class QuestionRecipe(ABC):
     """Makes questions, or holds them against gates, unit by unit."""
 
     name: ClassVar[str]
@@ -60,10 +66,10 @@ class Recipe(ABC):
         """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
 
     @abstractmethod
-    def _outcome(self, unit: str) -> Outcome:
+    def _outcome(self, unit: str) -> UnitOutcome:
         """Do the work on a unit."""
 
-    def work(self, unit: str) -> Outcome:
+    def work(self, unit: str) -> UnitOutcome:
         """Do the work on a unit; what cannot be had now is said in the outcome.
 
         Raises:
@@ -74,9 +80,9 @@ class Recipe(ABC):
         except Stop as stop:
             return stop.outcome
         except NoAnswerError as error:
-            return Outcome(unit, UNREACHABLE, str(error))
+            return UnitOutcome(unit, UNREACHABLE, str(error))
         except ClipError as error:
-            return Outcome(unit, NO_VIDEO, str(error))
+            return UnitOutcome(unit, NO_VIDEO, str(error))
 
 
 class Written(NamedTuple):
@@ -89,11 +95,11 @@ class Written(NamedTuple):
     """
 
     questions: list[Question]
-    rejected: list[Rejection]
+    rejected: list[RejectedQuestion]
     missing: str = ""
 
 
-class WritingRecipe(Recipe):
+class WritingRecipe(QuestionRecipe):
     """Has a language model write questions about clips, checks them by rules, and filters what passes.
 
     Args:
@@ -104,14 +110,18 @@ class WritingRecipe(Recipe):
         temperature: Of the writing.
     """
 
+    filters_are: ClassVar[str] = "filter"
+    """What the configuration calls the models that filter."""
+    shown: ClassVar[tuple[FramePolicy, str, str]] = (FramePolicy("single"), "one frame", "one frame")
+    """What they see, the name of their stage, and what they see in words."""
     rules: ClassVar[Sequence[str]]
     """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
 
     def __init__(
         self,
-        clips: Iterable[Clip],
+        clips: Iterable[SourceClip],
         client: Client,
-        viewers: Sequence[Viewer] = (),
+        viewers: Sequence[FilterModel] = (),
         seed: int = 0,
         temperature: float = 0.7,
     ) -> None:
@@ -141,10 +151,10 @@ class WritingRecipe(Recipe):
         settings = self.client.settings
         asked = {"url": settings.url, "model": settings.model, "tokens": settings.tokens}
         part = {"recipe": self.name, "instructions": VERSION, "seed": self.seed, "temperature": self.temperature}
-        return part | {"writer": asked}
+        return part | {"writer": asked, self.filters_are: [dict(viewer.model.identity) for viewer in self.viewers]}
 
     @abstractmethod
-    def write(self, clip: Clip) -> Written:
+    def write(self, clip: SourceClip) -> Written:
         """Have questions about a clip written.
 
         Raises:
@@ -155,48 +165,42 @@ class WritingRecipe(Recipe):
         """What else is wrong with a question, by rules of the recipe's own."""
         return []
 
-    @abstractmethod
-    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
-        """A question that passed the rules, with what filters found noted; and its rejection, if that is it."""
+    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
+        """A question that passed the rules, with what filters found noted; and its rejection, if that is it.
+
+        It goes if every filtering model is right from what it sees.
+        """
+        if not self.viewers:
+            return question, None
+        policy, stage, what = self.shown
+        checked, views = self.viewed(question, policy, stage)
+        why = given_away(views, what)
+        return checked, None if why is None else RejectedQuestion(checked, stage, (why,))
 
     def needs_video(self) -> bool:
         """Whether a clip without its video is not worth asking about."""
         return bool(self.viewers)
-
-    def viewers_part(self) -> list[dict[str, Any]]:
-        """The filtering models, for the configuration."""
-        return [dict(viewer.model.identity) for viewer in self.viewers]
 
     def viewers_estimates(self, questions: int, frames: Sequence[int] = (1,)) -> list[tuple[str, Estimate]]:
         """What the filtering models would take for so many questions, each asked over so many frames in turn."""
         ones = [(viewer.model.name, viewer.estimate(questions, number)) for viewer in self.viewers for number in frames]
         return [(name, one) for name, one in ones if one is not None]
 
-    def viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[View]]:
+    def viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[FilterAnswer]]:
         """What the filtering models answer over the frames that a policy shows, noted under a name."""
         frames = seen(question, policy)
         views = [viewer.view(question, policy, frames) for viewer in self.viewers]
         return views_of(question, name, views), views
 
-    def without_time(
-        self, question: Question, policy: FramePolicy, name: str, what: str
-    ) -> tuple[Question, Rejection | None]:
-        """Rejected under a name if every filtering model is right from the one frame that a policy shows."""
-        if not self.viewers:
-            return question, None
-        checked, views = self.viewed(question, policy, name)
-        why = given_away(views, what)
-        return checked, None if why is None else Rejection(checked, name, (why,))
-
-    def _outcome(self, unit: str) -> Outcome:
+    def _outcome(self, unit: str) -> UnitOutcome:
         clip = self.clips[unit]
         if self.needs_video() and clip.path is None:  # before anything is spent
-            return Outcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
+            return UnitOutcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
         written, rejected, missing = self.write(clip)
         accepted = []
         for question in written:
             why = [*map(str, faults(question, self.rules)), *self.more_faults(question)]
-            rejection = Rejection(question, "checks", tuple(why)) if why else None
+            rejection = RejectedQuestion(question, "checks", tuple(why)) if why else None
             passed = question
             if rejection is None:
                 passed, rejection = self.filtered(question)
@@ -204,7 +208,7 @@ class WritingRecipe(Recipe):
                 accepted.append(passed)
             else:
                 rejected.append(rejection)
-        return Outcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
+        return UnitOutcome(unit, why=missing, accepted=tuple(accepted), rejected=tuple(rejected))
 
     def asked(
         self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Check | None = None
@@ -230,32 +234,19 @@ def answered(unit: str, answer: Answer) -> dict[str, Any]:
         Stop: There is none.
     """
     if answer.value is None:
-        raise Stop(Outcome(unit, answer.kind, answer.why or ""))
+        raise Stop(UnitOutcome(unit, answer.kind, answer.why or ""))
     return answer.value
 
 
 def item_shape(wrong: int, **more: Mapping[str, Any]) -> dict[str, Any]:
     """JSON schema of a question with so many wrong options, and of what else is asked of it."""
     text = {"type": "string", "minLength": 1, "maxLength": 400}
-    known = {"question": text, "right": text, "wrong": {"type": "array", "items": text} | _exactly(wrong)}
-    properties = known | more
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return object_shape({"question": text, "right": text, "wrong": list_shape(text, wrong, wrong), **more})
 
 
-def list_shape(item: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
+def questions_shape(item: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
     """JSON schema of the answer of a writer: so many questions."""
-    questions = {"type": "array", "items": item, "minItems": least, "maxItems": most}
-    return {
-        "type": "object",
-        "properties": {"questions": questions},
-        "required": ["questions"],
-        "additionalProperties": False,
-    }
+    return object_shape({"questions": list_shape(item, least, most)})
 
 
 def one_of(names: Iterable[str]) -> dict[str, Any]:
@@ -273,7 +264,7 @@ def text_of(item: Mapping[str, Any]) -> str:
     return " ".join(str(item["question"]).split())
 
 
-def views_of(question: Question, name: str, views: Sequence[View]) -> Question:
+def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
     """The question with what models answered noted under a name."""
     notes = dict(question.reference.get("views", {})) | {name: [view.to_json() for view in views]}
     return noted(question, "views", notes)
@@ -294,7 +285,3 @@ def _blank(value: Mapping[str, Any]) -> str | None:
 
 def _clean(option: str) -> str:
     return " ".join(option.split()).removesuffix(".")
-
-
-def _exactly(number: int) -> dict[str, int]:
-    return {"minItems": number, "maxItems": number}

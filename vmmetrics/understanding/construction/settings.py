@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
+from vmmetrics.understanding.construction.captions import NEEDS, Indispensability, MotionBenchRecipe, TunaRecipe
 from vmmetrics.understanding.construction.favor import FavorRecipe
 from vmmetrics.understanding.construction.gates import GateRecipe
-from vmmetrics.understanding.construction.motionbench import MotionBenchRecipe
-from vmmetrics.understanding.construction.recipe import Recipe
-from vmmetrics.understanding.construction.sources import Clips, read_clips, read_people
-from vmmetrics.understanding.construction.tuna import NEEDS, Indispensability, TunaRecipe
-from vmmetrics.understanding.construction.viewing import Viewer
+from vmmetrics.understanding.construction.recipe import QuestionRecipe
+from vmmetrics.understanding.construction.units import Clips, read_clips, read_people
+from vmmetrics.understanding.construction.viewing import FilterModel
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.utils.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
 
@@ -135,7 +134,7 @@ class Opened:
         unfiltered: Whether there is no model that filters.
     """
 
-    recipe: Recipe
+    recipe: QuestionRecipe
     problems: Mapping[str, int]
     ledger: Ledger | None
     unfiltered: bool = False
@@ -152,9 +151,9 @@ class _Models:
     def client(self, spec: str) -> Client:
         return self._counted(Client(self._settings.writing(spec), self._replies))
 
-    def viewers(self, specs: Sequence[str]) -> list[Viewer]:
+    def viewers(self, specs: Sequence[str]) -> list[FilterModel]:
         models = [open_model(self._settings.viewing(spec), (), self._replies) for spec in specs]
-        found = [Viewer(model, self._settings.seed) for model in models]
+        found = [FilterModel(model, self._settings.seed) for model in models]
         for viewer in found:
             if viewer.client is not None:
                 self._counted(viewer.client)
@@ -179,22 +178,22 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
         ValueError: An address is missing.
     """
     models = _Models(settings, folder)
-    made: Callable[[BuildSettings, _Models], tuple[Recipe, Mapping[str, int]]] = _MADE[settings.recipe]
+    made: Callable[[BuildSettings, _Models], tuple[QuestionRecipe, Mapping[str, int]]] = _MADE[settings.recipe]
     recipe, problems = made(settings, models)
     return Opened(recipe, problems, models.ledger, not settings.filters)
 
 
-def _motionbench(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+def _motionbench(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
     found, writer, viewers = _written(settings, models)
     return MotionBenchRecipe(found.clips, writer, viewers, settings.seed, settings.temperature), found.problems
 
 
-def _favor(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+def _favor(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
     found, writer, viewers = _written(settings, models, annotated=True)
     return FavorRecipe(found.clips, writer, viewers, settings.seed, settings.temperature), found.problems
 
 
-def _tuna(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+def _tuna(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
     found, writer, viewers = _written(settings, models)
     watcher = writer if settings.watcher is None else models.client(settings.watcher)
     recipe = TunaRecipe(found.clips, writer, watcher, viewers, settings.needs, settings.seed, settings.temperature)
@@ -203,12 +202,12 @@ def _tuna(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str
 
 def _written(
     settings: BuildSettings, models: _Models, annotated: bool = False
-) -> tuple[Clips, Client, Sequence[Viewer]]:
+) -> tuple[Clips, Client, Sequence[FilterModel]]:
     found = read_clips(settings.source, settings.videos, annotated)
     return found, models.client(settings.model or ""), models.viewers(settings.filters)
 
 
-def _fpsbench(settings: BuildSettings, models: _Models) -> tuple[Recipe, Mapping[str, int]]:
+def _fpsbench(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
     loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
     keyed = [question for question in loaded.questions if question.options and question.answer is not None]
     if not keyed:

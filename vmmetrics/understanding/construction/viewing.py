@@ -13,8 +13,8 @@ from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import asked
-from vmmetrics.understanding.construction.shuffling import shuffled
-from vmmetrics.understanding.harness.letters import chosen_option
+from vmmetrics.understanding.construction.options import shuffled
+from vmmetrics.understanding.harness.choices import chosen_option
 from vmmetrics.utils.endpoint import Client, Estimate, RejectedError
 
 _LETTER_TOKENS: Final = 8
@@ -22,7 +22,7 @@ _LETTER_TOKENS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class FilterAnswer:
     """What a model answered.
 
     Attributes:
@@ -47,7 +47,7 @@ class View:
         return line | ({"error": self.error} if self.error else {})
 
 
-class Viewer:
+class FilterModel:
     """Asks one model made questions. Behind an endpoint from several threads at once, otherwise one after another.
 
     Args:
@@ -65,7 +65,7 @@ class Viewer:
         self.client: Client | None = getattr(model, "client", None)
         self._one_by_one = threading.Lock() if self.client is None else nullcontext()
 
-    def view(self, question: Question, policy: FramePolicy, frames: Frames | None = None) -> View:
+    def view(self, question: Question, policy: FramePolicy, frames: Frames | None = None) -> FilterAnswer:
         """Ask a question over the frames that a policy shows, options in an order of our own.
 
         Args:
@@ -80,18 +80,18 @@ class Viewer:
         arranged, _ = shuffled(question, "view", self._seed, self.model.name)
         return self.ask(arranged, policy, frames)
 
-    def ask(self, question: Question, policy: FramePolicy, frames: Frames | None = None) -> View:
+    def ask(self, question: Question, policy: FramePolicy, frames: Frames | None = None) -> FilterAnswer:
         """Ask a question as it stands; see :meth:`view`."""
         shown = seen(question, policy) if frames is None else frames
         try:
             with self._one_by_one:
                 said = self.model.answer(question, asked(question, blind=policy.kind == "none"), shown)
         except RejectedError as error:
-            return View(self.model.name, str(policy), False, None, str(error))
+            return FilterAnswer(self.model.name, str(policy), False, None, str(error))
         place = None if said.error else chosen_option(said.text, question.options)
         chosen = None if place is None else question.options[place]
         right = place is not None and place == question.answer
-        return View(self.model.name, str(policy), right, chosen, said.error)
+        return FilterAnswer(self.model.name, str(policy), right, chosen, said.error)
 
     def estimate(self, questions: int, frames: float) -> Estimate | None:
         """What asking so many usual questions would take; None for models that cost nothing.
@@ -108,7 +108,7 @@ class Viewer:
         return found
 
 
-def given_away(views: Sequence[View], what: str) -> str | None:
+def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
     """Why a question goes of which too much is seen; None where some model is known to be wrong.
 
     A model that gave no answer (it refused, its endpoint did not take the request) is not known to be wrong: otherwise

@@ -1,21 +1,24 @@
-"""What a benchmark is to the harness; each is one module of :mod:`vmmetrics.understanding.benchmarks`.
+"""What a benchmark is to the harness."""
 
-A module has a ``<name>.toml`` beside it with everything that is data: title, paper, licence, categories with their
-published counts, the prompt, the default frame policy, published reference rows.
-"""
+# ruff: noqa: ARG002 - an interface
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Literal
 
-from vmmetrics.models.questions import Answered, Loaded, Question
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
+from vmmetrics.utils.endpoint import Client, Estimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
 """Ours, the released code's traps mended one by one; or the released code's, decision for decision."""
+POLICY: Final = "adaptive"
+"""Frame policy where a benchmark names none: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed
+models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,40 +90,84 @@ class Reference:
     figures: Mapping[tuple[str, str, str], float]
 
 
-class Benchmark(Protocol):
-    """Reads, asks and scores one benchmark.
+class Benchmark(ABC):
+    """Reads, asks and scores one benchmark; optional abilities do nothing here and are overridden.
 
-    A benchmark may also have ``references``, a sequence of :class:`Reference`, and ``policy``, the frame policy it is
-    asked under if no other is wanted (``"8 uniform"``); or both in its data file, see :mod:`.benchmarks`. Where that
-    depends on the question it has ``policy_for``, from a question to its policy, or to None where the common one holds.
-    It may read recorded answers in its own released form, ``read_answers(path, protocol)``, and write what its
-    leaderboard takes, ``submission(questions, answers, protocol)``, as text. One that a model judges has
-    ``judge_estimate(questions, answers, judge)``, what that would take, for an endpoint's client.
+    Attributes:
+        name: As commands take it ("motionbench", "favor-mcq", ...).
+        data: What its data file says; the keys that the harness reads are in :mod:`.benchmarks`.
+        needs_judge: Whether scoring asks a language model (and :meth:`score` needs ``judge``).
     """
 
     name: str
-    """As commands take it ("motionbench", "favor-mcq", "favor-caption", "tuna-mcq", "tuna-cap", "fpsbench", ...)."""
-    needs_judge: bool
-    """Whether scoring asks a language model (and :meth:`score` needs ``judge``)."""
+    data: Mapping[str, Any] = MappingProxyType({})
+    needs_judge: bool = False
 
-    def load(self, data: Path, videos: Path | None = None) -> Loaded:
+    @abstractmethod
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
         """Read the released files below ``data`` (a folder or the file itself).
 
         Raises:
             SetupError: Nothing of this benchmark is there; the text says what was looked for.
         """
-        ...
 
+    @abstractmethod
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
-        """What is said to the model, without the frames: these are put before the last turn."""
-        ...
+        """Return what is said to the model, without the frames: these are put before the last turn."""
 
+    @abstractmethod
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
     ) -> list[Scored]:
-        """One entry per question, in their order. Pure, but for the judge of those that need one."""
-        ...
+        """Return one entry per question, in their order. Pure, but for the judge of those that need one."""
 
+    @abstractmethod
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
-        """The benchmark's table, in the order in which it is printed."""
-        ...
+        """Return the benchmark's table, in the order in which it is printed."""
+
+    @property
+    def policy(self) -> str:
+        """The frame policy that it is asked under if no other is wanted."""
+        return str(self.data.get("policy", POLICY))
+
+    @property
+    def references(self) -> Sequence[Reference]:
+        """Published rows."""
+        rows = self.data.get("references", ())
+        return [
+            Reference(
+                row["model"],
+                row["source"],
+                {
+                    (measure, group, name): float(value)
+                    for measure, groups in row["figures"].items()
+                    for group, values in groups.items()
+                    for name, value in values.items()
+                },
+            )
+            for row in rows
+        ]
+
+    def policy_for(self, question: Question) -> str | None:
+        """Return the frame policy of one question; None where the common one holds."""
+        return None
+
+    def read_answers(self, path: Path, protocol: Scoring = "vmmetrics") -> Mapping[str, Answered] | None:
+        """Read recorded answers in the benchmark's own released form; None where it has none.
+
+        Raises:
+            SetupError: The file cannot be read.
+        """
+        return None
+
+    def submission(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring = "vmmetrics"
+    ) -> str | None:
+        """Return the text that the benchmark's leaderboard takes; None where there is no such leaderboard."""
+        return None
+
+    def judge_estimate(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
+    ) -> Estimate | None:
+        """Return what judging takes; None for a benchmark that no model judges."""
+        return None

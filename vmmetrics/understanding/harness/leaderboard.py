@@ -11,12 +11,21 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.benchmarks import registry
+from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
-from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, file_in, read_figures, read_scores
-from vmmetrics.understanding.harness.statistics import ALL, Difference, differences
-from vmmetrics.understanding.harness.tables import NONE, interval, markdown_table, number
+from vmmetrics.understanding.harness.scoring import (
+    NONE,
+    UNLIKE,
+    ReadScores,
+    file_in,
+    interval,
+    markdown_table,
+    number,
+    read_figures,
+    read_scores,
+)
+from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.utils.statistics.paired import holm
 
@@ -36,7 +45,7 @@ class Compared:
 
     benchmark: str
     names: tuple[str, str]
-    differences: Sequence[Difference]
+    differences: Sequence[ModelDifference]
     notes: Sequence[str]
 
 
@@ -99,7 +108,7 @@ def _groupings(questions: Sequence[Question]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """A run.
 
     Attributes:
@@ -124,7 +133,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Board:
+class RunBoard:
     """The runs of one benchmark, the best first.
 
     Attributes:
@@ -144,19 +153,19 @@ class Board:
     measure: str
     group: str | None
     columns: Sequence[str]
-    rows: Sequence[Row]
-    steps: Sequence[Difference | None]
+    rows: Sequence[RunRow]
+    steps: Sequence[ModelDifference | None]
     references: Sequence[Reference]
     notes: Sequence[str]
 
 
 @dataclass(frozen=True)
 class _Run:
-    row: Row
+    row: RunRow
     scores: ReadScores
 
 
-def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = None) -> list[Board]:
+def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = None) -> list[RunBoard]:
     """A table of each benchmark among some runs.
 
     Args:
@@ -204,27 +213,25 @@ def _run(folder: Path, scores: ReadScores, figures: Sequence[Figure], frames: st
     rates = [answered.shown.fps for answered in read_answers(folder)[0].values() if answered.shown is not None]
     known = [rate for rate in rates if rate is not None]
     rate = round(statistics.median(known), 2) if known else None
-    return _Run(Row(scores.model, frames, overall, cells, rate), scores)
+    return _Run(RunRow(scores.model, frames, overall, cells, rate), scores)
 
 
-def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[_Run]) -> Board:
+def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[_Run]) -> RunBoard:
     runs = sorted(runs, key=lambda run: (run.row.overall.value is None, -(run.row.overall.value or 0.0)))
     measure = runs[0].scores.measure
     rows = [run.row for run in runs]
     references = [
-        reference
-        for reference in registry.references(registry.find(benchmark))
-        if (measure, ALL, ALL) in reference.figures
+        reference for reference in registry.find(benchmark).references if (measure, ALL, ALL) in reference.figures
     ]
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     ranked = [run for run in runs if run.row.overall.value is not None]
     steps = [_step(better, worse, measure) for better, worse in pairwise(ranked)]
     raised = iter(holm([step.p for step in steps if step is not None]))
     steps = [None if step is None else replace(step, p_holm=next(raised)) for step in steps]
-    return Board(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(runs))
+    return RunBoard(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(runs))
 
 
-def _step(better: _Run, worse: _Run, measure: str) -> Difference | None:
+def _step(better: _Run, worse: _Run, measure: str) -> ModelDifference | None:
     """The better run minus the worse on their common questions; None where they have none."""
     sides = [{scored.question: scored for scored in run.scores.scored} for run in (worse, better)]
     common = [question for question in better.scores.questions if question.id in sides[0]]
@@ -254,18 +261,18 @@ ENDS = ("low", "high", "n", "videos")
 """What stands beside each value in the CSV."""
 
 
-def title(board: Board) -> str:
+def title(board: RunBoard) -> str:
     """What the table is of."""
     of = f", by {board.group}" if board.columns else ""
     return f"{board.benchmark}: {board.measure} [95 %, videos drawn], scored as {board.protocol}{of}"
 
 
-def heads(board: Board) -> list[str]:
+def heads(board: RunBoard) -> list[str]:
     """Names of the columns."""
     return ["model", "frames", "n", ALL, "answered", *board.columns]
 
 
-def cells(row: Row, columns: Sequence[str]) -> list[str]:
+def cells(row: RunRow, columns: Sequence[str]) -> list[str]:
     """A run under :func:`heads`."""
     overall = row.overall
     answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
@@ -276,14 +283,14 @@ def cells(row: Row, columns: Sequence[str]) -> list[str]:
     ]  # fmt: skip
 
 
-def published(reference: Reference, board: Board) -> list[str]:
+def published(reference: Reference, board: RunBoard) -> list[str]:
     """A published row under :func:`heads`."""
     keys = [(board.measure, ALL, ALL), *((board.measure, board.group or ALL, name) for name in board.columns)]
     overall, *others = (number(reference.figures.get(key)) for key in keys)
     return [f"{reference.model} (published)", "", "", overall, "", *others]
 
 
-def remarks(board: Board) -> list[str]:
+def remarks(board: RunBoard) -> list[str]:
     """What stands below the table: how sure its order is, and what must be known to read it."""
     ranked = [row for row in board.rows if row.overall.value is not None]
     steps = [
@@ -293,7 +300,7 @@ def remarks(board: Board) -> list[str]:
     return [*steps, *board.notes]
 
 
-def step_text(step: Difference | None, better: str, worse: str) -> str:
+def step_text(step: ModelDifference | None, better: str, worse: str) -> str:
     """How sure it is that a run is better than the next."""
     if step is None:
         return f"{better} and {worse}: no question in common"
@@ -304,12 +311,12 @@ def step_text(step: Difference | None, better: str, worse: str) -> str:
     )
 
 
-def to_markdown(boards: Sequence[Board]) -> str:
+def to_markdown(boards: Sequence[RunBoard]) -> str:
     """A pipe table for each board, its remarks below."""
     return "\n".join(_markdown(board) for board in boards)
 
 
-def _markdown(board: Board) -> str:
+def _markdown(board: RunBoard) -> str:
     rows = [cells(row, board.columns) for row in board.rows]
     rows += [published(reference, board) for reference in board.references]
     parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), rows, left=2)]
@@ -317,12 +324,12 @@ def _markdown(board: Board) -> str:
     return "\n\n".join([*parts, *([notes] if notes else [])]) + "\n"
 
 
-def to_latex(boards: Sequence[Board]) -> str:
+def to_latex(boards: Sequence[RunBoard]) -> str:
     """A ``tabular`` with booktabs rules for each board, its remarks as comments."""
     return "\n".join(_latex(board) for board in boards)
 
 
-def _latex(board: Board) -> str:
+def _latex(board: RunBoard) -> str:
     names = heads(board)
     lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
     lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", _ampersands(names), r"\midrule"]
@@ -333,7 +340,7 @@ def _latex(board: Board) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def to_csv(boards: Sequence[Board]) -> str:
+def to_csv(boards: Sequence[RunBoard]) -> str:
     """A line for each figure, with everything that is known of it (UTF-8)."""
     rows: list[list[object]] = [
         ["benchmark", "protocol", "source", "model", "frames", "rate", "measure", "group", "name", "value", *ENDS]

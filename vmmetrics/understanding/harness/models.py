@@ -124,9 +124,9 @@ def open_model(
         recorded.check(questions)
         return recorded
     if kind == "oracle":
-        from vmmetrics.understanding.synthetic.oracle_model import OracleModel
+        from vmmetrics.understanding.synthetic.oracle import OracleModel
 
         return OracleModel()
-    from vmmetrics.models.guessing import MajorityModel, RandomModel
+    from vmmetrics.models.recorded import MajorityModel, RandomModel
 
     return MajorityModel(questions) if kind == "majority" else RandomModel(int(rest or 0))

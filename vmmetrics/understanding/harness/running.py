@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,7 +15,7 @@ from typing import Any
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.models.frames import NO_FRAMES, SIDE, FramePolicy, frames_wanted, look
 from vmmetrics.models.protocol import Model
-from vmmetrics.models.questions import Answered, Loaded, Question
+from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.understanding.harness.benchmark import Benchmark, Scoring
 from vmmetrics.utils.endpoint import GIVE_UP, NoAnswerError, RejectedError, Turn
 from vmmetrics.utils.schema import check, read_json
@@ -146,7 +146,7 @@ _CHOOSE, _DESCRIBE = "choose the option that is most likely right", "describe wh
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AnswerOutcome:
     """What came of a question.
 
     Attributes:
@@ -176,7 +176,7 @@ class Asking:
     """
 
     benchmark: Benchmark
-    loaded: Loaded
+    loaded: LoadedBenchmark
     model: Model
     policy: FramePolicy
     protocol: Scoring = "vmmetrics"
@@ -197,18 +197,15 @@ class Asking:
     def _looks(self) -> bool:
         return self.model.sees and self.policy.kind != "none"
 
-    @property
-    def _own(self) -> Callable[[Question], str | None] | None:
-        return getattr(self.benchmark, "policy_for", None) if self.own_policies else None
-
     def policy_of(self, question: Question) -> FramePolicy:
         """What a question is shown."""
-        own = None if self._own is None else self._own(question)
+        own = self.benchmark.policy_for(question) if self.own_policies else None
         return self.policy if own is None else FramePolicy.parse(own)
 
     def configuration(self) -> dict[str, Any]:
         """Everything that answers depend on, ready for JSON."""
-        words = f"{self.policy}, or the question's own" if self._own is not None else str(self.policy)
+        own = self.own_policies and any(self.benchmark.policy_for(q) is not None for q in self.loaded.questions)
+        words = f"{self.policy}, or the question's own" if own else str(self.policy)
         shown = {"policy": words, "side": self.side} if self.model.sees else None
         versions = {name: found for name in _DECISIVE if (found := version_of(name))} if self._looks else {}
         return {
@@ -247,7 +244,7 @@ class Asking:
         known = folder.answers
         return [q for q in self.questions if q.id not in known or (again and known[q.id].error is not None)]
 
-    def run(self, folder: RunFolder, again: bool = False) -> Iterator[Outcome]:
+    def run(self, folder: RunFolder, again: bool = False) -> Iterator[AnswerOutcome]:
         """Ask what is left, and keep the answers.
 
         Yields:
@@ -270,27 +267,27 @@ class Asking:
                     if silent >= GIVE_UP:
                         raise NoAnswerError(f"{GIVE_UP} questions in a row got no answer: {outcome.answered.error}")
 
-    def _ask(self, question: Question) -> Outcome:
+    def _ask(self, question: Question) -> AnswerOutcome:
         start = time.monotonic()
         outcome = self._asked(question)
         seconds = round(time.monotonic() - start, 3)
         return replace(outcome, answered=replace(outcome.answered, seconds=seconds))
 
-    def _asked(self, question: Question) -> Outcome:
+    def _asked(self, question: Question) -> AnswerOutcome:
         frames = NO_FRAMES
         if self._looks and question.path is not None:
             try:
                 frames = look(question.path, self.policy_of(question), question.start, question.end, self.side)
             except ClipError as error:
-                return Outcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
+                return AnswerOutcome(Answered(question.id, error=f"the video cannot be shown: {error}", unseen=True))
         shown = frames.shown if self.model.sees else None
         try:
             said = self.model.answer(question, self.turns(question), frames)
         except RejectedError as error:
-            return Outcome(Answered(question.id, shown=shown, error=str(error)), silent=True)
+            return AnswerOutcome(Answered(question.id, shown=shown, error=str(error)), silent=True)
         except NoAnswerError as error:
-            return Outcome(Answered(question.id, shown=shown, error=str(error)), kept=False, silent=True)
-        return Outcome(Answered(question.id, said.text, shown, said.error, said.usage))
+            return AnswerOutcome(Answered(question.id, shown=shown, error=str(error)), kept=False, silent=True)
+        return AnswerOutcome(Answered(question.id, said.text, shown, said.error, said.usage))
 
     def frames_each(self, questions: Sequence[Question]) -> float:
         """Frames shown of a clip on average, counted on some of them without decoding them."""

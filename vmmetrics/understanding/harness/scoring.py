@@ -3,26 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import Answered, Question
-from vmmetrics.understanding.benchmarks import registry
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.running import usage_of
-from vmmetrics.understanding.harness.tables import HEADS, figures_csv, markdown_table, row
-from vmmetrics.utils.display.markup import markdown
+from vmmetrics.understanding.harness.statistics import ModelDifference
+from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.endpoint import Client
 from vmmetrics.utils.rows import sha256_of
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import Journal, encode
 
+# Figures as CSV, as a page of Markdown, and as the rows of a table for the terminal.
+
+HEADS = ("group", "name", "measure", "value", "95 % interval", "n", "videos", "answered", "chance")
+"""Columns of a table of figures; published rows follow."""
+DIFFERENCE_HEADS = (
+    "group", "name", "measure", "first", "second", "difference", "95 % interval", "p", "p (Holm)", "n", "videos",
+    "only first", "only second",
+)  # fmt: skip
+"""Columns of a table of differences; the last two are questions where only one of the models was right, or better."""
+NONE = "–"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number as tables show it.
+
+    >>> number(0.25), number(None), number(7.5)
+    ('0.250', '–', '7.500')
+    """
+    return NONE if value is None else f"{value:.{digits}f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Both ends, or a dash.
+
+    >>> interval(0.1, 0.25)
+    '0.100 – 0.250'
+    """
+    return NONE if low is None or high is None else f"{low:.3f} – {high:.3f}"
+
+
+def row(figure: Figure, references: Sequence[Reference] = ()) -> list[str]:
+    """A figure's cells under :data:`HEADS`, and the same figure of each published row."""
+    key = (figure.measure, figure.group, figure.name)
+    published = [number(reference.figures.get(key)) for reference in references]
+    answered = NONE if figure.answered is None else f"{figure.answered:.1%}"
+    return [
+        figure.group, figure.name, figure.measure, number(figure.value), interval(figure.low, figure.high),
+        str(figure.n), str(figure.clusters) if figure.clusters else NONE, answered, number(figure.chance), *published,
+    ]  # fmt: skip
+
+
+def difference_row(found: ModelDifference) -> list[str]:
+    """A difference's cells under :data:`DIFFERENCE_HEADS`."""
+    sides = [number(found.first), number(found.second), f"{found.difference:+.3f}", interval(found.low, found.high)]
+    counts = [str(count) for count in (found.n, found.clusters, found.only_first, found.only_second)]
+    return [found.group, found.name, found.measure, *sides, number(found.p, 4), number(found.p_holm, 4), *counts]
+
+
+def figures_csv(figures: Sequence[Figure]) -> str:
+    """Every field of every figure (UTF-8)."""
+    return csv_text([[part.name for part in fields(Figure)], *map(astuple, figures)])
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 3) -> str:
+    """A table of Markdown, the first columns to the left, the others to the right."""
+    rule = ["---"] * left + ["---:"] * (len(heads) - left)
+    lines = [list(map(markdown, heads)), rule, *([markdown(cell) for cell in cells] for cells in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
 
 @dataclass(frozen=True)
-class Result:
+class ScoredRun:
     """A run, scored.
 
     Attributes:
@@ -77,7 +135,7 @@ def score(
     protocol: Scoring,
     judge: Any = None,
     problems: Mapping[str, int] | None = None,
-) -> Result:
+) -> ScoredRun:
     """Score the answers of a run.
 
     Args:
@@ -115,7 +173,7 @@ def score(
             answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
         ),
     }
-    return Result(
+    return ScoredRun(
         benchmark.name,
         str(configuration["model"]["name"]),
         _frames(configuration),
@@ -123,7 +181,7 @@ def score(
         questions,
         scored,
         benchmark.figures(questions, scored, protocol),
-        registry.references(benchmark),
+        benchmark.references,
         {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
         usage_of(asked),
         _identity(judge),
@@ -149,7 +207,7 @@ def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
     return path if protocol == "vmmetrics" else path.with_stem(f"{path.stem}-{protocol}")
 
 
-def page(result: Result) -> str:
+def page(result: ScoredRun) -> str:
     """The run as a page: what was asked of whom, the figures beside published ones, notes, and what was counted."""
     known = [
         reference
@@ -171,7 +229,7 @@ def page(result: Result) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write(result: Result, folder: Path) -> list[Path]:
+def write(result: ScoredRun, folder: Path) -> list[Path]:
     """Write the scores, the figures and the table of a run.
 
     Returns:

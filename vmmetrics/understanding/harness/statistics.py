@@ -183,10 +183,7 @@ def _exact_high(mean: ClusteredMean) -> float:
 
 
 def accuracy_figures(
-    questions: Sequence[Question],
-    scored: Sequence[Scored],
-    groupings: Sequence[str] = (),
-    order: Sequence[str] = (),
+    questions: Sequence[Question], scored: Sequence[Scored], groupings: Sequence[str] = (), order: Sequence[str] = ()
 ) -> list[Figure]:
     """Accuracy over all (what was not understood is wrong) and over what was answered; then by category.
 
@@ -212,7 +209,7 @@ def accuracy_figures(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ModelDifference:
     """Two models on the same questions.
 
     Attributes:
@@ -257,7 +254,7 @@ def differences(
     groupings: Sequence[str] = (),
     measure: str = "accuracy",
     value: Value = whole,
-) -> list[Difference]:
+) -> list[ModelDifference]:
     """Compare two models over all questions, and within each category.
 
     Args:
@@ -283,7 +280,7 @@ def differences(
         for (name, (mean, firsts, seconds, p)), p_holm in zip(tests.items(), raised, strict=True):
             apart = np.sign(np.subtract(seconds, firsts))
             found.append(
-                Difference(
+                ModelDifference(
                     group, name, measure, float(np.mean(firsts)), float(np.mean(seconds)), mean.value or 0.0, mean.low,
                     mean.high, p, p_holm, mean.n, mean.clusters, int((apart < 0).sum()), int((apart > 0).sum()),
                     mean.note,
@@ -292,9 +289,7 @@ def differences(
     return found
 
 
-def _difference(
-    rows: Sequence[tuple[Question, float, float]],
-) -> tuple[ClusteredMean, list[float], list[float], float]:
+def _difference(rows: Sequence[tuple[Question, float, float]]) -> tuple[ClusteredMean, list[float], list[float], float]:
     firsts, seconds = [a for _, a, _ in rows], [b for *_, b in rows]
     apart = np.subtract(seconds, firsts)
     videos = [q.video for q, *_ in rows]

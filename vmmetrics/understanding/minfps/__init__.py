@@ -1,1 +1,177 @@
-"""The lowest frame rate at which a question can be answered."""
+"""minFPS: the lowest frame rate at which a question about a video can be answered.
+
+FPS-Bench's procedure: begin at 1 frame per second. Not answerable: one more at a time until it is. Answerable: halve
+the rate until it is not, and take the last at which it was. Each annotator by itself; the minimum counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+FIRST: Final = 1.0
+STEP: Final = 1.0
+_OFF: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class RateSearch:
+    """What the procedure found.
+
+    Attributes:
+        min_fps: The rate; None where it was not answerable at any.
+        tried: Rates in the order in which they were asked, each with whether it was answerable.
+    """
+
+    min_fps: float | None
+    tried: tuple[tuple[float, bool], ...]
+
+
+def search(answerable: Callable[[float], bool], native: float, seconds: float) -> RateSearch:
+    """Find the lowest rate by raising by 1 or halving, from 1 frame per second.
+
+    Args:
+        answerable: Whether the question can be answered at a rate.
+        native: The file's own rate, which is tried last on the way up; above it there is nothing to see.
+        seconds: Length of the clip: halving ends where a single frame is shown.
+
+    >>> search(lambda rate: rate >= 3.5, 30, 10).min_fps, search(lambda rate: rate >= 0.2, 30, 10).min_fps
+    (4.0, 0.25)
+    """
+    tried: list[tuple[float, bool]] = []
+
+    def ask(rate: float) -> bool:
+        tried.append((rate, answerable(rate)))
+        return tried[-1][1]
+
+    rate = min(FIRST, native)
+    if ask(rate):
+        while rate * seconds > 1 + _OFF and ask(rate / 2):
+            rate /= 2
+        return RateSearch(rate, tuple(tried))
+    while rate < native - _OFF:
+        rate = min(rate + STEP, native)
+        if ask(rate):
+            return RateSearch(rate, tuple(tried))
+    return RateSearch(None, tuple(tried))
+
+
+def frames_on_the_way(native: float, seconds: float) -> tuple[int, float]:
+    """Rates that :func:`search` tries if none is enough, and frames shown at all of them together.
+
+    Args:
+        native: The file's own rate.
+        seconds: Length of the clip.
+
+    >>> frames_on_the_way(3, 2)
+    (3, 12.0)
+    """
+    tried = search(lambda _: False, native, seconds).tried
+    return len(tried), sum(max(1.0, rate * seconds) for rate, _ in tried)
+
+
+def in_words(rate: float) -> str:
+    """A frame rate as people say it.
+
+    >>> in_words(4), in_words(1), in_words(0.25)
+    ('4 frames a second', '1 frame a second', '1 frame every 4 seconds')
+    """
+    if rate < 1:
+        return f"1 frame every {1 / rate:g} seconds"
+    return f"{rate:g} frames a second" if rate > 1 else "1 frame a second"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRate:
+    """The minFPS of a question.
+
+    Attributes:
+        question: Its key.
+        by: What each annotator's procedure ended with; None where nothing was enough for them.
+        groups: The question's groups.
+        known: Its minFPS by construction or as released; None where there is none.
+    """
+
+    question: str
+    by: Mapping[str, float | None]
+    groups: Mapping[str, tuple[str, ...]]
+    known: float | None = None
+
+    @property
+    def min_fps(self) -> float | None:
+        """The minimum over annotators; None where it was enough for none."""
+        return min((rate for rate in self.by.values() if rate is not None), default=None)
+
+
+BUCKETS: Final = ((0.0, 1.0, "up to 1"), (1.0, 3.0, "2 to 3"), (3.0, 4.0, "4"), (4.0, 5.0, "5"), (5.0, 6.0, "6"),
+                  (6.0, 7.0, "7"), (7.0, 10.0, "8 to 10"), (10.0, float("inf"), "above 10"))  # fmt: skip
+"""Above the first number and up to the second. From 4 on FPS-Bench's, which keeps no question below."""
+NEVER: Final = "at no rate"
+
+
+def bucket_of(min_fps: float | None) -> str:
+    """Name of the bucket of a minFPS.
+
+    >>> bucket_of(4), bucket_of(0.25), bucket_of(None)
+    ('4', 'up to 1', 'at no rate')
+    """
+    if min_fps is None:
+        return NEVER
+    return next(name for low, high, name in BUCKETS if low < min_fps <= high)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The minFPS over questions.
+
+    Attributes:
+        name: Of which: "all", or a value of a grouping.
+        n: Questions.
+        never: Of these, answerable at no rate; in none of the figures below but ``buckets``.
+        mean: Mean minFPS; None for none.
+        quartiles: Its quartiles.
+        buckets: Questions in each bucket.
+    """
+
+    name: str
+    n: int
+    never: int
+    mean: float | None
+    quartiles: tuple[float, float, float] | None
+    buckets: Mapping[str, int]
+
+
+def distribution(found: Sequence[QuestionRate], name: str = "all") -> Distribution:
+    """Sum up minFPS over questions."""
+    rates = [rate for question in found if (rate := question.min_fps) is not None]
+    buckets = dict.fromkeys([*(bucket for *_, bucket in BUCKETS), NEVER], 0)
+    for question in found:
+        buckets[bucket_of(question.min_fps)] += 1
+    middle = np.quantile(rates, (0.25, 0.5, 0.75)).tolist() if rates else None
+    quartiles = None if middle is None else (middle[0], middle[1], middle[2])
+    mean = float(np.mean(rates)) if rates else None
+    return Distribution(name, len(found), len(found) - len(rates), mean, quartiles, buckets)
+
+
+def distributions(found: Sequence[QuestionRate], grouping: str) -> list[Distribution]:
+    """Over all questions, then for each value of a grouping, in order of first occurrence."""
+    names = dict.fromkeys(name for question in found for name in question.groups.get(grouping, ()))
+    return [
+        distribution(found),
+        *(distribution([q for q in found if name in q.groups.get(grouping, ())], name) for name in names),
+    ]
+
+
+def agreement(found: Iterable[QuestionRate]) -> float | None:
+    """Share of questions with two annotators or more on whose bucket they all agree; None for no such question."""
+    alike = [len({bucket_of(rate) for rate in q.by.values()}) == 1 for q in found if len(q.by) > 1]
+    return sum(alike) / len(alike) if alike else None
+
+
+def known_of(reference: Mapping[str, Any]) -> float | None:
+    """The minFPS that a benchmark's question states, or None."""
+    value = reference.get("min_fps")
+    return float(value) if isinstance(value, int | float) and value > 0 else None

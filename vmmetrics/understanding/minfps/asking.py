@@ -20,11 +20,11 @@ from vmmetrics.models.frames import MOST, NO_FRAMES, SIDE, FramePolicy, Frames, 
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.construction.shuffling import shuffles
+from vmmetrics.understanding.construction.options import shuffles
 from vmmetrics.understanding.harness.benchmark import Benchmark
-from vmmetrics.understanding.harness.letters import chosen_option
-from vmmetrics.understanding.minfps.minfps import QuestionRate, known_of, search
-from vmmetrics.understanding.synthetic.oracle_model import look_up, seconds_of
+from vmmetrics.understanding.harness.choices import chosen_option
+from vmmetrics.understanding.minfps import QuestionRate, known_of, search
+from vmmetrics.understanding.synthetic.oracle import look_up, seconds_of
 from vmmetrics.utils.endpoint import RejectedError
 from vmmetrics.utils.storage.journal import Journal, iterate_lines
 from vmmetrics.utils.storage.lock import ByteLocks, Locked

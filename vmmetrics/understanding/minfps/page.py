@@ -22,7 +22,7 @@ from typing import Any, Final, Self
 from urllib.parse import parse_qs
 
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.minfps.minfps import in_words
+from vmmetrics.understanding.minfps import in_words
 from vmmetrics.utils.web import Deadline, TimedReader
 
 _HTML: Final = Path(__file__).with_suffix(".html")

@@ -11,7 +11,7 @@ import numpy as np
 
 from vmmetrics.models.frames import FramePolicy, nearest
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.synthetic.drawing import IDENTITY, SIDE, Picture, Shape, marks, paint, room
+from vmmetrics.understanding.synthetic.figures import IDENTITY, SIDE, Picture, Shape, marks, paint, room
 
 Tracks = dict[str, FloatArray]
 """Of each marker (T, 2) pixels from the top left corner, NaN where it is not in the picture."""
@@ -42,7 +42,7 @@ class Dwell:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DrawnScene:
     """A clip.
 
     Attributes:
@@ -118,6 +118,16 @@ class Reading:
     values: tuple[Any, ...]
 
 
+def reading_of(line: dict[str, Any]) -> Reading:
+    """What has to be read, from a line's ``reading``.
+
+    Raises:
+        KeyError: A part of it is missing.
+    """
+    values = (tuple(value) if isinstance(value, list) else value for value in line["values"])
+    return Reading(str(line["kind"]), tuple(line["markers"]), tuple(values))
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A question with its clip.
@@ -132,10 +142,126 @@ class Draft:
         variant: What was drawn, in a word.
     """
 
-    scene: Scene
+    scene: DrawnScene
     text: str
     options: tuple[str, ...]
     right: int
     reading: Reading
     min_fps: float
     variant: str
+
+
+# How things move: every change that decides an answer lasts exactly as many frames as it was given.
+
+_FLATNESS: Final = 0.4
+"""Power of the sine that swings follow: below 1 they linger at their ends. 0.4 keeps every frame of a raised half above
+0.70 and of a lowered one below 0.30 where a half has up to 15 frames: even if each is seen in its least telling frame,
+half of the height seen tells them apart. Slower ones (0.63 and 0.37 at LONGEST) are seen in several frames."""
+LONGEST: Final = 45
+"""Frames of half a swing, at most: three times 15, of the slower of two."""
+
+
+def swings(frames: int, start: int, half: int, count: int) -> FloatArray:
+    """Go up and down again some times.
+
+    Args:
+        frames: Length of the clip.
+        start: Frame with which the first raised half begins.
+        half: Frames that each raised half, and each lowered one between two, lasts.
+        count: How many times it is raised.
+
+    Returns:
+        (frames,) height in 0..1: above 1/2 in the raised halves and below 1/2 in all other frames; 0 at rest.
+    """
+    steps = np.arange(frames) - start + 0.5
+    wave = np.sin(np.pi * steps / half)
+    height = 0.5 + 0.5 * np.sign(wave) * np.abs(wave) ** _FLATNESS
+    # the first and last lowered half is moved through for half its length: from rest at the very bottom, and back to it
+    moving = (steps > -half / 2) & (steps < (2 * count - 0.5) * half)
+    return np.where(moving, height, 0.0)
+
+
+def lifts(frames: int, starts: Sequence[int], length: int) -> FloatArray:
+    """Go up and come back at some times, at rest in all other frames.
+
+    Args:
+        frames: Length of the clip.
+        starts: First frame of each lift.
+        length: Frames that each takes.
+
+    Returns:
+        (frames,) height in 0..1; 0 exactly outside of the lifts.
+    """
+    height = np.zeros(frames)
+    for start in starts:
+        arc = np.sin(np.pi * (np.arange(length) + 0.5) / length) ** _FLATNESS
+        height[start : start + length] = arc[: frames - start]
+    return height
+
+
+def turning(frames: int, dwell: int, signs: tuple[int, int], waves: float, phase: float) -> FloatArray:
+    """Turn at a speed that swells and ebbs, one way and then perhaps the other.
+
+    The largest step over ``dwell`` frames is MOST_OF_A_TURN, so frames no further apart than that show which way it
+    goes; frames further apart show now one way, now the other.
+
+    Args:
+        frames: Length of the clip.
+        dwell: Frames over which it never turns by half a turn.
+        signs: +1 (clockwise on the screen) or -1, in the first and second half of the clip.
+        waves: Times that the speed swells in each half; it is full in half of each.
+        phase: In 0..1, where in a wave each half begins.
+
+    Returns:
+        (frames,) angle in turns.
+    """
+    half = frames // 2
+    places = np.arange(frames - 1)
+    share = np.where(places < half, places / half, (places - half) / (frames - half))
+    swell = np.minimum(1.0, SLOWEST + 2 * (1 - SLOWEST) * np.sin(np.pi * (waves * share + phase)) ** 2)
+    sign = np.where(places < half, signs[0], signs[1])
+    return np.concatenate([[0.0], np.cumsum(sign * swell * MOST_OF_A_TURN / dwell)])
+
+
+MOST_OF_A_TURN: Final = 0.45
+"""Turned over the dwell at full speed; from half a turn on the way cannot be told."""
+SLOWEST: Final = 0.3
+"""Of the full speed: steps seen at too low a rate then differ so much that they cannot all look like one way."""
+
+
+# The rates at which a question must not be answerable, and where in a clip they show nothing.
+
+TOLERANCE: Final = 0.2
+"""No question can be answered at a rate this share below its minFPS. Just below, one more than needed of N moments may
+happen to be seen: counting N needs N frames, which N - 1 dwells and a frame can hold, so 1 / 5 for the fewest (5)."""
+_TRIED: Final = (30.0, 24.0, 20.0, 16.0, 15.0, 12.0, 10.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.5, 0.25)
+"""Rates that models are commonly shown, and those that the procedure for minFPS begins with. Of all whole rates up to
+24 some show a single frame wherever it is."""
+
+
+def too_low(min_fps: float) -> list[float]:
+    """Rates that a question must not be answerable at where frames are taken from the beginning of its clip.
+
+    >>> too_low(4.0)
+    [3.0, 2.0, 1.0, 0.5, 0.25]
+    """
+    return [rate for rate in _TRIED if rate <= (1 - TOLERANCE) * min_fps]
+
+
+def unseen(frames: int, dwell: Dwell, first: int, last: int) -> list[int]:
+    """Frames with which something that lasts the dwell can begin so that no rate that is too low shows it.
+
+    Args:
+        frames: Length of the clip.
+        dwell: How long it lasts.
+        first: Earliest beginning.
+        last: Latest.
+
+    Returns:
+        Such beginnings; all of them where there is none.
+    """
+    shown = np.zeros(frames + dwell.frames, bool)
+    for rate in too_low(dwell.min_fps):
+        shown[sampled(frames, dwell.fps, rate)] = True
+    every = range(first, last + 1)
+    return [start for start in every if not shown[start : start + dwell.frames].any()] or list(every)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import av
 import numpy as np
 
-from vmmetrics.understanding.synthetic import ask_counting, ask_events, ask_ways
+from vmmetrics.errors import SetupError, cannot
+from vmmetrics.understanding.synthetic import questions, ways
+from vmmetrics.understanding.synthetic.figures import SIDE
 from vmmetrics.understanding.synthetic.oracle import answer
-from vmmetrics.understanding.synthetic.rates import too_low
-from vmmetrics.understanding.synthetic.scenes import Draft, Dwell
+from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, too_low
+from vmmetrics.utils.storage.atomic import write_atomically
 
 Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
 """From what the answer is drawn from, what all else is, the dwell and the place of the right option to a question.
@@ -30,7 +35,7 @@ def dwell_of(min_fps: int) -> Dwell:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SuiteTask:
     """A kind of question.
 
     Attributes:
@@ -46,19 +51,19 @@ class Task:
 
 def _camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
     """A jolt; or, where it may last a second, a camera that moves all the time."""
-    ask = ask_ways.camera_slow if dwell.min_fps <= 1 else ask_ways.camera_jolt
+    ask = ways.camera_slow if dwell.min_fps <= 1 else ways.camera_jolt
     return ask(chosen, rng, dwell, place)
 
 
-TASKS: Final[Mapping[str, Task]] = {
-    "repetition count": Task(ask_counting.repetitions, (2, 3, 4, 5, 6, 10, 12)),
-    "instance count": Task(ask_counting.instances, (2, 3, 4, 5, 6, 10, 12)),
-    "order": Task(ask_events.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4),
-    "direction": Task(ask_ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
-    "speed": Task(ask_counting.speed, (4, 5, 6, 10, 12), options=4),
-    "flash": Task(ask_events.flash, (6, 10, 15, 20, 30, 60)),
-    "synchrony": Task(ask_events.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
-    "camera motion": Task(_camera, (1, 3, 1, 5, 1, 10, 15)),
+TASKS: Final[Mapping[str, SuiteTask]] = {
+    "repetition count": SuiteTask(questions.repetitions, (2, 3, 4, 5, 6, 10, 12)),
+    "instance count": SuiteTask(questions.instances, (2, 3, 4, 5, 6, 10, 12)),
+    "order": SuiteTask(questions.order, (1, 2, 3, 4, 5, 6, 10, 15), options=4),
+    "direction": SuiteTask(ways.direction, (2, 3, 4, 5, 6, 10, 12), options=4),
+    "speed": SuiteTask(questions.speed, (4, 5, 6, 10, 12), options=4),
+    "flash": SuiteTask(questions.flash, (6, 10, 15, 20, 30, 60)),
+    "synchrony": SuiteTask(questions.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
+    "camera motion": SuiteTask(_camera, (1, 3, 1, 5, 1, 10, 15)),
 }
 """By the name that figures are given under. The camera's 1 stands for its slow clips, whose minFPS is 0.5."""
 BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
@@ -113,7 +118,7 @@ def _place(seed: int, number: int, round_of: int, options: int) -> int:
     return int(np.random.default_rng((seed, 1, number, block)).permutation(options)[within])
 
 
-def _draw(task: Task, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
+def _draw(task: SuiteTask, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng(key), np.random.default_rng((*key, attempt)), dwell, place)
         if not any(_answered(draft, rate) for rate in too_low(draft.min_fps)):
@@ -137,3 +142,80 @@ def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
     frames = draft.scene.frames_at(rate, phase)
     times = [frame / draft.scene.fps for frame in frames]
     return answer(draft.reading, draft.scene.tracks(frames), draft.scene.seconds, times)
+
+
+# The suite on disk: a folder of clips, and ``questions.jsonl`` about them.
+
+QUESTIONS: Final = "questions.jsonl"
+CLIPS: Final = "clips"
+FORMAT: Final = 1
+"""Version of the lines; another suite than this one's is not read as if it were."""
+_CODING: Final = {"crf": "20", "preset": "veryfast", "g": "60", "bf": "0"}
+"""x264: flat shapes keep their colours to a few steps of 255, and a clip takes some tens of kilobytes."""
+
+
+def write_suite(folder: Path, count: int, seed: int = 0) -> Iterator[Item]:
+    """Render a suite into a folder; the questions are written when all clips are there.
+
+    Args:
+        folder: Where to; made where it is missing.
+        count: How many questions.
+        seed: Of everything random. The same count, seed and version of x264 give the same bytes.
+
+    Yields:
+        Each question, once its clip is there.
+
+    Raises:
+        SetupError: The folder holds something else, or cannot be written.
+    """
+    try:
+        (folder / CLIPS).mkdir(parents=True, exist_ok=True)
+        foreign = [path.name for path in folder.iterdir() if path.name not in (CLIPS, QUESTIONS)]
+        if foreign:
+            raise SetupError(f"{folder} holds other files ({foreign[0]}, ...); choose an empty or new folder for --out")
+        (folder / QUESTIONS).unlink(missing_ok=True)  # an interrupted suite is none
+        lines = []
+        for item in make(count, seed):
+            write_clip(folder / CLIPS / f"{item.id}.mp4", item.draft.scene)
+            lines.append(json.dumps(_line(item, seed), ensure_ascii=False))
+            yield item
+        write_atomically(folder / QUESTIONS, ("\n".join(lines) + "\n").encode())
+    except OSError as error:
+        raise cannot("write", folder, error) from error
+
+
+def write_clip(path: Path, scene: DrawnScene) -> None:
+    """Render a clip as H.264 MP4.
+
+    Args:
+        path: The file.
+        scene: The clip.
+    """
+    with av.open(str(path), "w", format="mp4") as output:
+        stream = output.add_stream("libx264", rate=scene.fps, options=_CODING)
+        stream.width = stream.height = SIDE
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.thread_count = 1  # what is written then does not depend on the machine
+        for frame in range(scene.frames):
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(scene.picture(frame), format="rgb24")))
+        output.mux(stream.encode())
+
+
+def _line(item: Item, seed: int) -> dict[str, Any]:
+    draft, scene = item.draft, item.draft.scene
+    return {
+        "format": FORMAT,
+        "id": item.id,
+        "seed": seed,
+        "video": f"{CLIPS}/{item.id}.mp4",
+        "task": item.task,
+        "variant": draft.variant,
+        "question": draft.text,
+        "options": list(draft.options),
+        "answer": draft.right,
+        "min_fps": draft.min_fps,
+        "bucket": bucket_of(draft.min_fps),
+        "fps": scene.fps,
+        "frames": scene.frames,
+        "reading": {"kind": draft.reading.kind, "markers": draft.reading.markers, "values": draft.reading.values},
+    }

@@ -34,27 +34,35 @@ that ``EndpointSettings.key_variable`` names, and written nowhere.
 """
 
 from vmmetrics.utils.endpoint.asking import (
-    AGAIN,
-    ASKED,
     Answer,
     converse,
     in_words,
+    list_shape,
+    object_shape,
     objects_in,
-    problem,
-    read_answer,
-    read_object,
     refuses,
 )
 from vmmetrics.utils.endpoint.client import GIVE_UP, THREADS, Client, Question, ReplyCache, default_folder, key_of
-from vmmetrics.utils.endpoint.cost import Estimate, Ledger, estimate, estimated_tokens
-from vmmetrics.utils.endpoint.messages import CostLimitError, NoAnswerError, RejectedError, Reply, Turn, Video
-from vmmetrics.utils.endpoint.settings import KEY_VARIABLE, EndpointSettings
+from vmmetrics.utils.endpoint.messages import (
+    KEY_VARIABLE,
+    CostLimitError,
+    EndpointSettings,
+    Estimate,
+    Ledger,
+    NoAnswerError,
+    RejectedError,
+    Reply,
+    Turn,
+    Video,
+    estimate,
+    estimated_tokens,
+)
 from vmmetrics.utils.endpoint.wire import Endpoint, Pace
 
 __all__ = [
-    "AGAIN", "ASKED", "GIVE_UP", "KEY_VARIABLE", "THREADS",
+    "GIVE_UP", "KEY_VARIABLE", "THREADS",
     "Answer", "Client", "CostLimitError", "Endpoint", "EndpointSettings", "Estimate", "Ledger", "NoAnswerError", "Pace",
     "Question", "RejectedError", "Reply", "ReplyCache", "Turn", "Video",
-    "converse", "default_folder", "estimate", "estimated_tokens", "in_words", "key_of", "objects_in", "problem",
-    "read_answer", "read_object", "refuses",
+    "converse", "default_folder", "estimate", "estimated_tokens", "in_words", "key_of", "list_shape", "object_shape",
+    "objects_in", "refuses",
 ]  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from vmmetrics.utils.endpoint.messages import Reply, Turn
+from vmmetrics.utils.schema import finite
 
 # Whether a JSON value has the shape that was asked for, and the shape in words.
 #
@@ -95,6 +95,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def object_shape(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object with these properties, all of them, and no other."""
+    names = list(properties)
+    return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
+
+
+def list_shape(items: Mapping[str, Any], least: int | None = None, most: int | None = None) -> dict[str, Any]:
+    """Return the JSON schema of a list of so many items."""
+    bounds = {"minItems": least, "maxItems": most}
+    return {"type": "array", "items": dict(items)} | {name: n for name, n in bounds.items() if n is not None}
+
+
 def in_words(shape: Mapping[str, Any]) -> str:
     """The sentence that asks for an answer of this shape, for endpoints that take no schema."""
     return "Answer with one JSON object of this JSON schema and nothing else: " + json.dumps(shape)
@@ -111,24 +123,12 @@ _MOST_STARTS = 1000
 """Braces that are tried as the beginning of an object; text that only nests them deeper and deeper ends somewhere."""
 
 
-def _finite(digits: str) -> float:
-    """Read a number; NaN, infinities and what a float cannot hold are none in JSON, and break who computes with them.
-
-    Raises:
-        ValueError: It is one of these.
-    """
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"Expected a finite number but got {digits[:20]}")
-    return number
-
-
-def _integer(digits: str) -> int:
-    _finite(digits)
+def _whole(digits: str) -> int:
+    finite(digits)  # who computes with it makes it a float
     return int(digits)
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_finite)
+_DECODER = json.JSONDecoder(parse_float=finite, parse_int=_whole, parse_constant=finite)
 
 
 def objects_in(text: str) -> Iterator[dict[str, Any]]:

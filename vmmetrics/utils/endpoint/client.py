@@ -15,9 +15,17 @@ from typing import Any, Generic, TypeVar
 
 from vmmetrics.errors import cannot
 from vmmetrics.utils.endpoint.asking import Answer, converse, read_answer
-from vmmetrics.utils.endpoint.cost import Estimate, Ledger, estimate
-from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn, tokens
-from vmmetrics.utils.endpoint.settings import EndpointSettings
+from vmmetrics.utils.endpoint.messages import (
+    EndpointSettings,
+    Estimate,
+    Ledger,
+    NoAnswerError,
+    RejectedError,
+    Reply,
+    Turn,
+    estimate,
+    tokens,
+)
 from vmmetrics.utils.endpoint.wire import FIRST_PAUSE, Endpoint
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.atomic import write_json

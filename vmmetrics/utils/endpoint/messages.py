@@ -2,10 +2,97 @@
 
 from __future__ import annotations
 
+import math
+import os
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
 from vmmetrics.errors import SetupError, VMMetricsError
 from vmmetrics.utils.web import count
+
+# Which model, where, and how it is asked.
+
+KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
+"""Environment variable with the key of the endpoint: it is read there and written nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """An OpenAI-compatible endpoint, and how it is asked.
+
+    Attributes:
+        url: Base address (``http://localhost:8000/v1``); requests go to ``{url}/chat/completions``.
+        model: Name of the model there.
+        tokens: Most tokens of an answer; models that think before they answer need more.
+        temperature: Sampling temperature, 0 or more; None leaves it to the endpoint.
+        seed: Seed of the sampling where the endpoint has one; None sends none.
+        per_minute: Most requests a minute of one client (all its threads together); None leaves it to the endpoint.
+        timeout: Seconds until a request that is not answered in full counts as lost.
+        input_price: Price of a million tokens that are sent, in any currency; None where it is not known.
+        output_price: Price of a million tokens that are answered.
+        key_variable: Environment variable that holds the key; the key itself is never part of anything kept.
+
+    Raises:
+        ValueError: The address is none or has a key in it, or a number cannot be.
+    """
+
+    url: str
+    model: str
+    tokens: int = 2048
+    temperature: float | None = 0.0
+    seed: int | None = None
+    per_minute: float | None = None
+    timeout: float = 180.0
+    input_price: float | None = None
+    output_price: float | None = None
+    key_variable: str = KEY_VARIABLE
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"Expected an address that begins with http:// or https:// but got {self.url!r}")
+        parts = urlsplit(self.url)
+        if parts.query or "@" in parts.netloc:  # it is written into records
+            raise ValueError(f"Expected an address without a key in it; put the key into {self.key_variable}")
+        if not self.model:
+            raise ValueError("Expected the name of a model but got an empty text")
+        if self.tokens < 1 or self.timeout <= 0 or (self.per_minute is not None and not self.per_minute > 0):
+            raise ValueError("Expected tokens, timeout and requests a minute to be positive")
+        not_negative = (self.temperature, self.input_price, self.output_price)
+        if any(number is not None and not 0 <= number < float("inf") for number in not_negative):
+            raise ValueError("Expected temperature and prices to be 0 or more")
+        if (self.input_price is None) != (self.output_price is None):
+            raise ValueError("Expected both prices, of input and of output, or neither")
+
+    @property
+    def address(self) -> str:
+        """Where requests go."""
+        return self.url.rstrip("/") + "/chat/completions"
+
+    def part(self) -> dict[str, Any]:
+        """What an answer depends on, ready for JSON: not the pace, the prices, or the key."""
+        names = ("model", "tokens", "temperature", "seed")
+        return {"url": self.url.rstrip("/"), **{name: getattr(self, name) for name in names}}
+
+    def cost(self, input_tokens: float, output_tokens: float) -> float | None:
+        """Price of so many tokens; None where prices are not known."""
+        if self.input_price is None or self.output_price is None:
+            return None
+        return (input_tokens * self.input_price + output_tokens * self.output_price) / 1e6
+
+    def key(self) -> str | None:
+        """The endpoint's key, from the environment; None where there is none.
+
+        Raises:
+            SetupError: It holds what no header may; the library's own message would quote it.
+        """
+        key = os.environ.get(self.key_variable, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise SetupError(f"The key in {self.key_variable} holds characters that no header may")
+        return key or None
+
 
 _MOST_TOKENS = 10**9  # of one request; no model takes a thousandth of it
 
@@ -76,3 +163,149 @@ class Reply:
 def tokens(stated: object) -> int | None:
     """Return a number of tokens of one request as an endpoint or a kept file states it; None where it is none."""
     return count(stated, _MOST_TOKENS)
+
+
+# What requests cost: estimated before, counted after, and bounded.
+
+CHARACTERS_PER_TOKEN = 4
+"""Of English text, by the rule of thumb that providers give; JSON and other languages have fewer."""
+PICTURE_TOKENS = 765
+"""Of a picture of 1024 x 1024 by OpenAI's published rule (85, and 170 for each of four tiles); smaller
+ones have less."""
+TURN_TOKENS = 4
+"""Around each turn, for its role and its ends."""
+
+
+def estimated_tokens(turns: Sequence[Turn]) -> int:
+    """Tokens of a conversation, roughly.
+
+    >>> estimated_tokens([Turn("user", "a" * 400)])
+    104
+    """
+    texts = sum(TURN_TOKENS + math.ceil(len(turn.text) / CHARACTERS_PER_TOKEN) for turn in turns)
+    return texts + PICTURE_TOKENS * sum(len(turn.pictures) + (turn.video.frames if turn.video else 0) for turn in turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would take.
+
+    Attributes:
+        requests: How many are not answered yet.
+        input_tokens: That they send, roughly.
+        output_tokens: That come back, by what the caller expects.
+        cost: Their price, or None where prices are not known.
+        most: Price if every answer took all the tokens it may; None likewise. Asking again is in neither.
+    """
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    most: float | None
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """Of both together."""
+        return Estimate(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if self.cost is None or other.cost is None else self.cost + other.cost,
+            None if self.most is None or other.most is None else self.most + other.most,
+        )
+
+    def __str__(self) -> str:
+        tokens = f"about {self.input_tokens:,} tokens in and {self.output_tokens:,} out"
+        if self.cost is None or self.most is None:
+            return f"{self.requests:,} requests, {tokens}; give prices to see the cost"
+        return (
+            f"{self.requests:,} requests, {tokens}: about {self.cost:.2f}, at most {self.most:.2f} if asked once each"
+        )
+
+
+def estimate(settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int) -> Estimate:
+    """What conversations would take.
+
+    Args:
+        settings: With the prices.
+        conversations: Those that are not answered yet.
+        expected: Tokens of a usual answer.
+    """
+    sizes = [estimated_tokens(turns) for turns in conversations]
+    total, count = sum(sizes), len(sizes)
+    expected = min(expected, settings.tokens)
+    return Estimate(
+        count,
+        total,
+        count * expected,
+        settings.cost(total, count * expected),
+        settings.cost(total, count * settings.tokens),
+    )
+
+
+class Ledger:
+    """Counts tokens and money, and stops before a bound; for several threads.
+
+    Args:
+        settings: With the prices.
+        max_cost: Most that may be spent, in the currency of the prices; None for no bound.
+
+    Attributes:
+        requests: Replies that were paid for.
+        input_tokens: Of them; estimated where the endpoint does not count.
+        output_tokens: Likewise.
+
+    Raises:
+        SetupError: There is a bound but no prices, or it is no number.
+    """
+
+    def __init__(self, settings: EndpointSettings, max_cost: float | None = None) -> None:
+        if max_cost is not None and settings.input_price is None:
+            raise SetupError("A bound on the cost needs the prices of input and output tokens")
+        if max_cost is not None and not max_cost >= 0:
+            raise SetupError(f"Expected a bound on the cost of 0 or more but got {max_cost:g}")
+        self._settings = settings
+        self._max_cost = max_cost
+        self._promised = 0.0  # what the requests on their way can cost
+        self._lock = threading.Lock()
+        self.requests = self.input_tokens = self.output_tokens = 0
+
+    @property
+    def cost(self) -> float | None:
+        """What was spent, or None where prices are not known."""
+        return self._settings.cost(self.input_tokens, self.output_tokens)
+
+    def __str__(self) -> str:
+        cost = "" if self.cost is None else f", cost {self.cost:.4f}"
+        return f"{self.requests:,} replies, {self.input_tokens:,} tokens in and {self.output_tokens:,} out{cost}"
+
+    def promise(self, turns: Sequence[Turn]) -> float:
+        """Set aside what a request can cost at most.
+
+        Returns:
+            The sum, to be given back with :meth:`settle`.
+
+        Raises:
+            CostLimitError: It could go over the bound.
+        """
+        most = self._settings.cost(estimated_tokens(turns), self._settings.tokens) or 0.0
+        with self._lock:
+            spent = self.cost or 0.0
+            if self._max_cost is not None and spent + self._promised + most > self._max_cost:
+                raise CostLimitError(
+                    f"Stopped before the bound of {self._max_cost:g}: {spent:.4f} spent, {self._promised:.4f} on its "
+                    f"way, and the next request can cost {most:.4f}"
+                )
+            self._promised += most
+        return most
+
+    def settle(self, promised: float, turns: Sequence[Turn], reply: Reply | None) -> None:
+        """Give back what was set aside, and count what came of it; None for a request that brought nothing."""
+        with self._lock:
+            self._promised -= promised
+            if reply is None:
+                return
+            guessed = math.ceil(len(reply.text) / CHARACTERS_PER_TOKEN)
+            self.requests += 1
+            self.input_tokens += estimated_tokens(turns) if reply.input_tokens is None else reply.input_tokens
+            self.output_tokens += guessed if reply.output_tokens is None else reply.output_tokens

@@ -16,8 +16,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils import web
-from vmmetrics.utils.endpoint.messages import NoAnswerError, RejectedError, Reply, Turn, tokens
-from vmmetrics.utils.endpoint.settings import EndpointSettings
+from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, RejectedError, Reply, Turn, tokens
 
 # Waiting: requests kept apart in time, and pauses that end where everything is stopped.
 

@@ -67,7 +67,7 @@ _MOST_BEFORE_VERB: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class CaptionClause:
     """A clause.
 
     Attributes:
@@ -107,14 +107,14 @@ def finite_forms(told: Iterable[Sequence[str]]) -> frozenset[str]:
     return FINITE | PAST | PAST_OR_NOUN if past > present else FINITE
 
 
-def clauses(tokens: Sequence[str], finite: Container[str] = FINITE) -> list[Clause]:
+def clauses(tokens: Sequence[str], finite: Container[str] = FINITE) -> list[CaptionClause]:
     """Clauses of a sentence: parts between commas and linking words, each read by itself.
 
     Args:
         tokens: Of the sentence.
         finite: What stands for a verb; see :func:`finite_forms`.
     """
-    found: list[Clause] = []
+    found: list[CaptionClause] = []
     link, part = "", list[str]()
     for word in [*tokens, ","]:
         if word == "," or word.lower() in BREAKS:
@@ -127,7 +127,7 @@ def clauses(tokens: Sequence[str], finite: Container[str] = FINITE) -> list[Clau
     return found
 
 
-def read_clause(link: str, part: Sequence[str], finite: Container[str] = FINITE) -> Clause:
+def read_clause(link: str, part: Sequence[str], finite: Container[str] = FINITE) -> CaptionClause:
     """Find the verb of a clause and the subject before it."""
     words = [word.lower() for word in part]
     start = 0
@@ -140,7 +140,7 @@ def read_clause(link: str, part: Sequence[str], finite: Container[str] = FINITE)
         start += 3
     at = _verb_place(words, start, link, finite)
     if at is None:
-        return Clause(link, tuple(part[start:]), (), None, tuple(part))
+        return CaptionClause(link, tuple(part[start:]), (), None, tuple(part))
     subject = tuple(part[start:at])
     while subject and (subject[-1].lower() in ADVERBS | _MODALS or subject[-1].lower().endswith("ly")):
         subject = subject[:-1]
@@ -152,7 +152,7 @@ def read_clause(link: str, part: Sequence[str], finite: Container[str] = FINITE)
     if subject and subject[0].lower() == "with":
         subject = subject[1:]
     verb = FORMS.get(words[first], words[first].removesuffix("s"))
-    return Clause(link, subject, tuple(part[first:]), verb, tuple(part))
+    return CaptionClause(link, subject, tuple(part[first:]), verb, tuple(part))
 
 
 def _verb_place(words: Sequence[str], start: int, link: str, finite: Container[str]) -> int | None:
@@ -239,7 +239,7 @@ def _after_be(words: Sequence[str], at: int) -> int:
     return place if place < len(words) and (words[place] in ING or words[place] == "wearing") else at
 
 
-def is_state(clause: Clause) -> bool:
+def is_state(clause: CaptionClause) -> bool:
     """Whether a clause says how something is, not what it does."""
     if clause.verb is None or not clause.action:
         return True

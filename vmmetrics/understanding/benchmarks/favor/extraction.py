@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from vmmetrics.understanding.benchmarks.favor.camera import camera_motion, camera_phrases
 from vmmetrics.understanding.benchmarks.favor.cast import Actor, Cast, head_of
 from vmmetrics.understanding.benchmarks.favor.clauses import (
     CAMERA_NOUNS,
     SCENE_NOUNS,
     SHOWING,
-    Clause,
+    CaptionClause,
     clauses,
     finite_forms,
     is_state,
@@ -32,7 +31,8 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import (
     SUBJECTS,
     word_set,
 )
-from vmmetrics.understanding.benchmarks.favor.structure import Structure, Subject, read_camera
+from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject, Structure, read_camera
+from vmmetrics.understanding.benchmarks.favor.similarity import camera_motion, camera_phrases
 
 # A description as running text: without Markdown, bullets, numbers and times before lines; labels made subjects.
 #
@@ -129,7 +129,7 @@ class _Reader:
         self._about: list[Actor] = []  # whom the latest action is about
         self._filming = False  # whether what has no subject is the camera's
         self._filmed_before = False  # whether the sentence before ended with it
-        self._waiting: list[Clause] = []  # subjects, or objects, whose verb did not come yet
+        self._waiting: list[CaptionClause] = []  # subjects, or objects, whose verb did not come yet
 
     def read(self, sentence: Sequence[str]) -> None:
         """Read the words of a sentence."""
@@ -155,10 +155,10 @@ class _Reader:
                     chronology.append((action, actor.number))
         acting = [actor for actor in self._cast.actors if actor.actions]
         numbers = {actor.number: place for place, actor in enumerate(acting, 1)}
-        subjects = {numbers[a.number]: Subject(a.description, tuple(a.actions)) for a in acting}
+        subjects = {numbers[a.number]: ActingSubject(a.description, tuple(a.actions)) for a in acting}
         return Structure(tuple(self._camera), subjects, tuple((action, numbers[who]) for action, who in chronology))
 
-    def _take(self, clause: Clause, begun: int) -> None:
+    def _take(self, clause: CaptionClause, begun: int) -> None:
         head = _head(clause.subject)
         shown = _shown(clause.words) if head in SCENE_NOUNS else clause.words
         if len(shown) < len(clause.words) and _head(shown) in SUBJECTS:
@@ -181,7 +181,7 @@ class _Reader:
         else:
             self._act(clause, begun)
 
-    def _film(self, clause: Clause, begun: int) -> None:
+    def _film(self, clause: CaptionClause, begun: int) -> None:
         """The camera does something; or a scene shows somebody, which is read as a clause of its own."""
         self._filming = True
         rest = list(clause.action[1:])
@@ -214,7 +214,7 @@ class _Reader:
                 self._camera.append(motion)
                 self._kind = kind
 
-    def _without_verb(self, clause: Clause) -> None:
+    def _without_verb(self, clause: CaptionClause) -> None:
         lower = [word.lower() for word in clause.words]
         filmed = self._filming or CAMERA_NOUNS & set(lower[:3]) or _CAMERA_ALONE & set(lower)
         if filmed and camera_motion(" ".join(lower)).kind:
@@ -223,7 +223,7 @@ class _Reader:
         elif not filmed:
             self._waiting.append(clause)
 
-    def _act(self, clause: Clause, begun: int) -> None:
+    def _act(self, clause: CaptionClause, begun: int) -> None:
         if clause.subject:
             self._filming = False
             who = [
@@ -295,7 +295,7 @@ def _shown(words: Sequence[str]) -> Sequence[str]:
     return words
 
 
-def _may_act(clause: Clause) -> bool:
+def _may_act(clause: CaptionClause) -> bool:
     """Whether a clause without a verb is a noun phrase that can be the subject of the next."""
     words = [word.lower() for word in clause.subject]
     if not words or not (words[0] in DETERMINERS or words[0] in SUBJECTS or words[0] in PRONOUNS):

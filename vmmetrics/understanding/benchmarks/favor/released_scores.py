@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from vmmetrics.understanding.benchmarks.favor import released_tables as tables
+from vmmetrics.understanding.benchmarks.favor import released_lists as tables
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity
 
 # FAVOR-Bench's annotation strings into lists, exactly as the released second step reads them, with what it misreads.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.benchmarks.favor import released_tables as tables
+from vmmetrics.understanding.benchmarks.favor import released_lists as tables
 from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma
 
 # Verbs of WordNet from its database files, as a package installs them (``apt install wordnet-base``); no NLTK.
@@ -107,7 +107,7 @@ def _detached(forms: list[str]) -> list[str]:
 _TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
-class Words(Protocol):
+class EnglishWords(Protocol):
     """English, as far as the released second step needs it."""
 
     name: str
@@ -219,7 +219,7 @@ class NltkWords:
         return tuple(sense.name() for sense in self._wordnet.synsets(verb, pos=self._wordnet.VERB))
 
 
-def installed_words() -> Words:
+def installed_words() -> EnglishWords:
     """NLTK where it is installed with its data, else our stand-in, with WordNet where that is installed."""
     try:
         return NltkWords()
@@ -243,7 +243,7 @@ class ReleasedSimilarity:
         embed: Sentence embedding; None compares sets of tokens instead, as the released code does without one.
     """
 
-    def __init__(self, words: Words, verbs: Collection[str], embed: Embed | None) -> None:
+    def __init__(self, words: EnglishWords, verbs: Collection[str], embed: Embed | None) -> None:
         self._words = words
         self._verbs = frozenset(verbs)
         self._embed = embed

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Found, Question
-from vmmetrics.understanding.benchmarks.tuna.reading import DATA, text_of
+from vmmetrics.models.questions import EntriesByQuestion, Question
+from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 from vmmetrics.understanding.benchmarks.tuna.scoring import (
     LABELS,
     LACK,
-    Event,
+    AnnotatedEvent,
     Pair,
     events_of,
     in_order,
@@ -28,7 +28,7 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
     sentences,
     texts_of_references,
 )
-from vmmetrics.utils.endpoint import Answer, Client, Estimate, Turn, in_words
+from vmmetrics.utils.endpoint import Answer, Client, Estimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Ask
 from vmmetrics.utils.rows import read_rows
 
@@ -42,7 +42,7 @@ class Caption:
 
     question: Question
     text: str
-    events: tuple[Event, ...]
+    events: tuple[AnnotatedEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Judged:
     place: int = 0
 
 
-class Judge(Protocol):
+class CaptionJudge(Protocol):
     """Says of captions what is in them."""
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
@@ -70,7 +70,7 @@ class Judge(Protocol):
         ...
 
 
-def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> Judge:
+def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> CaptionJudge:
     """The judge that is meant by an endpoint's client, by the path of a recorded one, or by a judge itself.
 
     Args:
@@ -87,7 +87,7 @@ def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) 
         return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
     if not hasattr(judge, "judged"):
         raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
-    found: Judge = judge
+    found: CaptionJudge = judge
     return found
 
 
@@ -121,7 +121,7 @@ class RecordedJudge:
         self, records: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], as_it_is: bool = False
     ) -> None:
         numbered = {key: (place, record) for place, (key, record) in enumerate(records.items())}
-        self._found = Found(numbered, questions, exact=as_it_is)
+        self._found = EntriesByQuestion(numbered, questions, exact=as_it_is)
         self._as_it_is = as_it_is
         if questions and not as_it_is and all(self._found.of(question) is None for question in questions):
             theirs, ours = next(iter(records)), questions[0].id
@@ -212,7 +212,9 @@ class EndpointJudge:
         mended["captions cut into sentences by us"] = 1
         return own
 
-    def _match(self, candidates: Sequence[str], events: Sequence[Event], mended: dict[str, int]) -> tuple[Pair, ...]:
+    def _match(
+        self, candidates: Sequence[str], events: Sequence[AnnotatedEvent], mended: dict[str, int]
+    ) -> tuple[Pair, ...]:
         """Matches in the order of time; where the judge keeps to another, as many of its matches as can be."""
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
@@ -232,7 +234,7 @@ class EndpointJudge:
             mended["matches against the order of time, taken back"] = back
         return kept
 
-    def _classify(self, events: Sequence[Event], said: Sequence[str]) -> list[dict[str, Any]]:
+    def _classify(self, events: Sequence[AnnotatedEvent], said: Sequence[str]) -> list[dict[str, Any]]:
         """Labels in the released form; of an event of which the caption says nothing, everything is lacking."""
         told = [place for place, text in enumerate(said) if text and events[place].elements]
         labels = {place: [LACK] * len(event.elements) for place, event in enumerate(events)}
@@ -249,7 +251,9 @@ class EndpointJudge:
             for place, event in enumerate(events)
         ]
 
-    def _labels(self, told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> dict[int, list[str]]:
+    def _labels(
+        self, told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]
+    ) -> dict[int, list[str]]:
         def check(value: dict[str, Any]) -> str | None:
             return _labels_problem(value["events"], [len(events[place].elements) for place in told])
 
@@ -267,7 +271,7 @@ class _NoJudgementError(Exception):
         self.stage, self.answer = stage, answer
 
 
-def caption_events(question: Question) -> tuple[Event, ...]:
+def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
     """The annotated events of a question."""
     return events_of(question.reference.get("events"))
 
@@ -293,21 +297,22 @@ def _labels_problem(events: Sequence[Mapping[str, Any]], counts: Sequence[int]) 
 
 
 def _to_split(caption: Caption) -> Ask[Any]:
-    shape = _object(events=_list({"type": "string", "minLength": 1}, 1))
+    shape = object_shape({"events": list_shape({"type": "string", "minLength": 1}, 1)})
     return Ask("split", _turns("split", shape, {"description": caption.text}), shape)
 
 
-def _to_match(candidates: Sequence[str], events: Sequence[Event]) -> Ask[Any]:
+def _to_match(candidates: Sequence[str], events: Sequence[AnnotatedEvent]) -> Ask[Any]:
     numbers = {"candidate": {"type": "integer"}, "reference": {"type": ["integer", "null"]}}
-    shape = _object(pairs=_list(_object(**numbers), len(candidates), len(candidates)))
+    shape = object_shape({"pairs": list_shape(object_shape(numbers), len(candidates), len(candidates))})
     asked = {"candidate events": _numbered(candidates), "reference events": _numbered(e.text for e in events)}
     return Ask("match", _turns("match", shape, asked), shape)
 
 
-def _to_classify(told: Sequence[int], events: Sequence[Event], said: Sequence[str]) -> Ask[Any]:
+def _to_classify(told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]) -> Ask[Any]:
     label = {"type": "string", "enum": list(LABELS)}
-    element = _object(element={"type": "integer"}, relationship=label)
-    shape = _object(events=_list(_object(event={"type": "integer"}, elements=_list(element)), len(told), len(told)))
+    element = object_shape({"element": {"type": "integer"}, "relationship": label})
+    event = object_shape({"event": {"type": "integer"}, "elements": list_shape(element, 0)})
+    shape = object_shape({"events": list_shape(event, len(told), len(told))})
     asked = [
         {
             "event": number,
@@ -328,17 +333,3 @@ def _turns(stage: str, shape: Mapping[str, Any], asked: Mapping[str, Any]) -> tu
 
 def _numbered(texts: Iterable[str], name: str = "event") -> list[dict[str, Any]]:
     return [{name: number, "text": text} for number, text in enumerate(texts, 1)]
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _list(items: Mapping[str, Any], least: int = 0, most: int | None = None) -> dict[str, Any]:
-    bounds = {"minItems": least} | ({} if most is None else {"maxItems": most})
-    return {"type": "array", "items": dict(items), **bounds}

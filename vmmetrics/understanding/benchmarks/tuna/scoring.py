@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from vmmetrics.understanding.benchmarks.tuna.reading import DATA, text_of
+from vmmetrics.understanding.benchmarks.files.tuna import DATA, text_of
 
 # What a judge makes of a caption, checked: events that are the caption, matches that keep the order of time.
 
@@ -117,7 +117,7 @@ def texts_of_references(pairs: Sequence[Pair], candidates: Sequence[str], refere
     return [" ".join(texts) for texts in said]
 
 
-def labels_of(relationship: Sequence[object], events: Sequence[Event]) -> tuple[list[list[str]], int]:
+def labels_of(relationship: Sequence[object], events: Sequence[AnnotatedEvent]) -> tuple[list[list[str]], int]:
     """A label for each element, from the released form, and how many there were not or were none of the three.
 
     Those count as lacking: they are in the whole weight.
@@ -132,7 +132,7 @@ def labels_of(relationship: Sequence[object], events: Sequence[Event]) -> tuple[
     return found, unread
 
 
-def _given(event: Event, judged: Sequence[object]) -> list[object]:
+def _given(event: AnnotatedEvent, judged: Sequence[object]) -> list[object]:
     """What was said of each element: by its words where every judgement repeats an element's, else by its place."""
     rows = [row if isinstance(row, Mapping) else {} for row in judged]
     wanted = [tuple(_words(element.content)) for element in event.elements]
@@ -173,14 +173,14 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AnnotatedEvent:
     """One event of a video, as people annotated it."""
 
     text: str
     elements: tuple[Element, ...]
 
 
-def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Event, ...]:
+def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[AnnotatedEvent, ...]:
     """Annotated events, from the released form.
 
     Args:
@@ -195,7 +195,7 @@ def events_of(value: Any, problems: Counter[str] | None = None) -> tuple[Event, 
         fields = event if isinstance(event, Mapping) else {}
         elements = fields.get("visual_elements")
         read = [_element(one, counted) for one in (elements if isinstance(elements, list) else [])]
-        found.append(Event(text_of(fields.get("event")), tuple(read)))
+        found.append(AnnotatedEvent(text_of(fields.get("event")), tuple(read)))
     return tuple(found)
 
 
@@ -222,7 +222,7 @@ def label_of(value: Any) -> str | None:
     return next((label for stem, label in _STEMS.items() if text.startswith(stem)), None)
 
 
-def scores(events: Sequence[Event], labels: Sequence[Sequence[str]]) -> Parts:
+def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) -> Parts:
     """Precision, recall and F1 over all elements (``"f1"``) and over each type that is there (``"camera f1"``).
 
     Args:
@@ -267,7 +267,7 @@ def released_scores(events: Any, relationship: Any) -> Parts | None:
     taken, labels = [], []
     for event, judged in zip(events, relationship, strict=True):
         pairs = list(_released_pairs(event, judged))
-        taken.append(Event("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
+        taken.append(AnnotatedEvent("", tuple(Element("", one.get("type"), one["weight"]) for one, _ in pairs)))
         labels.append([label if label in (ENTAILMENT, CONTRADICTION) else LACK for _, label in pairs])
     return {name: round(value, 3) for name, value in scores(taken, labels).items()}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections import Counter
@@ -10,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from vmmetrics.understanding.benchmarks.files import videos_below
+
 THIRD: Final = "third-person"
 EGO: Final = "first-person"
 
-_VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".avi", ".mov")
 _VIDEO_FOLDERS: Final = ("", "FAVOR-Bench", "videos", "videos/FAVOR-Bench")
 """Where videos lie below the folder that was named: as the paper's runner and a third party's loader have them."""
 _ENDING: Final = re.compile(r"\.(mp4|webm|mkv|avi|mov)$", re.IGNORECASE)
@@ -38,25 +38,15 @@ def perspective_of(stem: str) -> str:
     return EGO if "|" in stem else THIRD
 
 
-class VideoFiles:
-    """Finds videos below a folder.
+class FavorVideos:
+    """Finds videos below a folder, those where the paper's runner and a third party's loader have them first."""
 
-    Args:
-        folder: It; None finds nothing.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self._places = [] if folder is None else [folder / part for part in _VIDEO_FOLDERS]
-        self._places = [place for place in self._places if place.is_dir()]
+    def __init__(self, folder: Path) -> None:
+        self._files = videos_below([folder / part for part in _VIDEO_FOLDERS])
 
     def find(self, stem: str) -> Path | None:
         """The file of a video; names that a file system cannot hold may have ``_`` for ``|``."""
-        for place in self._places:
-            for name in dict.fromkeys((stem, stem.replace("|", "_"))):
-                for ending in _VIDEO_ENDINGS:
-                    if (place / f"{name}{ending}").is_file():
-                        return place / f"{name}{ending}"
-        return None
+        return self._files.get(stem) or self._files.get(stem.replace("|", "_"))
 
 
 def by_video(rows: Sequence[Any]) -> list[Any]:
@@ -117,17 +107,3 @@ def read_descriptions(rows: Sequence[Any]) -> dict[str, str]:
             if isinstance(text, str):
                 found.setdefault(stem_of(row["video_name"]), text)
     return found
-
-
-def options_of(value: Any) -> tuple[str, ...]:
-    """Texts of the options, from a list or from a list written as text (JSON or Python; never run)."""
-    if isinstance(value, str):
-        for read in (json.loads, ast.literal_eval):
-            try:
-                value = read(value)
-                break
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-    if hasattr(value, "tolist"):  # Parquet gives arrays
-        value = value.tolist()
-    return tuple(str(option) for option in value) if isinstance(value, list | tuple) else ()

@@ -10,9 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from vmmetrics.understanding.harness import benchmark
-from vmmetrics.understanding.harness.leaderboard import Board, Row
+from vmmetrics.understanding.harness.leaderboard import RunBoard, RunRow
 from vmmetrics.understanding.harness.statistics import ALL
-from vmmetrics.understanding.minfps.minfps import NEVER, Distribution
+from vmmetrics.understanding.minfps import NEVER, Distribution
 from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, NULL, RULE, WIDTH, chart_style, label, model_looks
 
 # The picture of understanding runs: each category's figures side by side, and figures against the frame rate shown.
@@ -24,7 +24,7 @@ _MOST_PUBLISHED = 3
 _PUBLISHED = "|x+"  # no markers of runs
 
 
-def understanding_chart(board: Board) -> Figure:
+def understanding_chart(board: RunBoard) -> Figure:
     """Draw a board.
 
     Args:
@@ -48,9 +48,9 @@ def understanding_chart(board: Board) -> Figure:
     return figure
 
 
-def rate_curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
     """Models that were shown two frame rates or more, each with its runs from the lowest rate on."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[RunRow]] = {}
     for row in rows:
         if row.rate is not None and row.overall.value is not None:
             found.setdefault(row.model, []).append(row)
@@ -61,7 +61,7 @@ def rate_curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
     }
 
 
-def _categories(axes: Axes, board: Board, looks: dict[str, tuple[str, str]]) -> list[Line2D]:
+def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) -> list[Line2D]:
     names = [ALL, *board.columns]
     step = _LINE * len(board.rows) + _PAD
     for place, name in enumerate(names):
@@ -104,11 +104,11 @@ def _categories(axes: Axes, board: Board, looks: dict[str, tuple[str, str]]) -> 
     return handles
 
 
-def _first(board: Board, name: str) -> benchmark.Figure:
+def _first(board: RunBoard, name: str) -> benchmark.Figure:
     return next(row.cells[name] for row in board.rows if name in row.cells)
 
 
-def _chance(board: Board, name: str) -> float | None:
+def _chance(board: RunBoard, name: str) -> float | None:
     return board.rows[0].overall.chance if name == ALL else _first(board, name).chance
 
 
@@ -118,7 +118,7 @@ def _mark(axes: Axes, figure: benchmark.Figure, y: float, colour: str, marker: s
     axes.plot([figure.value or 0.0], [y], marker, color=colour, markersize=4.5, zorder=4)
 
 
-def _limits(board: Board) -> tuple[float, float]:
+def _limits(board: RunBoard) -> tuple[float, float]:
     """From 0 to 1, or to just beyond what is shown where that is far less."""
     shown = [figure for row in board.rows for figure in (row.overall, *row.cells.values())]
     ends = [end for figure in shown for end in (figure.value, figure.high) if end is not None]
@@ -126,7 +126,7 @@ def _limits(board: Board) -> tuple[float, float]:
     return -0.02, max(1.02 if max(ends, default=1.0) > 0.6 else max(ends) * 1.1, 0.1)
 
 
-def _rates(axes: Axes, curves: dict[str, list[Row]], board: Board, looks: dict[str, tuple[str, str]]) -> None:
+def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: dict[str, tuple[str, str]]) -> None:
     for model, rows in curves.items():
         rates = [row.rate or 0.0 for row in rows]
         axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=FAINT, linewidth=1, zorder=1)
@@ -160,7 +160,7 @@ def minfps_chart(found: Sequence[Distribution], title: str) -> Figure:
     """Draw a histogram over all questions, and the quartiles of each category.
 
     Args:
-        found: From :func:`vmmetrics.understanding.minfps.minfps.distributions`, all questions first.
+        found: From :func:`vmmetrics.understanding.minfps.distributions`, all questions first.
         title: What stands above.
     """
     categories = [one for one in found[1:] if one.quartiles is not None]

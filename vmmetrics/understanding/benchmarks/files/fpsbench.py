@@ -3,19 +3,104 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from vmmetrics.models.questions import LETTERS, Question
-from vmmetrics.understanding.benchmarks.fpsbench_times import Clock, Footage, Times, part_of, prepared_name
-from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import videos_below
 from vmmetrics.utils.rows import seconds
 
-DATA: Final = tomllib.loads(resources.files(__package__).joinpath("fpsbench.toml").read_text(encoding="utf-8"))
+# The clocks of FPS-Bench, kept apart: seconds of the source video, of the clip, of the certificate, and slowed ones.
+#
+# Every time in the release is a second of the source video. A file at hand may be the source, the clip or the
+# certificate, and its own seconds begin where it does.
+
+Clock = Literal["source", "clip", "certificate"]
+
+Span = tuple[float, float]
+"""Beginning and end, seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a question's clip and its certificate (the part that suffices to answer) are, seconds of the source.
+
+    Raises:
+        ValueError: One of them ends before it begins, or as it does.
+    """
+
+    clip: Span
+    certificate: Span
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.clip[0] < self.clip[1] and 0 <= self.certificate[0] < self.certificate[1]):
+            raise ValueError("Expected the clip and its certificate to begin before they end")
+
+    @property
+    def duration(self) -> float:
+        """Length of the clip."""
+        return self.clip[1] - self.clip[0]
+
+    @property
+    def contained(self) -> bool:
+        """Whether the certificate lies within the clip."""
+        return self.clip[0] <= self.certificate[0] and self.certificate[1] <= self.clip[1]
+
+    @property
+    def shown(self) -> Span | None:
+        """The part of the certificate within the clip, seconds of the source; None where there is none."""
+        start, end = max(self.certificate[0], self.clip[0]), min(self.certificate[1], self.clip[1])
+        return (start, end) if start < end else None
+
+    def zero(self, clock: Clock) -> float:
+        """Second of the source at which a clock begins."""
+        return {"source": 0.0, "clip": self.clip[0], "certificate": self.certificate[0]}[clock]
+
+    def convert(self, second: float, of: Clock, to: Clock) -> float:
+        """The same moment on another clock.
+
+        >>> Times((100, 106), (102, 104)).convert(1.5, "certificate", "clip")
+        3.5
+        """
+        return second + self.zero(of) - self.zero(to)
+
+    def span(self, span: Span, to: Clock) -> Span:
+        """Seconds of the source on another clock."""
+        return self.convert(span[0], "source", to), self.convert(span[1], "source", to)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockedFile:
+    """A file, and on whose clock its first frame is second 0."""
+
+    path: Path
+    clock: Clock
+
+
+def prepared_name(key: str, span: Span) -> str:
+    """Name that the released preparation gives to a clip: it tells which seconds of the source are in it.
+
+    >>> prepared_name("fpsbench_000000", (100.0, 106.5))
+    'fpsbench_000000_100-106.5'
+    """
+    return f"{key}_{span[0]:g}-{span[1]:g}"
+
+
+def part_of(footage: ClockedFile, times: Times, certificate: bool) -> tuple[float | None, float | None]:
+    """Where in a file the clip, or of it the certificate, is; None for the file's own beginning and end.
+
+    A certificate that lies beside its clip leaves the clip.
+    """
+    wanted = (times.shown if certificate else None) or times.clip
+    whole = {"clip": times.clip, "certificate": times.certificate}.get(footage.clock)
+    return (None, None) if wanted == whole else times.span(wanted, footage.clock)
+
+
+DATA: Final = data_file("fpsbench")
 NONE: Final[str] = DATA["none"]
 
 _LETTERS: Final = LETTERS[:5]
@@ -35,7 +120,7 @@ def bucket(groups: Sequence[Row], value: float | None) -> str:
     return "unknown" if value is None else next(str(group["name"]) for group in groups if value <= group["most"])
 
 
-class VideoFiles:
+class FpsBenchVideos:
     """Finds clips below folders: prepared ones, certificates, or source videos.
 
     Args:
@@ -46,14 +131,14 @@ class VideoFiles:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._files = videos_below(folders)
 
-    def find(self, key: str, video: str, times: Times | None, certificate: bool) -> Footage | None:
+    def find(self, key: str, video: str, times: Times | None, certificate: bool) -> ClockedFile | None:
         """The file from which a question's clip, or its certificate, can be shown; the prepared one first."""
         names: list[tuple[str, Clock]] = [(key, "clip")]
         if times is not None:
             names = [(prepared_name(key, times.clip), "clip"), *names, (video, "source")]
             if certificate and times.shown is not None:
                 names.insert(0, (prepared_name(key, times.certificate), "certificate"))
-        return next((Footage(self._files[name], clock) for name, clock in names if name in self._files), None)
+        return next((ClockedFile(self._files[name], clock) for name, clock in names if name in self._files), None)
 
 
 def cache_folder() -> Path:
@@ -63,7 +148,7 @@ def cache_folder() -> Path:
 
 
 def each_question(
-    rows: Sequence[Any], files: VideoFiles, certificate: bool, problems: Counter[str]
+    rows: Sequence[Any], files: FpsBenchVideos, certificate: bool, problems: Counter[str]
 ) -> Iterator[Question]:
     """Questions of the released annotations.
 
@@ -108,7 +193,9 @@ def nested(row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _question(key: str, record: Row, files: VideoFiles, certificate: bool, problems: Counter[str]) -> Question | None:
+def _question(
+    key: str, record: Row, files: FpsBenchVideos, certificate: bool, problems: Counter[str]
+) -> Question | None:
     asked = _part(record, "question")
     choices = {letter: _part(asked, "choices").get(letter) for letter in _LETTERS}
     letters = "".join(letter for letter, text in choices.items() if text is not None and str(text).strip())

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import ast
-import io
-import json
 import re
-import tokenize
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
-from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import videos_below
 from vmmetrics.utils.rows import read_rows
 
-DATA: Final = tomllib.loads(
-    resources.files("vmmetrics.understanding.benchmarks").joinpath("tuna.toml").read_text(encoding="utf-8")
-)
+DATA: Final = data_file("tuna")
 """The data file of both benchmarks."""
 SEPARATOR: Final = " / "
 """Between a visual characteristic and what is looked at within it, in names of figures."""
@@ -34,38 +27,6 @@ _VIDEO_ENDINGS: Final = (".mp4", ".MP4", ".webm", ".mkv", ".mov")
 def text_of(value: Any) -> str:
     """A field as text; empty where it is missing, however a table writes that."""
     return "" if value is None or value != value else str(value).strip()
-
-
-def options_of(value: Any) -> tuple[str, ...]:
-    r"""Texts of the options: a list, or one written as JSON, as Python, or as NumPy prints it. Text is never run.
-
-    >>> options_of("['it stops', 'it turns']") == options_of("['it stops'\n 'it turns']") == ("it stops", "it turns")
-    True
-    """
-    if isinstance(value, str):
-        value = _list_in(value)
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    return tuple(str(option).strip() for option in value) if isinstance(value, list | tuple) else ()
-
-
-def _list_in(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
-    # NumPy puts no commas between texts, and Python glues texts that stand side by side.
-    texts = _texts_in(text) if isinstance(value, list) and len(value) == 1 else []
-    return texts if len(texts) > 1 else value
-
-
-def _texts_in(literal: str) -> list[str]:
-    tokens = tokenize.generate_tokens(io.StringIO(literal.strip()).readline)
-    return [str(ast.literal_eval(token.string)) for token in tokens if token.type == tokenize.STRING]
 
 
 def characteristics_of(value: Any, problems: Counter[str]) -> tuple[str, ...]:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Question
-from vmmetrics.understanding.benchmarks.video_files import videos_below
+from vmmetrics.understanding.benchmarks import data_file
+from vmmetrics.understanding.benchmarks.files import videos_below
 from vmmetrics.utils.rows import seconds
 
-DATA: Final = tomllib.loads(resources.files(__package__).joinpath("motionbench.toml").read_text(encoding="utf-8"))
+DATA: Final = data_file("motionbench")
 HIDDEN: Final = "NA"
 """What the released list has for an answer of test."""
 DEV: Final = "dev"
@@ -73,7 +72,7 @@ class Footage:
     end: float | None = None
 
 
-class VideoFiles:
+class MotionBenchVideos:
     """Finds clips below a folder: ready ones, or the videos that they are to be cut from.
 
     Args:
@@ -120,7 +119,7 @@ def stem_of(name: str) -> str:
     return re.sub(r"\.(mp4|webm|mkv|avi|mov)$", "", name, flags=re.IGNORECASE)
 
 
-def each_question(rows: Sequence[Any], files: VideoFiles, problems: Counter[str]) -> Iterator[Question]:
+def each_question(rows: Sequence[Any], files: MotionBenchVideos, problems: Counter[str]) -> Iterator[Question]:
     """Questions of the released list, of the flat one, or of tables with the fields of either.
 
     Args:
@@ -203,10 +202,7 @@ def _question(
     duration = _duration(record)
     start, end = _bounds(item, name, footage, duration, problems)
     cut = _CUT.fullmatch(stem_of(name))
-    groups = {
-        "task": (task or str(kind or "?"),),
-        "split": (TEST if key == HIDDEN else DEV,),
-    }
+    groups = {"task": (task or str(kind or "?"),), "split": (TEST if key == HIDDEN else DEV,)}
     if item.get("uid"):  # others are ours, and tell nothing
         groups["made from"] = ("captions" if _FROM_CAPTION.fullmatch(uid) else "videos",)
     reference = {"answer": key, "record": number, "text": whole, "duration": duration}

@@ -1,11 +1,16 @@
-"""Video files by their names, wherever below a folder they lie."""
+"""Benchmarks' files as they are in the wild: lists in several spellings, videos wherever below a folder they lie."""
 
 from __future__ import annotations
 
+import ast
+import io
+import json
 import os
+import tokenize
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _ENDINGS: Final = frozenset({".mp4", ".webm", ".mkv", ".mov", ".avi"})
 _DEEPEST: Final = 3  # folders: releases have "MotionBench/self-collected" and "clips/temporal_certificate"
@@ -40,3 +45,31 @@ def _look_into(folder: Path, found: dict[str, Path]) -> list[Path]:
         if path.suffix.lower() in _ENDINGS and entry.is_file():
             found.setdefault(path.stem, path)
     return [Path(entry.path) for entry in entries if entry.is_dir()]
+
+
+def listed(value: Any) -> list[Any]:
+    r"""A list, or one written as JSON, as Python, or as NumPy prints it; empty for anything else. Text is never run.
+
+    >>> listed("['it stops', 'it turns']") == listed("['it stops'\n 'it turns']") == ["it stops", "it turns"]
+    True
+    """
+    if isinstance(value, str):
+        value = _list_in(value)
+    if hasattr(value, "tolist"):  # Parquet gives arrays
+        value = value.tolist()
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _list_in(text: str) -> Any:
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    if not isinstance(value, list) or len(value) != 1:
+        return value
+    # NumPy puts no commas between texts, and Python glues texts that stand side by side
+    tokens = tokenize.generate_tokens(io.StringIO(text.strip()).readline)
+    texts = [ast.literal_eval(token.string) for token in tokens if token.type == tokenize.STRING]
+    return texts if len(texts) > 1 else value

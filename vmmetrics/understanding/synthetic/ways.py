@@ -9,8 +9,7 @@ import numpy as np
 
 from vmmetrics.types import FloatArray
 from vmmetrics.understanding.synthetic import figures
-from vmmetrics.understanding.synthetic.ask import colours, placed, rest
-from vmmetrics.understanding.synthetic.drawing import (
+from vmmetrics.understanding.synthetic.figures import (
     GROUND,
     SIDE,
     SOFT,
@@ -22,9 +21,8 @@ from vmmetrics.understanding.synthetic.drawing import (
     box,
     paint,
 )
-from vmmetrics.understanding.synthetic.motion import lifts, turning
-from vmmetrics.understanding.synthetic.rates import unseen
-from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, Dwell, Reading, Scene
+from vmmetrics.understanding.synthetic.questions import colours, placed, rest
+from vmmetrics.understanding.synthetic.scenes import MARGIN, Draft, DrawnScene, Dwell, Reading, lifts, turning, unseen
 
 _WAYS: Final = {
     "++": "clockwise all the time",
@@ -59,7 +57,7 @@ def direction(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwel
 
     values = placed(rng, right, [way for way in _WAYS if way != right], place)
     reading = Reading("turning", (dot, hub), values)
-    scene = Scene(dwell.fps, frames, shapes)
+    scene = DrawnScene(dwell.fps, frames, shapes)
     options = tuple(_WAYS[value] for value in values)
     return Draft(scene, _TURNING[name].format(colour=dot), options, place, reading, dwell.min_fps, name)
 
@@ -133,7 +131,7 @@ def _camera(
         return np.column_stack([view[:, :2] @ motion[:, :2], view[:, :2] @ motion[:, 2] + view[:, 2]])
 
     reading = Reading("camera", landmarks, values)
-    scene = Scene(dwell.fps, frames, shapes, _landscape(rng), camera)
+    scene = DrawnScene(dwell.fps, frames, shapes, _landscape(rng), camera)
     options = tuple(_CAMERA[value] for value in values)
     return Draft(scene, text, options, place, reading, min_fps, right)
 

@@ -1,15 +1,21 @@
-"""Word lists and constants inside FAVOR-Bench's released second step, as far as they can decide anything there.
-
-Settings are those that are in force: the library's defaults under the overrides of its ``main``. Of the camera table
-only single words are kept: it is asked about single words only, and no word stands in two of its rows.
-"""
+"""FAVOR-Bench's own verb lists, from the user's copy of its pickle: lists, mappings and strings, nothing runs."""
 
 from __future__ import annotations
 
+import io
+import pickle
+import pickletools
 from collections.abc import Mapping
-from typing import Final
+from pathlib import Path
+from typing import Final, NoReturn
 
+from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
+
+# Word lists and constants inside FAVOR-Bench's released second step, as far as they can decide anything there.
+#
+# Settings are those that are in force: the library's defaults under the overrides of its ``main``. Of the camera table
+# only single words are kept: it is asked about single words only, and no word stands in two of its rows.
 
 THRESHOLD: Final = 0.3
 CAMERA_THRESHOLD: Final = 0.3 * 0.8
@@ -107,3 +113,66 @@ PERSONS: Final = tuple(
 )
 SAME_PERSON: Final = 1.5
 """Factor of the boost where both texts have the very same word of a pair."""
+
+
+FILE: Final = "action_extraction_dicts.pkl"
+_VERBS: Final = ("COMMON_VERBS", "PHRASAL_VERBS")
+_LARGEST: Final = 2**20  # bytes; the released file has 50 kB
+_STEPS: Final = word_set(
+    """
+    PROTO FRAME STOP MARK EMPTY_LIST LIST APPEND APPENDS EMPTY_DICT DICT SETITEM SETITEMS
+    UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8 MEMOIZE PUT BINPUT LONG_BINPUT GET BINGET LONG_BINGET
+    """
+)
+"""Steps of a pickle that make lists, mappings and strings. Sets and mappings of tuples within tuples would have Python
+recurse without bounds."""
+
+
+class _Strings(pickle.Unpickler):
+    """Refuses classes and functions, should :func:`_checked` have let one pass."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+
+def read_verbs(path: Path) -> frozenset[str]:
+    """Verbs that the released second step counts as actions, from the released pickle or the folder it lies in.
+
+    Raises:
+        SetupError: It is not there, too large, lacks a list, or holds anything but lists, mappings and strings.
+    """
+    path = next(iter(sorted(path.rglob(FILE))), path / FILE) if path.is_dir() else path
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SetupError(f"{path}: too large for word lists")
+        data = path.read_bytes()
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    try:
+        value = _Strings(io.BytesIO(_checked(data))).load()
+    except Exception as error:  # a hostile pickle can raise anything
+        raise SetupError(f"{path}: not a pickle of word lists: {error}") from error
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise SetupError(f"{path}: expected word lists by name")
+    missing = [name for name in _VERBS if name not in value]
+    if missing:
+        raise SetupError(f"{path} lacks {', '.join(missing)} of FAVOR-Bench's word lists")
+    lists = [value[name] for name in _VERBS]
+    if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists):
+        raise SetupError(f"{path}: expected lists of words")
+    return frozenset(word for words in lists for word in words)
+
+
+def _checked(data: bytes) -> bytes:
+    """A pickle, after a look at each of its steps; none has run yet.
+
+    Raises:
+        UnpicklingError: A step makes something else, or keeps what it made at a place that takes up memory for nothing.
+        ValueError: It is no pickle, or cut off.
+    """
+    for step, argument, _ in pickletools.genops(data):
+        if step.name not in _STEPS:
+            raise pickle.UnpicklingError(f"it has a {step.name}")
+        if step.name.endswith("PUT") and int(argument or 0) > len(data):
+            raise pickle.UnpicklingError(f"it counts to {argument}")
+    return data

@@ -1,18 +1,28 @@
-"""Which option an answer chooses: the reading of every benchmark here, unless it is asked to read as released.
+"""Questions with options: which one an answer chooses, and what benchmarks of such questions share.
 
 One rule set for all, so that accuracies differ by what models see and not by how their words are read. Nothing is taken
 for an answer that may not be one: two candidates, an article or an echo of the options leave the answer unread.
 """
 
+# ruff: noqa: ARG002 - an interface
+
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
-from typing import Final
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
-from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
-from vmmetrics.understanding.harness.benchmark import Scored
+from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Question, said_of
+from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
+from vmmetrics.understanding.harness.statistics import accuracy_figures
+from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
 
 _ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
 """After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""
@@ -110,13 +120,6 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     return _last(said, letters) if named is None else named
 
 
-def score_choice(question: Question, answered: Answered | None) -> Scored:
-    """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
-    chosen = chosen_option(said_of(answered), question.options)
-    value = None if question.answer is None else float(chosen == question.answer)
-    return Scored(question.id, value, chosen, chosen is not None)
-
-
 def _leading(said: str, letters: str) -> int | None:
     found = _BARE.match(said) or _FIRST.match(said)
     if found is None or found[1].upper() not in letters:
@@ -153,3 +156,99 @@ def _named_option(plain: str, texts: Sequence[str]) -> int | None:
 def _plain(text: str) -> str:
     """Lower case, single spaces, no punctuation at the ends of words: what must not decide."""
     return " ".join(bare for word in text.lower().split() if (bare := word.strip(string.punctuation)))
+
+
+def score_choice(question: Question, answered: Answered | None) -> Scored:
+    """Judge an answer to a question with options; one that is missing or not understood is wrong, a hidden key None."""
+    chosen = chosen_option(said_of(answered), question.options)
+    value = None if question.answer is None else float(chosen == question.answer)
+    return Scored(question.id, value, chosen, chosen is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """What a benchmark is read from.
+
+    Attributes:
+        rows: Of the file.
+        path: The file.
+        folders: Where videos are looked for.
+        problems: What was wrong, to how often.
+    """
+
+    rows: Sequence[Any]
+    path: Path
+    folders: Sequence[Path]
+    problems: Counter[str]
+
+
+class MultipleChoice(Benchmark):
+    """A benchmark of questions with options, that differs from others in its files, its words and its categories.
+
+    Attributes:
+        title: What messages call it.
+        noun: What its file holds.
+        form: What is said to a model: the texts of :attr:`data` by their keys, ``text`` and ``options`` (one a line).
+        groupings: Groupings that accuracy is given in.
+        order: Names of categories in the order in which they are shown.
+    """
+
+    title: str
+    noun: str = "questions"
+    form: str = "{instruction}\n\n{text}\n{options}\n{asked}"
+    groupings: Sequence[str] = ()
+    order: Sequence[str] = ()
+
+    @abstractmethod
+    def questions(self, source: QuestionFile) -> Iterable[Question]:
+        """Read the questions; what was wrong is counted in ``source.problems``."""
+
+    def video_folders(self, beside: Path) -> list[Path]:
+        """Return where videos are looked for if no folder was named; ``beside`` is the folder of the data."""
+        return [beside]
+
+    def find(self, data: Path) -> Path:
+        """Return the file with the questions.
+
+        Raises:
+            SetupError: There is none.
+        """
+        return find_file(data, self.data["files"], f"{self.noun} of {self.title}")
+
+    def nothing_found(self, path: Path, problems: Mapping[str, int]) -> SetupError:
+        """Return the error for a file without a question."""
+        return nothing_found(path, f"question of {self.title}", problems)
+
+    def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
+        """Read the released file, or a table with its fields.
+
+        Raises:
+            SetupError: There is no such file, it cannot be read, or no question is in it.
+        """
+        path = self.find(data)
+        problems: Counter[str] = Counter()
+        folders = [videos] if videos else self.video_folders(data if data.is_dir() else data.parent)
+        found = tuple(self.questions(QuestionFile(read_rows(path, problems), path, folders, problems)))
+        if not found:
+            raise self.nothing_found(path, problems)
+        return LoadedBenchmark(found, dict(+problems), {str(path): sha256_of(path)})
+
+    def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
+        """Return the question, its options by letter, and how to answer."""
+        words = {name: text.strip() for name, text in self.data.items() if isinstance(text, str)}
+        said = words | {"text": question.text, "options": "\n".join(question.lettered)}
+        return (Turn("user", self.form.format_map(said)),)
+
+    def score(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
+    ) -> list[Scored]:
+        """Judge each answer; one that is missing or not understood is wrong."""
+        return [self.score_one(question, answers.get(question.id), protocol) for question in questions]
+
+    def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
+        """Judge one answer."""
+        return score_choice(question, answered)
+
+    def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
+        """Return accuracy over all, over what was answered, and in each grouping."""
+        return accuracy_figures(questions, scored, self.groupings, self.order)

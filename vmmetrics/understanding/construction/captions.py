@@ -14,30 +14,106 @@ from typing import Any, Final
 
 from vmmetrics.models.frames import FramePolicy
 from vmmetrics.models.questions import Question
-from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, TUNA
-from vmmetrics.understanding.construction.ordering import with_items
-from vmmetrics.understanding.construction.outcomes import Rejection, noted
-from vmmetrics.understanding.construction.question_checks import WRITTEN
+from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, MOTIONBENCH, TUNA
+from vmmetrics.understanding.construction.options import with_items
+from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
 from vmmetrics.understanding.construction.recipe import (
     WritingRecipe,
     Written,
     answered,
     item_shape,
-    list_shape,
     one_of,
     options_of,
+    questions_shape,
     text_of,
 )
-from vmmetrics.understanding.construction.sources import Clip
-from vmmetrics.understanding.construction.viewing import Viewer, seen
-from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words
+from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
+from vmmetrics.understanding.construction.viewing import FilterModel, seen
+from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import Question as Asked
-from vmmetrics.utils.endpoint.cost import estimate
+from vmmetrics.utils.endpoint.messages import estimate
 
-COUNT: Final = 5
+# MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
+#
+# After Hong et al., "MotionBench", CVPR 2025: about six questions a caption, each a pair of content and logic.
+
+MOTIONBENCH_COUNT: Final = 6
+"""Questions wanted of a caption: the paper's "about six"; two fewer or more are taken."""
+DYNAMIC: Final = 4
+"""Of them about more than how something looks."""
+WRONG: Final = 3
+TASKS: Final = ("MR", "LM", "CM", "MO", "AO", "RC")
+CONTENT: Final = (
+    "human action", "human interaction", "human emotion", "human position", "object trajectory", "object state",
+    "animal action", "animal position", "camera", "appearance",
+)  # fmt: skip
+LOGIC: Final = ("occurrence", "count", "order", "appearance")
+FIRST_FRAME: Final = FramePolicy("first")
+_MOTIONBENCH_TOKENS: Final = 130
+"""Of a question as JSON: about 500 characters, four to a token."""
+_MOTIONBENCH_SHAPE: Final = questions_shape(
+    item_shape(WRONG, content=one_of(CONTENT), logic=one_of(LOGIC), task=one_of(TASKS)),
+    MOTIONBENCH_COUNT - 2,
+    MOTIONBENCH_COUNT + 2,
+)
+
+
+class MotionBenchRecipe(WritingRecipe):
+    """The recipe.
+
+    Args:
+        clips: With captions.
+        client: Asks the writer.
+        viewers: Image models that see the first frame; none filters nothing.
+        seed: Of the writing and of every draw.
+        temperature: Of the writing.
+    """
+
+    name = "motionbench"
+    rules = DYNAMICS
+    filters_are = "first_frame"
+    shown = (FIRST_FRAME, "first frame", "the first frame")
+
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+        """The writer exactly but for its answers; the viewers as if every question passed the rules."""
+        writing = self.client.estimate(
+            (self._asked(self.clips[unit]) for unit in units), MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS
+        )
+        return [(self.client.settings.model, writing), *self.viewers_estimates(MOTIONBENCH_COUNT * len(units))]
+
+    def write(self, clip: SourceClip) -> Written:
+        """The writer's questions; one with the pair of content and logic of one before it is rejected."""
+        items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
+        written, rejected = [], []
+        used: set[tuple[str, str]] = set()
+        for number, item in enumerate(items, start=1):
+            groups = {name: item[name] for name in ("task", "content", "logic")}
+            question = self.origin(clip.question(str(number), text_of(item), options_of(item), **groups))
+            pair = (item["content"], item["logic"])
+            if pair in used:
+                rejected.append(
+                    RejectedQuestion(question, "checks", (f"pair: {' and '.join(pair)} were asked about before",))
+                )
+            else:
+                written.append(question)
+            used.add(pair)
+        return Written(written, rejected)
+
+    def _asked(self, clip: SourceClip) -> Asked[str]:
+        told = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
+        return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, _too_static)
+
+
+def _too_static(value: dict[str, Any]) -> str | None:
+    moving = sum("appearance" not in (item["content"], item["logic"]) for item in value["questions"])
+    if moving < DYNAMIC:
+        return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
+    return None
+
+
+TUNA_COUNT: Final = 5
 FRAMES: Final = 8
 """Uniform frames that the video model sees: the paper's."""
-WRONG: Final = 3
 SKILLS: Final = {
     "Camera Motion": "Camera State",
     "Camera Transition": "Camera State",
@@ -51,24 +127,13 @@ SKILLS: Final = {
     "Object Location": "Object Attribute",
 }
 """Task to skill."""
-SINGLE: Final = FramePolicy("single")
-_QUESTION_TOKENS: Final = 140  # of a question as JSON
+_TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
-_SHAPE: Final = list_shape(item_shape(WRONG, task=one_of(SKILLS)), COUNT, COUNT)
+_TUNA_SHAPE: Final = questions_shape(item_shape(WRONG, task=one_of(SKILLS)), TUNA_COUNT, TUNA_COUNT)
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 600}
-_POINT: Final = {
-    "type": "object",
-    "properties": {"content_frame": _TEXT, "content_description": _TEXT},
-    "required": ["content_frame", "content_description"],
-    "additionalProperties": False,
-}
-_POINTS: Final = {
-    "type": "object",
-    "properties": {"points": {"type": "array", "items": _POINT, "maxItems": _MOST_POINTS}},
-    "required": ["points"],
-    "additionalProperties": False,
-}
+_POINT: Final = object_shape({"content_frame": _TEXT, "content_description": _TEXT})
+_POINTS: Final = object_shape({"points": list_shape(_POINT, most=_MOST_POINTS)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +177,10 @@ class TunaRecipe(WritingRecipe):
 
     def __init__(
         self,
-        clips: Iterable[Clip],
+        clips: Iterable[SourceClip],
         client: Client,
         watcher: Client,
-        viewers: Sequence[Viewer] = (),
+        viewers: Sequence[FilterModel] = (),
         needs: Indispensability = NEEDS,
         seed: int = 0,
         temperature: float = 0.7,
@@ -128,7 +193,7 @@ class TunaRecipe(WritingRecipe):
         """What outcomes depend on."""
         watcher = {"url": self._watcher.settings.url, "model": self._watcher.settings.model}
         needs = {"drop_single": self._needs.drop_single, "multi": self._needs.multi}
-        return super().configuration() | {"watcher": watcher, "filter": self.viewers_part(), "needs": needs}
+        return super().configuration() | {"watcher": watcher, "needs": needs}
 
     def needs_video(self) -> bool:
         """For what is misread."""
@@ -141,11 +206,11 @@ class TunaRecipe(WritingRecipe):
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
         writing = [self._writing(self.clips[unit], usual).turns for unit in units]
         settings = self.client.settings
-        found.append((settings.model, estimate(settings, writing, COUNT * _QUESTION_TOKENS)))
+        found.append((settings.model, estimate(settings, writing, TUNA_COUNT * _TUNA_TOKENS)))
         frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
-        return found + self.viewers_estimates(COUNT * len(units), frames)
+        return found + self.viewers_estimates(TUNA_COUNT * len(units), frames)
 
-    def write(self, clip: Clip) -> Written:
+    def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(clip.question("", "?", ("right", "wrong")), FramePolicy("uniform", FRAMES)).jpegs()
         points = answered(clip.key, self._watcher.ask(self._watching(clip, pictures)))["points"]
@@ -158,24 +223,24 @@ class TunaRecipe(WritingRecipe):
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
         return Written(written, [])
 
-    def filtered(self, question: Question) -> tuple[Question, Rejection | None]:
+    def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
         """Rejected if one frame is enough; if wanted, if many are not."""
         rejection = None
         if self._needs.drop_single:
-            question, rejection = self.without_time(question, SINGLE, "one frame", "one frame")
+            question, rejection = super().filtered(question)
         if rejection is None and self.viewers and self._needs.multi is not None:
             many = FramePolicy("uniform", self._needs.multi)
             question, views = self.viewed(question, many, "many frames")
             if not any(view.right for view in views):
                 why = f"nobody is right from {self._needs.multi} frames"
-                return question, Rejection(question, "many frames", (why,))
+                return question, RejectedQuestion(question, "many frames", (why,))
         return question, rejection
 
-    def _watching(self, clip: Clip, pictures: tuple[bytes, ...]) -> Asked[str]:
+    def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:
         told = f"{CONTRADICTIONS.format(frames=len(pictures))}\n{in_words(_POINTS)}"
         return Asked(clip.key, (Turn("system", told), Turn("user", clip.caption, pictures)), _POINTS, seed=self.seed)
 
-    def _writing(self, clip: Clip, points: Sequence[Any]) -> Asked[str]:
-        told = TUNA.format(count=COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
+    def _writing(self, clip: SourceClip, points: Sequence[Any]) -> Asked[str]:
+        told = TUNA.format(count=TUNA_COUNT, wrong=WRONG, tasks=", ".join(SKILLS))
         misread = json.dumps(list(points), ensure_ascii=False) if points else "none were found"
-        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _SHAPE)
+        return self.asked(clip.key, told, f"The text: {clip.caption}\n\nMisread: {misread}", _TUNA_SHAPE)

@@ -1,0 +1,371 @@
+"""Questions about an order: options that are re-orderings, made by us, none of which its place gives away."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vmmetrics.models.questions import Question
+
+# What the options alone tell about which is right: what a guesser who sees neither video nor question can use.
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?")
+_EMPTY: Final = frozenset(
+    ["a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "his", "her", "its", "their"]
+)
+"""Words that change between two ways to say one thing. Prepositions do not: from the left is not to the left."""
+_ENDINGS: Final = ("ing", "ed", "es", "s")
+_SHORTEST_STEM: Final = 3
+BETWEEN: Final = re.compile(
+    r"\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*", re.IGNORECASE
+)
+"""What stands between the parts of an option."""
+ARROW: Final = " \u2192 "
+"""What we join the steps of a sequence with."""
+_SHARED_PARTS: Final = 2
+"""A part of the right option that so many options have may give it away: TUNA's rule, the most frequent one must not be
+right."""
+_SHARED_WORDS: Final = 3
+"""Likewise for single words, of which two options often share some by chance."""
+
+NONE_OF_THE_ABOVE: Final = "None of the above"
+"""FPS-Bench's last option, word by word."""
+_ALIKE: Final = 2
+"""Words that wrong options have in common and the right one has none of; one may be a unit: twice, three times."""
+
+
+def is_none_of_the_above(option: str) -> bool:
+    """Whether an option is FPS-Bench's last one, spelling apart."""
+    return " ".join(re.findall(r"[a-z]+", option.lower())) == NONE_OF_THE_ABOVE.lower()
+
+
+def stems(text: str) -> tuple[str, ...]:
+    """Words of a text that carry meaning, without their endings, in order.
+
+    >>> stems("The man is running to the left"), stems("A man runs to his left")
+    (('man', 'run', 'to', 'left'), ('man', 'run', 'to', 'left'))
+    """
+    return tuple(_stem(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY)
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            word = word[: -len(ending)]
+            break
+    if len(word) > _SHORTEST_STEM and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:-1] if len(word) > _SHORTEST_STEM and word[-1] == "e" else word
+
+
+def parts(option: str) -> tuple[str, ...]:
+    """Parts of an option: steps of a sequence, members of a list, in order.
+
+    >>> parts("pans left, then zooms in")
+    ('pan left', 'zoom in')
+    """
+    found = (" ".join(stems(part)) for part in BETWEEN.split(option))
+    return tuple(part for part in found if part)
+
+
+def are_orders(options: Sequence[str]) -> bool:
+    """Whether the options are the same parts, two or more, in several orders."""
+    sorts = [sorted(parts(option)) for option in options]
+    return len(sorts[0]) > 1 and all(found == sorts[0] for found in sorts)
+
+
+def consensus(options: Sequence[str], answer: int) -> str | None:
+    """The part of the right option that gives it away by being in more options than any part of a wrong one.
+
+    Parts are what stands between commas and arrows; of re-orderings, a part at its place; of options without parts, a
+    word. The right option must also be the one that shares most: where a wrong one shares as much, nobody can tell.
+
+    Args:
+        options: Texts.
+        answer: Index of the right one.
+
+    Returns:
+        The part in words; None where nothing is given away.
+    """
+    tokens, least = _tokens(options)
+    counts = Counter(token for found in tokens for token in found)
+    right = tokens[answer]
+    if not right:
+        return None
+    scores = _shared(tokens)
+    top = max(sorted(right, key=str), key=lambda token: counts[token])
+    rival = max((count for token, count in counts.items() if token not in right), default=0)
+    alone = all(score < scores[answer] for place, score in enumerate(scores) if place != answer)
+    if counts[top] < least or counts[top] <= rival or not alone:
+        return None
+    return str(top[1]) if isinstance(top, tuple) else str(top)
+
+
+def is_odd_one_out(options: Sequence[str], answer: int) -> bool:
+    """Whether the wrong options have words in common, several and each with each, and the right one none with any."""
+    words = [set(stems(option)) for option in options]
+    wrong = [found for place, found in enumerate(words) if place != answer]
+    if len(wrong) < 2 or any(found & words[answer] for found in wrong):
+        return False
+    return all(len(one & other) >= _ALIKE for place, one in enumerate(wrong) for other in wrong[:place])
+
+
+def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
+    """What each option is made of but for what all have, and from how many options on it tells."""
+    split = [parts(option) for option in options]
+    tokens: list[set[Hashable]]
+    least = _SHARED_PARTS
+    if are_orders(options):
+        tokens = [set(enumerate(found)) for found in split]
+    elif any(len(found) > 1 for found in split):
+        tokens = [set(found) for found in split]
+    else:
+        tokens, least = [set(stems(option)) for option in options], _SHARED_WORDS
+    everywhere = set.intersection(*tokens)
+    return [found - everywhere for found in tokens], least
+
+
+def _shared(tokens: Sequence[set[Hashable]]) -> list[int]:
+    """For each option, in how many others its parts are, all together."""
+    counts = Counter(token for found in tokens for token in found)
+    return [sum(counts[token] - 1 for token in found) for found in tokens]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """How a guesser does over a set of questions.
+
+    Attributes:
+        right: Share it gets right; where it cannot decide between several, their share.
+        chance: What guessing by chance gets.
+        z: How far above chance, in standard deviations of guessing by chance.
+        n: Questions.
+    """
+
+    right: float
+    chance: float
+    z: float
+    n: int
+
+
+def _length(question: Question) -> list[float]:
+    return [len(option) for option in question.options]
+
+
+def _in_common(question: Question) -> list[float]:
+    return [float(score) for score in _shared(_tokens(question.options)[0])]
+
+
+def _echo(question: Question) -> list[float]:
+    said = set(stems(question.text))
+    return [float(len(said & set(stems(option)))) for option in question.options]
+
+
+GUESSERS: Final[Mapping[str, Callable[[Question], list[float]]]] = {
+    "longest option": _length,
+    "shortest option": lambda question: [-score for score in _length(question)],
+    "shares most with the others": _in_common,
+    "shares least with the others": lambda question: [-score for score in _in_common(question)],
+    "shares most with the question": _echo,
+}
+"""Guessers that see no video, by name: each scores the options and takes the highest."""
+
+
+def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
+    """How each of :data:`GUESSERS` does over the questions that have a key."""
+    keyed = [question for question in questions if question.answer is not None]
+    if not keyed:
+        return {}
+    chances = [1 / len(question.options) for question in keyed]
+    chance = sum(chances) / len(keyed)
+    spread = math.sqrt(sum(share * (1 - share) for share in chances)) / len(keyed)
+    found = {}
+    for name, score in GUESSERS.items():
+        right = sum(_right_share(score(question), question.answer or 0) for question in keyed) / len(keyed)
+        found[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
+    return found
+
+
+def _right_share(scores: Sequence[float], answer: int) -> float:
+    best = max(scores)
+    return (scores[answer] == best) / scores.count(best)
+
+
+# Options in another order: for one question by a seed, for a set so that right letters come equally often.
+
+
+def generator(*parts: object) -> random.Random:
+    """Randomness that depends on some texts and numbers alone, not on what was drawn before."""
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
+    return random.Random(digest)  # noqa: S311 - not for secrets
+
+
+def arranged(question: Question, order: Sequence[int]) -> Question:
+    """The question with its options in another order.
+
+    Args:
+        question: It.
+        order: Index in ``question.options`` of each option to come.
+    """
+    options = tuple(question.options[place] for place in order)
+    answer = None if question.answer is None else list(order).index(question.answer)
+    return replace(question, options=options, answer=answer)
+
+
+def shuffled(question: Question, *seed: object) -> tuple[Question, list[int]]:
+    """The question with its options in an order drawn by the seed and its id; "None of the above" stays last.
+
+    Returns:
+        It, and the index before of each option now.
+    """
+    order = _movable(question)
+    generator(*seed, question.id).shuffle(order)
+    order += [place for place in range(len(question.options)) if place not in order]
+    return arranged(question, order), order
+
+
+def shuffles(question: Question, count: int, *seed: object) -> list[tuple[Question, list[int]]]:
+    """Several orders of the options, no two alike where there are as many.
+
+    Args:
+        question: It.
+        count: How many.
+        seed: Of the draw.
+    """
+    found: dict[tuple[int, ...], tuple[Question, list[int]]] = {}
+    repeats = []
+    for attempt in range(50 * count):
+        one = shuffled(question, *seed, attempt)
+        if tuple(one[1]) in found:
+            repeats.append(one)
+        found.setdefault(tuple(one[1]), one)
+        if len(found) == count:
+            break
+    return [*found.values(), *repeats][:count]
+
+
+def without_none_of_the_above(question: Question) -> Question | None:
+    """The question without that option; None where it is the right one, or nothing to choose from is left."""
+    order = _movable(question)
+    if len(order) == len(question.options):
+        return question
+    if question.answer not in order or len(order) < 2:
+        return None
+    return arranged(question, order)
+
+
+def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
+    """The questions with options so ordered that every letter is right equally often, to within one.
+
+    Questions with as many options that can change place are balanced among themselves. Which gets which letter, and the
+    order of the wrong options, is drawn by the seed.
+
+    Args:
+        questions: Each with a right option; one whose right option is "None of the above" stays as it is.
+        seed: Of the draw.
+    """
+    groups: dict[int, list[int]] = {}
+    for place, question in enumerate(questions):
+        movable = _movable(question)
+        if question.answer in movable:
+            groups.setdefault(len(movable), []).append(place)
+    found = list(questions)
+    for size, places in groups.items():
+        drawn = generator("letters", seed, size)
+        letters = list(range(size))
+        drawn.shuffle(letters)  # which letters get one more
+        targets = [letters[number % size] for number in range(len(places))]
+        drawn.shuffle(targets)
+        for place, target in zip(places, targets, strict=True):
+            found[place] = _with_answer_at(found[place], target, seed)
+    return found
+
+
+def _with_answer_at(question: Question, target: int, seed: int) -> Question:
+    order = [place for place in _movable(question) if place != question.answer]
+    generator("options", seed, question.id).shuffle(order)
+    order.insert(target, question.answer or 0)
+    order += [place for place in range(len(question.options)) if place not in order]
+    return arranged(question, order)
+
+
+def _movable(question: Question) -> list[int]:
+    """Options that may change place: all but a last "None of the above"."""
+    last = len(question.options) - 1
+    return [p for p, text in enumerate(question.options) if not (p == last and is_none_of_the_above(text))]
+
+
+FEWEST_STEPS: Final = 3
+"""Two steps have one other order."""
+MOST_STEPS: Final = 7
+"""More than people can compare five orders of."""
+_TRIES: Final = 200
+_ITEMS: Final = "PQRSTUVW"
+"""Letters of items in the stem; the options' own begin at A."""
+
+
+def reorderings(steps: Sequence[str], wrong: int, *seed: object) -> tuple[str, ...] | None:
+    """The steps joined by arrows, in their order and in others.
+
+    The other orders are drawn evenly, and drawn again until no option, the right one or another, stands out by what it
+    shares with the rest: so the right one is among them like any other, and whoever sees the options alone has no more
+    than chance. (To ask it of the right one alone would tell which it is not.)
+
+    Args:
+        steps: What happens, in order.
+        wrong: How many other orders.
+        seed: Of the draw.
+
+    Returns:
+        The right one first. None where there are too few or too many steps, two say the same, or no draw will do.
+    """
+    if not FEWEST_STEPS <= len(steps) <= MOST_STEPS or len({stems(step) for step in steps}) < len(steps):
+        return None
+    if math.factorial(len(steps)) <= wrong:
+        return None
+    drawn = generator("orders", *seed, *steps)
+    right = tuple(range(len(steps)))
+    for _ in range(_TRIES):
+        orders = {right: None}
+        while len(orders) <= wrong:
+            orders[tuple(drawn.sample(right, len(right)))] = None
+        # numbers in place of the steps, which may have commas of their own
+        bare = [ARROW.join(f"n{place}" for place in order) for order in orders]
+        if all(consensus(bare, place) is None for place in range(len(bare))):
+            return tuple(ARROW.join(steps[place] for place in order) for order in orders)
+    return None
+
+
+def with_items(question: Question, *seed: object) -> Question:
+    """A question whose options are orders of three things or more, with the things in the stem under letters.
+
+    "Which order?" with options of four steps each is long to read, and its options differ in little. Any other
+    question is returned as it is.
+
+    Args:
+        question: With its right option.
+        seed: Of the order in which the things are listed.
+    """
+    if not are_orders(question.options) or len(parts(question.options[0])) < FEWEST_STEPS:
+        return question
+    first = _pieces(question.options[0])
+    names = {parts(piece)[0]: piece for piece in first if len(parts(piece)) == 1}
+    if len(names) != len(first) or len(first) > len(_ITEMS):
+        return question
+    listed = sorted(names)
+    generator("items", *seed, question.id).shuffle(listed)
+    letters = dict(zip(listed, _ITEMS, strict=False))
+    options = tuple(ARROW.join(letters[part] for part in parts(option)) for option in question.options)
+    items = "; ".join(f"({letters[name]}) {names[name]}" for name in listed)
+    return replace(question, text=f"{items}. {question.text}", options=options)
+
+
+def _pieces(option: str) -> list[str]:
+    """The option's parts as they are written."""
+    return [piece for piece in BETWEEN.split(option) if parts(piece)]

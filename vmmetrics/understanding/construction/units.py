@@ -1,0 +1,239 @@
+"""What became of a video or a question that a recipe worked on, and the lines it is kept as."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Question
+from vmmetrics.understanding.benchmarks.custom import find_video, line_of, read_question
+from vmmetrics.utils.rows import read_rows, seconds, sha256_of
+from vmmetrics.utils.storage.journal import Line
+
+# What questions are made from: captions by video, annotations, questions that exist.
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClip:
+    """A video and what a person wrote about it.
+
+    Attributes:
+        key: Of the video.
+        caption: What happens in it, in words.
+        path: Its file; None where it is not there.
+        start: Where in the file it begins, seconds; None is its beginning.
+        end: Where it ends.
+        fields: Everything else the row says.
+    """
+
+    key: str
+    caption: str
+    path: Path | None = None
+    start: float | None = None
+    end: float | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def question(self, key: str, text: str, options: tuple[str, ...], **groups: str) -> Question:
+        """A question about it whose first option is right.
+
+        Args:
+            key: What tells it from the video's other questions.
+            text: The question.
+            options: The right one first.
+            groups: Its value in each grouping.
+        """
+        grouped = {name: (value,) for name, value in groups.items()}
+        return Question(f"{self.key}-{key}", self.key, text, options, 0, grouped, self.path, self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Clips:
+    """Clips as they were found.
+
+    Attributes:
+        clips: In the file's order.
+        problems: What was wrong, in words, to how often.
+        sha256: Of the file.
+    """
+
+    clips: tuple[SourceClip, ...]
+    problems: Mapping[str, int]
+    sha256: str
+
+
+def read_clips(path: Path, videos: Path | None = None, annotated: bool = False) -> Clips:
+    """Read clips from JSON lines, JSON, CSV, TSV or Parquet: ``video``, ``caption``, and if wanted ``path``, ``start``,
+    ``end``; or from one JSON object with a row for each video, as FAVOR-Bench's annotations come.
+
+    Args:
+        path: The file.
+        videos: Folder of the videos; None looks beside the file.
+        annotated: Rows may have annotations in place of a caption.
+
+    Raises:
+        SetupError: It cannot be read, or there are none in it.
+    """  # noqa: D205 - the forms in one list
+    if path.is_dir():
+        raise SetupError(f"{path} is a folder; name the file with the captions or annotations")
+    rows = read_rows(path)
+    if path.suffix == ".json" and len(rows) == 1 and isinstance(rows[0], Mapping) and _by_name(rows[0]):
+        rows = [{"video": name, **row} for name, row in rows[0].items()]
+    problems: Counter[str] = Counter()
+    found: dict[str, SourceClip] = {}
+    for row in rows:
+        clip = _clip(row, [videos, path.parent]) if isinstance(row, Mapping) else None
+        if clip is None or not (clip.caption or annotated):
+            problems["rows without a video or a caption, left out"] += 1
+        elif clip.key in found:
+            problems["rows about a video that one before is about, left out"] += 1
+        else:
+            found[clip.key] = clip
+            problems["videos that are missing"] += clip.path is None
+    if not found:
+        raise SetupError(f"{path}: nothing to make questions from; expected rows with video and caption")
+    return Clips(tuple(found.values()), dict(+problems), sha256_of(path))
+
+
+def read_people(path: Path) -> dict[str, dict[str, str]]:
+    """Answers of people who saw the videos: rows of ``id``, ``reviewer`` and ``answer``, a letter.
+
+    Returns:
+        Question's id to reviewer to letter; of two answers of one reviewer the last counts.
+
+    Raises:
+        SetupError: It cannot be read, or a row has another form.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(read_rows(path), start=1):
+        known = row if isinstance(row, Mapping) else {}
+        values = [str(known.get(name) or "").strip() for name in ("id", "reviewer", "answer")]
+        if not all(values):
+            raise SetupError(f"{path}: entry {number}: expected id, reviewer and answer")
+        found.setdefault(values[0], {})[values[1]] = values[2]
+    return found
+
+
+def _by_name(row: Mapping[str, Any]) -> bool:
+    return "video" not in row and bool(row) and all(isinstance(value, Mapping) for value in row.values())
+
+
+def _clip(row: Mapping[str, Any], folders: list[Path | None]) -> SourceClip | None:
+    key = str(row.get("video") or row.get("video_name") or "").strip()
+    if not key:
+        return None
+    path = find_video(str(row.get("path") or key), folders)
+    caption = " ".join(str(row.get("caption") or "").split())
+    return SourceClip(key, caption, path, seconds(row.get("start")), seconds(row.get("end")), dict(row))
+
+
+WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
+"""Final: questions were made (perhaps none passed); the recipe's rules leave it out; the model gave nothing of use."""
+UNREACHABLE, NO_VIDEO = "unreachable", "no video"
+"""Not kept, and tried again by the same command: the model could not be reached; the video cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedQuestion:
+    """A question that did not pass.
+
+    Attributes:
+        question: It, the right option marked.
+        stage: What rejected it: "checks", "first frame", "blind", ...
+        reasons: Why, in words.
+    """
+
+    question: Question
+    stage: str
+    reasons: tuple[str, ...]
+
+    def to_json(self) -> Line:
+        """The line: the question's, and why it was rejected."""
+        return line_of(self.question) | {"rejected": {"stage": self.stage, "reasons": list(self.reasons)}}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOutcome:
+    """What became of one unit of work: a video, or for gates a question.
+
+    Attributes:
+        unit: Its key.
+        status: One of the words above.
+        why: Of any status but "written"; of that, what could not be had.
+        accepted: Questions that passed.
+        rejected: Questions that did not.
+    """
+
+    unit: str
+    status: str = WRITTEN
+    why: str = ""
+    accepted: tuple[Question, ...] = ()
+    rejected: tuple[RejectedQuestion, ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether it is kept; otherwise it is tried again."""
+        return self.status not in (UNREACHABLE, NO_VIDEO)
+
+    def to_json(self) -> Line:
+        """The line of the journal."""
+        line: Line = {"unit": self.unit, "status": self.status} | ({"why": self.why} if self.why else {})
+        line["accepted"] = [line_of(question) for question in self.accepted]
+        return line | {"rejected": [rejection.to_json() for rejection in self.rejected]}
+
+
+def read_outcome(line: Mapping[str, Any], where: Mapping[str, Question]) -> UnitOutcome:
+    """Read a line of the journal.
+
+    Args:
+        line: It.
+        where: By unit, something that knows the video's file and times now, whatever they were when the line was
+            written.
+
+    Raises:
+        ValueError: It is no outcome.
+    """
+    try:
+        unit = str(line["unit"])
+        accepted = tuple(_found(row, where.get(unit)) for row in line["accepted"])
+        rejected = tuple(
+            RejectedQuestion(_found(row, where.get(unit)), row["rejected"]["stage"], tuple(row["rejected"]["reasons"]))
+            for row in line["rejected"]
+        )
+        return UnitOutcome(unit, str(line["status"]), str(line.get("why", "")), accepted, rejected)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no outcome: {error}") from error
+
+
+def _found(row: Any, known: Question | None) -> Question:
+    question = read_question(row, [], Counter())
+    if question is None:
+        raise ValueError("no question")
+    return question if known is None else replace(question, path=known.path, start=known.start, end=known.end)
+
+
+def noted(question: Question, name: str, value: Any) -> Question:
+    """The question with a note in its reference: how it came about, what a filter found."""
+    return replace(question, reference={**question.reference, name: value})
+
+
+def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
+    """Those that are not the same question about the same video as one before, and those that are."""
+    seen: dict[tuple[str, str, str], str] = {}
+    kept, repeated = [], []
+    for question in questions:
+        right = question.options[question.answer or 0]
+        key = (question.video, _same(question.text), _same(right))
+        first = seen.setdefault(key, question.id)
+        if first == question.id:
+            kept.append(question)
+        else:
+            repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
+    return kept, repeated
+
+
+def _same(text: str) -> str:
+    return " ".join(text.lower().split())
