@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bad_inputs import moving_frames, write_video
+from tests.endpoint_server import Script, completion, hang_up, serve, slow, truncated
 from tests.reliability.warm import fork_workers
 from tests.reliability.watched import command, fork
-from tests.endpoint_server import Script, completion, hang_up, serve, slow, truncated
 
 KEY = "sk-never-to-be-written-0123456789"
 COUNT = 8

@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.cas_recipe.ladder import DEFECTS as LADDER
-from vmmetrics.alignment.perturbations import (
-    DEFECTS,
-    INVARIANCES,
-    PERTURBATIONS,
-    NotApplicableError,
-    Things,
-    perturbation,
-)
-from vmmetrics.alignment.perturbations.glitches import burst_frames
-from vmmetrics.alignment.perturbations.timing import TIMINGS
-from vmmetrics.alignment.perturbations.warps import smooth_walk
+from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, PERTURBATIONS, NotApplicableError, Things, library
+from vmmetrics.alignment.perturbations.frames import TIMINGS, burst_frames
+from vmmetrics.alignment.perturbations.motion import smooth_walk
 from vmmetrics.clip import Clip
 from vmmetrics.types import METRICS
 
@@ -28,7 +20,7 @@ STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 
 
 def made(name: str, strength: float, clip: Clip, things: Things | None, seed: int = 3):
-    return perturbation(name)(clip, strength, np.random.default_rng(seed), things)
+    return library(name)(clip, strength, np.random.default_rng(seed), things)
 
 
 def first_of(clip: Clip, things: Things, count: int) -> tuple[Clip, Things]:

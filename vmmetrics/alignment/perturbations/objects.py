@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from vmmetrics.alignment.perturbations.warps import Frames, displace, grid, noise_field, short_side
+from vmmetrics.alignment.perturbations.motion import Frames, displace, grid, noise_field, short_side
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.types import FloatArray
 

@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from vmmetrics.alignment.perturbations import DEFECTS
-from vmmetrics.alignment.probe.results import ProbeReport
-from vmmetrics.alignment.probe.tables import short
+from vmmetrics.alignment.probe.results import ProbeReport, short
 from vmmetrics.types import METRICS
 from vmmetrics.utils.display import style
 from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, chart_style, grid_of, hexadecimal

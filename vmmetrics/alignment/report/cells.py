@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vmmetrics.alignment.plan import with_averages
 from vmmetrics.alignment.results import StudyReport
-from vmmetrics.alignment.study import Study
+from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.statistics.bootstrap import Estimate

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 
 from vmmetrics.alignment.report.cells import Cell, Column, Lines, Part, Row, Table, flat_settings, named, study_of
 from vmmetrics.alignment.report.charts import draw_charts
-from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part
-from vmmetrics.alignment.report.parted import parted_table
+from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, parted_table
 from vmmetrics.alignment.report.tables import dimensions_of, group_tables, main_table, matching_lines, people_parts
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
