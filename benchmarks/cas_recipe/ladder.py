@@ -18,7 +18,8 @@ from PIL import Image
 
 from benchmarks.cas_recipe.harmless import HARMLESS, Beside
 from vmmetrics.alignment.perturbations.frames import RUNGS, TIMINGS
-from vmmetrics.alignment.perturbations.motion import MOTIONS, Frames
+from vmmetrics.alignment.perturbations.frames import Frames
+from vmmetrics.alignment.perturbations.motion import MOTIONS, 
 
 SECONDS = 2.0
 """Length of a ladder clip: one view."""

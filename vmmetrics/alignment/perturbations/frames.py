@@ -1,4 +1,4 @@
-"""What a metric of motion should not mind: other coding, size, framing, light, contrast, mirroring, frame rate."""
+"""Changes of whole frames: defects of their order, spoilt frames, and what no metric of motion should mind."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations.motion import Frames
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
+
+Rng = np.random.Generator
+Frames = NDArray[np.uint8]
+"""(T, H, W, 3) uint8 RGB."""
 
 # Defects of time alone: which frame of the clip is shown when.
 #
@@ -52,7 +55,6 @@ def events(strength: float, counts: Sequence[int]) -> int:
     return int(graded(strength, counts) + 0.5)
 
 
-Rng = np.random.Generator
 Order = NDArray[np.int64]
 Timing = Callable[[int, float, float, Rng], Order]
 

@@ -15,10 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations import frames as glitches
-from vmmetrics.alignment.perturbations import frames as harmless
-from vmmetrics.alignment.perturbations import objects
-from vmmetrics.alignment.perturbations.frames import TIMINGS, breaks_of
+from vmmetrics.alignment.perturbations import frames, objects
+from vmmetrics.alignment.perturbations.frames import TIMINGS, Rng, breaks_of
 from vmmetrics.alignment.perturbations.motion import MOTIONS
 from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
 from vmmetrics.clip import Clip
@@ -26,7 +24,6 @@ from vmmetrics.types import Box
 
 # What a perturbation is: a named, seeded, pure change of a clip in a stated strength, with the truth of it.
 
-Rng = np.random.Generator
 Family = Literal["defect", "invariance"]
 Metric = Literal["cas", "mss", "ois", "pas", "tcs"]
 Change = Callable[[Clip, float, Rng, Things | None], tuple[Clip, tuple[int, ...]]]
@@ -122,14 +119,9 @@ def _box(mask: NDArray[np.bool_]) -> Box | None:
     return float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1)
 
 
-def _with_frames(clip: Clip, frames: NDArray[np.uint8]) -> Clip:
-    """Return ``clip`` with other frames, shown at its own times."""
-    return replace(clip, frames=np.ascontiguousarray(frames), timestamps=clip.timestamps[: len(frames)])
-
-
-def with_frames(clip: Clip, frames: NDArray[np.uint8]) -> Clip:
+def with_frames(clip: Clip, shown: NDArray[np.uint8]) -> Clip:
     """Return ``clip`` with other frames of its size, at most as many, shown at its own times."""
-    return replace(clip, frames=np.ascontiguousarray(frames), timestamps=clip.timestamps[: len(frames)])
+    return replace(clip, frames=np.ascontiguousarray(shown), timestamps=clip.timestamps[: len(shown)])
 
 
 LEAST_CHANGE = 1.5
@@ -166,9 +158,9 @@ def _check_motion(clip: Clip) -> None:
 
 def _glitch(name: str, what: str, full: str) -> Perturbation:
     def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
-        frames = clip.frames.copy()
-        glitches.spoil(frames, name, strength, glitches.burst_frames(len(clip), clip.fps, rng), rng)
-        return with_frames(clip, frames), ()
+        spoilt = clip.frames.copy()
+        frames.spoil(spoilt, name, strength, frames.burst_frames(len(clip), clip.fps, rng), rng)
+        return with_frames(clip, spoilt), ()
 
     return Perturbation(name, "defect", "mss", what, full, change)
 
@@ -240,17 +232,17 @@ _DEFECTS = (
 
 _INVARIANCES = (
     _harmless("reencode", "x264 compression", "CRF 28; 18 at 1/3, 23 at 2/3",
-              lambda c, s: harmless.reencoded(c, round(13 + 15 * s))),
-    _harmless("scale", "smaller", "half of the size", lambda c, s: harmless.scaled(c, 1 - 0.5 * s)),
-    _harmless("crop", "the rim cut off", "a tenth of width and height", lambda c, s: harmless.cropped(c, 0.1 * s)),
+              lambda c, s: frames.reencoded(c, round(13 + 15 * s))),
+    _harmless("scale", "smaller", "half of the size", lambda c, s: frames.scaled(c, 1 - 0.5 * s)),
+    _harmless("crop", "the rim cut off", "a tenth of width and height", lambda c, s: frames.cropped(c, 0.1 * s)),
     _harmless("mirror", "left and right exchanged", "mirrored; has no degrees",
-              lambda c, _: harmless.mirrored(c), graded=False),
+              lambda c, _: frames.mirrored(c), graded=False),
     _harmless("brightness", "lighter or darker throughout", "by a fifth",
-              lambda c, s: harmless.brightened(c, 1 + 0.2 * s), signed=True),
+              lambda c, s: frames.brightened(c, 1 + 0.2 * s), signed=True),
     _harmless("contrast", "more or less contrast throughout", "by a fifth",
-              lambda c, s: harmless.contrasted(c, 1 + 0.2 * s), signed=True),
+              lambda c, s: frames.contrasted(c, 1 + 0.2 * s), signed=True),
     _harmless("frame_rate", "fewer frames a second, at their own times", "half of them",
-              lambda c, s: harmless.at_rate(c, c.fps * (1 - 0.5 * s))),
+              lambda c, s: frames.at_rate(c, c.fps * (1 - 0.5 * s))),
 )  # fmt: skip
 
 PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType({p.name: p for p in (*_DEFECTS, *_INVARIANCES)})

@@ -16,13 +16,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations.frames import RUNGS, events, graded, moments
+from vmmetrics.alignment.perturbations.frames import RUNGS, Frames, Rng, events, graded, moments
 from vmmetrics.types import FloatArray
 
 # Moving pixels about: the smooth displacements that the defects of the ladder are made of.
-
-Frames = NDArray[np.uint8]
-"""(T, H, W, 3) uint8 RGB."""
 
 LEAST_KNOT = 0.1
 """Frames between the turns of :func:`smooth_walk` at least: at low frame rates its size goes by the frames."""
@@ -116,7 +113,6 @@ def liveliest(rng: np.random.Generator, frames: Frames) -> FloatArray:
     return np.array([place % width, place // width], np.float64)
 
 
-Rng = np.random.Generator
 Motion = Callable[[Frames, float, float, Rng], Frames]
 
 
