@@ -13,7 +13,7 @@ import numpy as np
 from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline
 from vmmetrics.alignment.study import Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, prompt_blocks, prompt_codes
+from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined, prompt_blocks, prompt_codes
 from vmmetrics.utils.statistics.correlation import (
     LEAST_CLIPS,
     clustered_p,
@@ -107,7 +107,7 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
         there = np.array([groups[name].value is not None for name in names])
         known = [estimate.value for estimate in groups.values() if estimate.value is not None]
         if known:
-            means = mean_there(by_model[:, there])
+            means = mean_of_defined(by_model[:, there])
             mean = _mean(float(np.mean(known)), means, len(known), prompts)
         else:
             mean = Estimate(None, note=f"no model has {LEAST_CLIPS} clips whose scores and judgements vary")
@@ -126,15 +126,6 @@ def resampled_within_model(sample: Sample, resamples: int, seed: int) -> FloatAr
         for start in range(0, len(sample.scores), at_once)
     ]
     return np.concatenate(parts)
-
-
-def mean_there(values: FloatArray) -> FloatArray:
-    """(R,) means of the numbers in each row of (R, S); NaN for a row that has none."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=1)
-    sums = np.where(there, values, 0.0).sum(axis=1)
-    means: FloatArray = np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0)
-    return means
 
 
 def _mean(value: float, values: FloatArray, groups: int, prompts: int) -> Estimate:
@@ -270,8 +261,8 @@ def _over_halves(sample: Sample, resamples: int, seed: int) -> Estimate:
         predicted = other_half(sample.ratings, half, model)
         point.append(weighted_spearman([code(predicted, half)], code(sample.ratings, half), once)[0])
         drawn.append(resampled_spearman([predicted], sample.ratings, sample.prompts, resamples, seed, half)[0])
-    value = float(mean_there(np.concatenate(point, axis=1))[0])
+    value = float(mean_of_defined(np.concatenate(point, axis=1))[0])
     if np.isnan(value):
         return Estimate(None, n=n, note="in no half of the prompts do both the models' means and the judgements vary")
-    values = mean_there(np.concatenate(drawn, axis=1))
+    values = mean_of_defined(np.concatenate(drawn, axis=1))
     return bootstrapped(value, values, n=n, prompts=count, p=clustered_p(value, values, count))

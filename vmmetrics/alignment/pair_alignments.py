@@ -9,7 +9,6 @@ import numpy as np
 from scipy import stats
 
 from vmmetrics.alignment.levels import (
-    mean_there,
     overall_pearson,
     overall_spearman,
     resampled_within_model,
@@ -21,9 +20,10 @@ from vmmetrics.alignment.results import Difference, PairAlignment
 from vmmetrics.alignment.study import Plan, Sample, Study, known_clips, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import (
-    CONFIDENCE,
     Estimate,
     bootstrapped,
+    mean_of_defined,
+    percentile_interval,
     prompt_blocks,
     prompt_codes,
     two_sided_p,
@@ -107,15 +107,13 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     found = np.empty((SHUFFLES, len(ranks)))
     for row in found:
         row[:] = ranks @ np.concatenate([rng.permutation(rated[a:b]) for a, b in zip(starts, ends, strict=True)])
-    tail = (1 - CONFIDENCE) / 2
     estimates = []
     for scores, value, values in zip(sample.scores, expected, found.T, strict=True):
         reason = why_undefined(scores, sample.ratings)
         if reason is not None:
             estimates.append(Estimate(None, n=len(codes), note=reason))
             continue
-        low, high = np.quantile(values, [tail, 1 - tail])
-        estimates.append(Estimate(float(value), float(low), float(high), n=len(codes)))
+        estimates.append(Estimate(float(value), *percentile_interval(values), n=len(codes)))
     return estimates
 
 
@@ -271,7 +269,7 @@ def _differences(sample: Sample, pairs: Sequence[Pair], resamples: int, seed: in
             apart = within[one] - within[other]
             apart = apart[:, ~np.isnan(apart[0])]  # the models in which both have a correlation
             note = f"no model has {LEAST_CLIPS} clips on which both metrics and the judgements vary"
-            inside = _estimate(mean_there(apart), apart.shape[1], len(set(of_models.prompts)), note)
+            inside = _estimate(mean_of_defined(apart), apart.shape[1], len(set(of_models.prompts)), note)
         found.append(Difference(*pair, sample.dimension, overall, inside))
     return found
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from vmmetrics.types import METRICS, BoolArray, FloatArray, IntArray
+from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,7 @@ class Study:
 
     def mean_rating(self, dimension: str) -> FloatArray:
         """(N,) mean over the raters who rated a clip, NaN where none did."""
-        ratings = self.ratings[dimension]
-        there = ~np.isnan(ratings)
-        counts = there.sum(axis=1)
-        sums = np.where(there, ratings, 0.0).sum(axis=1)
-        means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-        return means
+        return mean_of_defined(self.ratings[dimension])
 
 
 # What one set of clips has in common: metrics, one judgement, prompts and models; nothing missing.

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.perturbations import INVARIANCES, library
+from vmmetrics.alignment.perturbations import INVARIANCES, perturbation
 from vmmetrics.alignment.perturbations.frames import at_rate, reencoded
 from vmmetrics.clip import Clip
 
 
 def made(name: str, strength: float, clip: Clip, seed: int = 0) -> Clip:
-    return library(name)(clip, strength, np.random.default_rng(seed)).clip
+    return perturbation(name)(clip, strength, np.random.default_rng(seed)).clip
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:

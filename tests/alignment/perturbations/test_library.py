@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cas_recipe.ladder import DEFECTS as LADDER
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, PERTURBATIONS, NotApplicableError, Things, library
+from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, PERTURBATIONS, NotApplicableError, Things
 from vmmetrics.alignment.perturbations.frames import TIMINGS, burst_frames
 from vmmetrics.alignment.perturbations.motion import smooth_walk
 from vmmetrics.clip import Clip
@@ -20,7 +20,7 @@ STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 
 
 def made(name: str, strength: float, clip: Clip, things: Things | None, seed: int = 3):
-    return library(name)(clip, strength, np.random.default_rng(seed), things)
+    return perturbation(name)(clip, strength, np.random.default_rng(seed), things)
 
 
 def first_of(clip: Clip, things: Things, count: int) -> tuple[Clip, Things]:

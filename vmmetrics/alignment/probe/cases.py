@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, NotApplicableError, Things, library
+from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, NotApplicableError, Things, perturbation
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
 from vmmetrics.alignment.perturbations.library import names
 from vmmetrics.alignment.probe.metrics import Source, score
@@ -142,7 +142,7 @@ def window(clip: Clip, plan: Plan) -> Clip:
 
 def needs_things(kind: str) -> bool:
     """Whether it must be known where things and people are to make this case."""
-    return kind not in (CLEAN, RATE) and library(kind).needs_things
+    return kind not in (CLEAN, RATE) and perturbation(kind).needs_things
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
     things = _things(work.task, work.sha256, plan) if needs_things(kind) else None
-    made = library(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
+    made = perturbation(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
     if not made.done.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
     return made.clip, {"changed": list(made.done.frames), "breaks": list(made.done.breaks)}
