@@ -21,7 +21,7 @@ import vmmetrics
 from benchmarks.fetv_dev import RATINGS, REAL, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.alignment import StudyReport, align, read_study
-from vmmetrics.alignment.baselines.api import measure
+from vmmetrics.alignment.baselines.suite import measure
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 DIMENSION = "temporal_quality"

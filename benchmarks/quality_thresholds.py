@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 
 from benchmarks.scenes.spec import STRENGTHS
-from vmmetrics.alignment.perturbations.glitches import GLITCHES, spoil
+from vmmetrics.alignment.perturbations.frames import GLITCHES, spoil
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, pas
 from vmmetrics.perception.presets import load_preset

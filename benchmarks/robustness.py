@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.scenes import SUITES, render
 from benchmarks.scenes.textures import HELD_OUT_SEED
 from benchmarks.synthetic import AMPLITUDE_OF_INTEREST, machine
-from vmmetrics.alignment.perturbations.harmless import at_rate, mirrored, reencoded, scaled
+from vmmetrics.alignment.perturbations.frames import at_rate, mirrored, reencoded, scaled
 from vmmetrics.clip import Clip
 from vmmetrics.scoring.suite import ClipScores, Suite
 

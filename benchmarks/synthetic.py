@@ -42,7 +42,7 @@ from benchmarks.evaluate import (
 from benchmarks.scenes import SUITES, GlitchSpec, PresenceSpec, SceneSpec, SyntheticClip, TimingSpec, render
 from benchmarks.scenes import suite as suite_of
 from benchmarks.scenes.textures import HELD_OUT_SEED, TextureBank
-from vmmetrics.alignment.perturbations.glitches import GLITCHES
+from vmmetrics.alignment.perturbations.frames import GLITCHES
 from vmmetrics.scoring.suite import ClipScores, Suite
 
 Bank = TextureBank | None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.cas_recipe.renders import leaves
-from vmmetrics.alignment.perturbations.warps import Frames
+from vmmetrics.alignment.perturbations.frames import Frames
 
 SIZE = (400, 300)  # width, height
 FPS = 24.0

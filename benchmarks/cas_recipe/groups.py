@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.cas_recipe.harmless import FINER, Beside
 from benchmarks.cas_recipe.ladder import DEFECTS, LOOKS, Look, cut_window, draw_look, members
 from benchmarks.cas_recipe.sources import Source
-from vmmetrics.alignment.perturbations.warps import Frames
+from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import PlausibilityEvidence, gather
 from vmmetrics.perception.embedded.plausibility.model import summarise

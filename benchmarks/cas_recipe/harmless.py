@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.perturbations.warps import Frames, bump, grid, noise_field, short_side, smooth_walk
+from vmmetrics.alignment.perturbations.frames import Frames
+from vmmetrics.alignment.perturbations.motion import bump, grid, noise_field, short_side, smooth_walk
 from vmmetrics.types import FloatArray
 
 Rng = np.random.Generator

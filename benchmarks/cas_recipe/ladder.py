@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.cas_recipe.harmless import HARMLESS, Beside
+from vmmetrics.alignment.perturbations.frames import RUNGS, TIMINGS, Frames
 from vmmetrics.alignment.perturbations.motion import MOTIONS
-from vmmetrics.alignment.perturbations.timing import RUNGS, TIMINGS
-from vmmetrics.alignment.perturbations.warps import Frames
 
 SECONDS = 2.0
 """Length of a ladder clip: one view."""

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations.warps import Frames
+from vmmetrics.alignment.perturbations.frames import Frames
 
 SIZE = (400, 300)  # width, height
 FPS = 24.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.cas_recipe.fluids import render_fluid
 from benchmarks.cas_recipe.renders import render
-from vmmetrics.alignment.perturbations.warps import Frames
+from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.errors import SetupError
 from vmmetrics.video import read_clip
 

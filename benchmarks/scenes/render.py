@@ -14,7 +14,7 @@ from benchmarks.scenes.shapes import parts_of
 from benchmarks.scenes.spec import STRENGTHS, ObjectSpec, SceneSpec
 from benchmarks.scenes.textures import TextureBank, default_bank
 from benchmarks.scenes.truth import MIN_AREA, MIN_SHARE, ObjectTruth, SyntheticClip, events_of
-from vmmetrics.alignment.perturbations.glitches import spoil
+from vmmetrics.alignment.perturbations.frames import spoil
 
 BLUR_SAMPLES = 5  # pictures averaged for motion blur
 

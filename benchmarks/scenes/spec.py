@@ -13,7 +13,7 @@ Owner = Literal["mss", "tcs", "pas", "ois"]
 """The metric that owns a defect: the one that must fall when it is injected."""
 
 STRENGTHS = {"weak": 0.25, "medium": 0.5, "strong": 1.0}
-"""On the scale of :mod:`vmmetrics.alignment.perturbations.glitches`."""
+"""On the scale of :mod:`vmmetrics.alignment.perturbations.frames`."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class GlitchSpec:
     """A defect of whole frames (``"warp"``: of a region).
 
     Attributes:
-        kind: One of :data:`vmmetrics.alignment.perturbations.glitches.GLITCHES`.
+        kind: One of :data:`vmmetrics.alignment.perturbations.frames.GLITCHES`.
         strength: One of :data:`STRENGTHS`.
         frames: The frames it spoils.
     """

@@ -26,7 +26,7 @@ from benchmarks.scenes.spec import (
 )
 from benchmarks.scenes.textures import TextureBank
 from benchmarks.scenes.truth import SyntheticClip
-from vmmetrics.alignment.perturbations.glitches import GLITCHES
+from vmmetrics.alignment.perturbations.frames import GLITCHES
 
 Background = Literal["photo", "procedural", "plain"]
 Rng = np.random.Generator

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.ablation import measure_ablations
-from vmmetrics.alignment.preference import measure_preferences
+from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.results import Ablation, CombinationFigure
 from vmmetrics.alignment.study import Preferences, Study
 from vmmetrics.utils.statistics.bootstrap import Estimate

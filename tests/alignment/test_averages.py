@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from vmmetrics.alignment.levels import correlation_matrix
-from vmmetrics.alignment.plan import with_averages
-from vmmetrics.alignment.study import Matching, Preferences, Study
+from vmmetrics.alignment.study import Matching, Preferences, Study, with_averages
 from vmmetrics.alignment.study_report import without_models
 from vmmetrics.errors import SetupError
 

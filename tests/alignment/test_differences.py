@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.differences import ALL_PAIRS, compared, measure_differences
+from vmmetrics.alignment.pair_alignments import ALL_PAIRS, compared, measure_differences
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.statistics.bootstrap import draws
 

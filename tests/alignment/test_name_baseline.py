@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tests.alignment.made_study import crossed_study, study_of
-from vmmetrics.alignment.name_baseline import name_baseline, other_half, other_prompts
+from vmmetrics.alignment.levels import name_baseline, other_half, other_prompts
 
 NAN = np.nan
 

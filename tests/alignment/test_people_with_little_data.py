@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alignment.made_study import study_of
-from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
-from vmmetrics.alignment.preference import measure_preferences
+from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.statistics.bootstrap import Estimate
 

@@ -71,7 +71,7 @@ def test_exit_codes(vmmetrics: Any, clips: Path, capsys: Captured) -> None:
 def test_what_models_need_is_said(
     options: list[str], said: str, vmmetrics: Any, clips: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmmetrics.alignment.baselines.judge.clients.require", lambda *_: None)
+    monkeypatch.setattr("vmmetrics.alignment.baselines.judge.require", lambda *_: None)
     monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoModelForImageTextToText=0, AutoProcessor=0))
     assert vmmetrics("baselines", clips, *options) == 2
     assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())

@@ -168,8 +168,7 @@ def resume(run: Path, good: Path, out: Path) -> str:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what takes the time of a start and of a table."""
-    monkeypatch.setattr("vmmetrics.utils.statistics.paired.RESAMPLES", 10)
-    monkeypatch.setattr("vmmetrics.utils.statistics.paired.RESAMPLES", 10)
+    monkeypatch.setattr("vmmetrics.utils.statistics.paired.MEAN_RESAMPLES", 10)
     monkeypatch.setattr("vmmetrics.utils.storage.provenance.version_of", {"vmmetrics": "1"}.get)
     monkeypatch.setattr("vmmetrics.scoring.table.find_spec", lambda name: None)
 

@@ -30,7 +30,7 @@ def test_tensors_come_back(tmp_path: Path, mapped: bool) -> None:
 
 
 def test_every_reader_refuses_an_old_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vmmetrics.alignment.baselines.adapters.files import read_state
+    from vmmetrics.alignment.baselines.files import read_state
     from vmmetrics.cas.label.videoreward_files import _load
     from vmmetrics.cas.train.state import read_last
     from vmmetrics.perception.vmbench.checkpoints import read_checkpoint, read_weights

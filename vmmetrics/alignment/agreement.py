@@ -25,6 +25,7 @@ from vmmetrics.utils.statistics.bootstrap import (
     Statistic,
     estimate,
     finite,
+    mean_of_defined,
     sampled,
     with_note,
 )
@@ -64,7 +65,7 @@ def outlying_raters(
         resamples: Bootstrap samples.
         seed: Of the samples.
     """
-    others = [_mean_of_others(ratings, number) for number in range(len(raters))]
+    others = [mean_of_defined(np.delete(ratings, number, axis=1)) for number in range(len(raters))]
     common = [~np.isnan(ratings[:, number]) & ~np.isnan(others[number]) for number in range(len(raters))]
     judged = [number for number in range(len(raters)) if common[number].sum() >= MIN_CLIPS]
     constant = [number for number in judged if np.unique(ratings[common[number], number]).size == 1]
@@ -90,14 +91,6 @@ def outlying_raters(
         for number, said in sorted(reasons.items())
         if said
     )
-
-
-def _mean_of_others(ratings: FloatArray, number: int) -> FloatArray:
-    rest = np.delete(ratings, number, axis=1)
-    there = ~np.isnan(rest)
-    counts = there.sum(axis=1)
-    means: FloatArray = np.where(counts > 0, np.nansum(rest, axis=1) / np.maximum(counts, 1), np.nan)
-    return means
 
 
 def _rater_statistic(ratings: FloatArray, others: list[FloatArray], judged: list[int]) -> Statistic:

@@ -29,10 +29,18 @@ from vmmetrics.alignment.power import (
 from vmmetrics.alignment.results import Ceiling, Power
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, finite, sampled
+from vmmetrics.utils.statistics.bootstrap import (
+    RESAMPLES,
+    SEED,
+    Estimate,
+    Statistic,
+    estimate,
+    finite,
+    mean_of_defined,
+    sampled,
+)
 from vmmetrics.utils.statistics.correlation import (
     group_count,
-    mean_of_defined,
     spearman_statistic,
     within_prompt_statistic,
     within_statistic,
@@ -67,8 +75,11 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     ratings = ratings[twice]
     prompts = tuple(study.prompts[clip] for clip in twice)
     models = tuple(study.models[clip] for clip in twice)
-    sides = [(ratings[:, rater], rated_mean(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
-    halves = [(rated_mean(ratings[:, one]), rated_mean(ratings[:, other])) for one, other in splits(len(names), seed)]
+    sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
+    halves = [
+        (mean_of_defined(ratings[:, one]), mean_of_defined(ratings[:, other]))
+        for one, other in splits(len(names), seed)
+    ]
 
     raters, rater_samples = sampled(_each([spearman_statistic(*side) for side in sides]), prompts, resamples, seed)
     levels = _each(
@@ -97,14 +108,6 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
 
 _UNDEFINED = "fewer than three clips were rated by both sides, or one side gave all of them the same rating"
 _NO_GROUP = "no {} has three clips on which both sides vary"
-
-
-def rated_mean(ratings: FloatArray) -> FloatArray:
-    """(N,) mean of the ratings there are of (N, R), NaN where there is none."""
-    there = ~np.isnan(ratings)
-    counts = there.sum(axis=1)
-    means: FloatArray = np.where(counts > 0, np.nansum(ratings, axis=1) / np.maximum(counts, 1), np.nan)
-    return means
 
 
 def splits(raters: int, seed: int) -> list[tuple[IntArray, IntArray]]:

@@ -11,16 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
-from vmmetrics.alignment.ablation import measure_ablations
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.claims import widest_claims
-from vmmetrics.alignment.differences import measure_differences
-from vmmetrics.alignment.levels import correlation_matrix
-from vmmetrics.alignment.name_baseline import name_baseline
-from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments
-from vmmetrics.alignment.plan import Plan, plan_of
-from vmmetrics.alignment.preference import measure_preferences
+from vmmetrics.alignment.levels import correlation_matrix, name_baseline
+from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
+from vmmetrics.alignment.preference import measure_ablations, measure_preferences
 from vmmetrics.alignment.results import (
     Ablation,
     Agreement,
@@ -32,7 +28,7 @@ from vmmetrics.alignment.results import (
     PreferenceAccuracy,
     StudyReport,
 )
-from vmmetrics.alignment.study import Preferences, Study
+from vmmetrics.alignment.study import Plan, Preferences, Study, plan_of
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, RESAMPLES, SEED, Estimate

@@ -114,7 +114,7 @@ def baselines(
 def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What families are given: paths of weights, and the judge."""
     from vmmetrics.alignment.baselines.catalogue import FAMILIES
-    from vmmetrics.alignment.baselines.judge.asking import JudgeSettings
+    from vmmetrics.alignment.baselines.judge import JudgeSettings
 
     given: dict[str, Any] = {}
     known = [family.name for family in FAMILIES if family.name != "vlm_judge"]

@@ -15,7 +15,7 @@ from vmmetrics.metrics.registry import METRICS, load_plugins
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.alignment.probe.plan import Plan
+    from vmmetrics.alignment.probe.cases import Plan
     from vmmetrics.alignment.probe.results import ProbeReport
 
 FOLDER = "vmmetrics-probe"
@@ -81,8 +81,8 @@ def probe(
         defects=_names(defects), strengths=_numbers(strengths), invariances=_names(invariances), rates=rates,
         seconds=seconds, short_side=short_side, most_fps=most_fps, seed=seed,
     )  # fmt: skip
-    from vmmetrics.alignment.probe.api import probe as run_probe
     from vmmetrics.alignment.probe.results import Tolerance
+    from vmmetrics.alignment.probe.session import probe as run_probe
     from vmmetrics.cli.progress import CaseProgress, open_consoles
 
     output, messages = open_consoles()
@@ -125,7 +125,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 def _plan(**given: Any) -> Plan:
-    from vmmetrics.alignment.probe.plan import Plan
+    from vmmetrics.alignment.probe.cases import Plan
 
     try:
         return Plan(**given)
@@ -138,7 +138,7 @@ def _print(report: ProbeReport, output: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from vmmetrics.alignment.probe.tables import grids
+    from vmmetrics.alignment.probe.results import grids
 
     for grid in grids(report):
         shown = Table(title=grid.title, title_justify="left", box=SIMPLE_HEAD)
@@ -152,15 +152,15 @@ def _print(report: ProbeReport, output: Console) -> None:
 
 
 def _write(report: ProbeReport, out: Path, charts: bool) -> None:
-    from vmmetrics.alignment.probe import tables
+    from vmmetrics.alignment.probe import results
     from vmmetrics.utils.storage.atomic import write_json, write_text
 
     write_json(out / "report.json", report.to_json())
     files = {
-        "report.md": tables.to_markdown(report),
-        "curves.csv": tables.curves_csv(report),
-        "invariances.csv": tables.invariances_csv(report),
-        "minfps.csv": tables.rates_csv(report),
+        "report.md": results.to_markdown(report),
+        "curves.csv": results.curves_csv(report),
+        "invariances.csv": results.invariances_csv(report),
+        "minfps.csv": results.rates_csv(report),
     }
     for name, text in files.items():
         write_text(out / name, text)

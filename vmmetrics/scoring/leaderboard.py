@@ -21,7 +21,8 @@ from vmmetrics.metrics.registry import METRICS, in_order, label
 from vmmetrics.scoring.directory import read_records, read_run_json
 from vmmetrics.scoring.record import Record
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.paired import contributions, holm, interval, rank_shares, resampled_means, sign_flip_p
+from vmmetrics.utils.statistics.bootstrap import percentile_interval
+from vmmetrics.utils.statistics.paired import contributions, holm, rank_shares, resampled_means, sign_flip_p
 from vmmetrics.utils.storage import provenance
 
 # What a leaderboard holds; all scores are times 100, as VMBench prints its own.
@@ -300,7 +301,7 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
     cells: dict[str, Cell] = {}
     for column, metric in enumerate(keys):
         known = scores[~np.isnan(scores[:, column]), column]
-        low, high = interval(means[:, column]) if known.size > 1 else (None, None)
+        low, high = percentile_interval(means[:, column]) if known.size > 1 else (None, None)
         mean = float(known.mean()) if known.size else None
         cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
     found = [cells[metric].mean for metric in METRICS]
@@ -308,7 +309,7 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
     mean = None if absent else float(np.mean([value for value in found if value is not None]))
     several = all(cells[metric].prompts > 1 for metric in METRICS)
     ours = slice(0, len(METRICS))
-    low, high = interval(means[:, ours].mean(axis=1)) if mean is not None and several else (None, None)
+    low, high = percentile_interval(means[:, ours].mean(axis=1)) if mean is not None and several else (None, None)
     any_score = int((~np.isnan(scores[:, ours])).any(axis=1).sum())
     without = {f"no score for {', '.join(absent)}": len(records)} if absent else {}
     return {AVERAGE: Cell(mean, low, high, any_score, without), **cells}
@@ -347,7 +348,7 @@ def _step(above: str, below: str, differences: FloatArray, samples: FloatArray) 
     if common == 0:
         return Step(above, below, None, None, None, None, None, 0)
     parts = contributions(differences)
-    low, high = interval(samples) if common > 1 else (None, None)
+    low, high = percentile_interval(samples) if common > 1 else (None, None)
     return Step(above, below, float(parts.sum()), low, high, sign_flip_p(parts), None, common)
 
 

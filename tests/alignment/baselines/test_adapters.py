@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from vmmetrics.alignment.baselines.adapters.dover import fragments, stretches
+from vmmetrics.alignment.baselines.dover import fragments, stretches
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
-from vmmetrics.alignment.baselines.judge.asking import JudgeSettings, Turn, show
-from vmmetrics.alignment.baselines.judge.clients import LocalModel
+from vmmetrics.alignment.baselines.judge import JudgeSettings, LocalModel, Turn, show
 from vmmetrics.alignment.baselines.suite import BaselineSuite
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError

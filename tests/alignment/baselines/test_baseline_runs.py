@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.alignment.baselines import suite as suite_module
-from vmmetrics.alignment.baselines.api import measure
+from vmmetrics.alignment.baselines.suite import measure
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.scoring.directory import read_events, read_records

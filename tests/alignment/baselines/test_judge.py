@@ -12,10 +12,17 @@ import cv2
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.baselines.api import measure
-from vmmetrics.alignment.baselines.judge.asking import JudgeSettings, Panel, show
-from vmmetrics.alignment.baselines.judge.clients import Endpoint
-from vmmetrics.alignment.baselines.judge.questions import DIMENSIONS, REFUSED, read_answer, schema
+from vmmetrics.alignment.baselines.judge import (
+    DIMENSIONS,
+    REFUSED,
+    Endpoint,
+    JudgeSettings,
+    Panel,
+    read_answer,
+    schema,
+    show,
+)
+from vmmetrics.alignment.baselines.suite import measure
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vmmetrics.alignment.perturbations import INVARIANCES, perturbation
-from vmmetrics.alignment.perturbations.harmless import at_rate, reencoded
+from vmmetrics.alignment.perturbations.frames import at_rate, reencoded
 from vmmetrics.clip import Clip
 
 

@@ -17,9 +17,8 @@ from vmmetrics.alignment.perturbations import (
     Things,
     perturbation,
 )
-from vmmetrics.alignment.perturbations.glitches import burst_frames
-from vmmetrics.alignment.perturbations.timing import TIMINGS
-from vmmetrics.alignment.perturbations.warps import smooth_walk
+from vmmetrics.alignment.perturbations.frames import TIMINGS, burst_frames
+from vmmetrics.alignment.perturbations.motion import smooth_walk
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import METRICS
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmmetrics.alignment.probe.analysis import analyse, monotone_fit, rate_limit
+from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.charts import draw_charts
-from vmmetrics.alignment.probe.plan import CLEAN, RATE
-from vmmetrics.alignment.probe.results import MetricFacts, ProbeReport, Tolerance
-from vmmetrics.alignment.probe.tables import curves_csv, grids, to_markdown
+from vmmetrics.alignment.probe.results import MetricFacts, ProbeReport, Tolerance, curves_csv, grids, to_markdown
 
 CLIPS = ("a", "b", "c", "d")
 BASE = {"cas": 0.7, "mss": 0.9, "tcs": 0.8}

@@ -10,7 +10,7 @@ import toy_metrics
 
 from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe import Plan, Tolerance, probe
-from vmmetrics.alignment.probe.plan import CLEAN, window
+from vmmetrics.alignment.probe.cases import CLEAN, window
 from vmmetrics.alignment.probe.session import LINES
 from vmmetrics.errors import SetupError
 
@@ -110,7 +110,7 @@ def test_without_the_models_that_see_things_the_rest_is_probed(clips, monkeypatc
     def refuse(*_):
         raise SetupError("weights are missing")
 
-    monkeypatch.setattr("vmmetrics.alignment.probe.work._find", refuse)
+    monkeypatch.setattr("vmmetrics.alignment.probe.cases._find", refuse)
     found = probe(clips[0], toy_metrics.sharpness, plan=Plan(defects=("vanish", "blur"), strengths=(1.0,), **QUICK))
     assert [(d, "weights are missing" in why) for _, d, why in found.inapplicable] == [("vanish", True)]
     assert found.curve("sharpness", "blur").points[0].change is not None

@@ -19,8 +19,7 @@ from scipy import stats
 
 from vmmetrics.alignment.report.charts import draw_charts, intervals_chart, matrix_chart, save_charts, to_svg
 from vmmetrics.alignment.report.clouds import rating_bins
-from vmmetrics.alignment.report.parted import parted_clips
-from vmmetrics.alignment.report.tables import ranked
+from vmmetrics.alignment.report.comparisons import parted_clips, ranked
 from vmmetrics.alignment.results import Matrix
 
 METRICS = ("cas", "mss", "flow")

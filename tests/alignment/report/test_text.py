@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 from sample_study import make_degenerate, make_report, make_study
 
-from vmmetrics.alignment.report.cells import Table, study_of
-from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, main_table, report_parts
+from vmmetrics.alignment.report.tables import HUMAN, NAME_ONLY, main_table, report_parts, study_of
 from vmmetrics.alignment.report.text import print_report, to_csv, to_latex, to_markdown
 from vmmetrics.alignment.results import StudyReport
 from vmmetrics.utils.display.markup import clean, markdown, shortened, tex
+from vmmetrics.utils.display.tables import DisplayTable
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 HOSTILE = "a|b_$x$ %&#{}\\~^<b>*`[1]\x1b[31m\n\udc80"
@@ -190,7 +190,7 @@ def test_what_is_missing_is_a_dash_with_a_footnote() -> None:
 def test_footnote_marks_lead_to_notes() -> None:
     for report in (REPORT, make_degenerate()[1]):
         for part in report_parts(report):
-            if isinstance(part, Table):
+            if isinstance(part, DisplayTable):
                 marks = {cell.mark for row in part.rows for cell in row.cells if cell.mark}
                 assert marks == set(range(1, len(part.notes) + 1))
                 assert all(len(row.cells) == len(part.columns) for row in part.rows)
@@ -198,7 +198,7 @@ def test_footnote_marks_lead_to_notes() -> None:
 
 def test_only_significant_differences_are_listed() -> None:
     listed = next(part for part in report_parts(REPORT) if part.key == "differences")
-    assert isinstance(listed, Table)
+    assert isinstance(listed, DisplayTable)
     found = {(row.cells[0].text, row.cells[2].text) for row in listed.rows}
     chosen = [d for d in REPORT.differences if min(d.pooled.p or 0, d.within_model.p or 0) < 0.05]
     assert found == {(d.dimension, d.second) for d in chosen}

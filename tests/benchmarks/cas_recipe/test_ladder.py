@@ -7,8 +7,8 @@ import pytest
 from benchmarks.cas_recipe.harmless import HARMLESS, Beside
 from benchmarks.cas_recipe.ladder import CLEAN, DEFECTS, LOOKS, PERFECT, Look, cut_window, draw_look, inject, members
 from benchmarks.cas_recipe.renders import render
-from vmmetrics.alignment.perturbations.timing import RUNGS
-from vmmetrics.alignment.perturbations.warps import displace, follow, noise_field, smooth_walk
+from vmmetrics.alignment.perturbations.frames import RUNGS
+from vmmetrics.alignment.perturbations.motion import displace, follow, noise_field, smooth_walk
 
 FPS = 8.0
 OF_TIME = ("reversal", "loop", "freeze_jump", "shuffle")

@@ -24,7 +24,7 @@ from benchmarks.scenes import (
 from benchmarks.scenes.paths import CameraPath, ObjectPath
 from benchmarks.scenes.spec import STRENGTHS
 from benchmarks.scenes.textures import TextureBank, pink_noise, procedural
-from vmmetrics.alignment.perturbations.glitches import GLITCHES
+from vmmetrics.alignment.perturbations.frames import GLITCHES
 
 BANK = TextureBank((), held_out=False)
 PLAIN = SceneSpec("test", (240, 160), 16, 8.0, noise=1.0)

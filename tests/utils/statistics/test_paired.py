@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from vmmetrics.utils.statistics.bootstrap import MEAN_RESAMPLES, percentile_interval
 from vmmetrics.utils.statistics.paired import (
-    RESAMPLES,
     contributions,
     holm,
-    interval,
     mean_with_interval,
     rank_shares,
     resampled_means,
@@ -32,7 +31,7 @@ def test_means_of_samples_agree_with_every_possible_sample() -> None:
     values = [0.1, 0.4, 0.5, 0.9]
     every = np.array([np.mean(c) for c in itertools.product(values, repeat=4)])  # all 256, no chance involved
     found = resampled_means(scores(values))[:, 0, 0]
-    assert found.shape == (RESAMPLES,)
+    assert found.shape == (MEAN_RESAMPLES,)
     for value in np.unique(every.round(9)):
         share = np.mean(np.isclose(every, value))
         assert np.mean(np.isclose(found, value)) == pytest.approx(share, abs=0.02)
@@ -42,7 +41,7 @@ def test_the_interval_is_that_of_the_score_table() -> None:
     values = np.random.default_rng(3).normal(0.5, 0.1, 400)
     known = mean_with_interval(values.tolist())
     assert known is not None
-    low, high = interval(resampled_means(scores(values.tolist()))[:, 0, 0])
+    low, high = percentile_interval(resampled_means(scores(values.tolist()))[:, 0, 0])
     assert low == pytest.approx(known.low, abs=4e-4)
     assert high == pytest.approx(known.high, abs=4e-4)
 
@@ -58,7 +57,7 @@ def test_a_missing_score_is_left_out_not_taken_for_zero() -> None:
     means = resampled_means(scores([0.5, 0.5, 0.5, NAN]))[:, 0, 0]
     assert np.all(np.isclose(means, 0.5) | np.isnan(means))
     assert np.mean(np.isnan(means)) == pytest.approx((1 / 4) ** 4, abs=0.003)  # four times the one without
-    assert interval(np.full(10, NAN)) == (None, None)
+    assert percentile_interval(np.full(10, NAN)) == (None, None)
 
 
 @pytest.mark.parametrize("count", [2, 6, 10, 13])

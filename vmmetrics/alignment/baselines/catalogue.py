@@ -6,10 +6,171 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vmmetrics.alignment.baselines import measures
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vmmetrics.alignment.baselines import natural_scenes as _brisque
+from vmmetrics.alignment.baselines import natural_scenes as _niqe
+from vmmetrics.alignment.baselines.formulas import RADIUS
+from vmmetrics.alignment.baselines.formulas import flow_magnitude as _flow_magnitude
+from vmmetrics.alignment.baselines.formulas import forward_backward_error as _forward_backward_error
+from vmmetrics.alignment.baselines.formulas import frame_difference as _frame_difference
+from vmmetrics.alignment.baselines.formulas import ssim as _ssim
+from vmmetrics.alignment.baselines.formulas import temporal_flickering as _temporal_flickering
+from vmmetrics.alignment.baselines.formulas import track_survival as _track_survival
+from vmmetrics.alignment.baselines.formulas import warping_error as _warping_error
+from vmmetrics.alignment.baselines.natural_scenes import scene_moments
 from vmmetrics.metrics import METRICS
-from vmmetrics.perception.scene import Scene
-from vmmetrics.types import MetricResult
+from vmmetrics.perception.scene import Flow, Scene
+from vmmetrics.types import FloatArray, MetricResult
+
+# What each baseline that needs no download takes from a scene; perception and pictures are shared among them.
+
+ONE_FRAME = "one frame: nothing to compare it with"
+FLAT = "no frame has texture enough for statistics of natural scenes"
+_LEAST = 16
+"""Pixels of the shorter side from which on a half-sized picture still holds the window of the statistics."""
+
+
+def ssim(scene: Scene) -> MetricResult:
+    """SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
+    if min(scene.clip.width, scene.clip.height) <= 2 * RADIUS:
+        return MetricResult(None, f"frames of less than {2 * RADIUS + 1} pixels a side")
+    return _of_pairs(scene, lambda: _ssim(grey_frames(scene)))
+
+
+def frame_difference(scene: Scene) -> MetricResult:
+    """Mean absolute difference of consecutive frames, in colour, at the clip's own size."""
+    return _of_pairs(scene, lambda: _frame_difference(scene.clip.frames))
+
+
+def temporal_flickering(scene: Scene) -> MetricResult:
+    """VBench's temporal flickering."""
+    return _of_pairs(scene, lambda: _temporal_flickering(scene.clip.frames))
+
+
+def flow_magnitude(scene: Scene) -> MetricResult:
+    """Mean speed of the picture."""
+    return magnitude_of(scene, lambda: scene.flow)
+
+
+def warping_error(scene: Scene) -> MetricResult:
+    """Warping error, in colour, at the resolution of the flow."""
+    return warping_error_of(scene, lambda: scene.flow)
+
+
+def forward_backward_error(scene: Scene) -> MetricResult:
+    """Disagreement of forward and backward flow."""
+    return forward_backward_error_of(scene, lambda: scene.flow)
+
+
+def track_survival(scene: Scene) -> MetricResult:
+    """Share of points that can be followed through the clip and back."""
+
+    def survival() -> float:
+        flow = scene.flow
+        return _track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
+
+    return _of_pairs(scene, survival)
+
+
+def brisque(scene: Scene) -> MetricResult:
+    """BRISQUE of every frame, averaged."""
+    if (small := _too_small(scene)) is not None:
+        return small
+    regression = _brisque.published_regression()
+    return _mean([_brisque.brisque(_brisque.brisque_features(m), regression) for m in _frame_moments(scene)], FLAT)
+
+
+def niqe(scene: Scene) -> MetricResult:
+    """NIQE of every frame, averaged."""
+    clip = scene.clip
+    if min(clip.width, clip.height) < _niqe.LEAST_SIDE:
+        return MetricResult(None, f"frames of less than {_niqe.LEAST_SIDE} pixels a side: too few blocks")
+    pristine = _niqe.shipped_pristine()
+    features = (_niqe.block_features(moments, clip.height, clip.width) for moments in _frame_moments(scene))
+    return _mean([_niqe.niqe(blocks, pristine) for blocks in features], FLAT)
+
+
+def magnitude_of(scene: Scene, flow: Callable[[], Flow]) -> MetricResult:
+    """Mean speed of the picture by some flow."""
+    return _of_pairs(scene, lambda: _flow_magnitude(flow().forward, scene.clip.timestamps))
+
+
+def warping_error_of(scene: Scene, flow: Callable[[], Flow]) -> MetricResult:
+    """Warping error by some flow."""
+
+    def error() -> float | None:
+        found = flow()
+        size = found.images.shape[2], found.images.shape[1]
+        return _warping_error(resized_frames(scene, size), found.forward, found.forward_valid)
+
+    return _of_pairs(scene, error, "no two frames have a place that the flow can follow")
+
+
+def forward_backward_error_of(scene: Scene, flow: Callable[[], Flow]) -> MetricResult:
+    """Disagreement of forward and backward flow by some flow."""
+
+    def error() -> float | None:
+        return _forward_backward_error(flow().forward, flow().backward)
+
+    return _of_pairs(scene, error, "the flow leaves the picture everywhere")
+
+
+def grey_frames(scene: Scene) -> NDArray[np.uint8]:
+    """(T, H, W) grey frames at the clip's own size."""
+
+    def grey() -> NDArray[np.uint8]:
+        return np.stack([np.asarray(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), np.uint8) for f in scene.clip.frames])
+
+    return scene.once("baselines:grey", grey)
+
+
+def resized_frames(scene: Scene, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """(T, h, w, 3) frames at another size (w, h)."""
+    shrinking = size[0] <= scene.clip.width and size[1] <= scene.clip.height
+    interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
+
+    def resized() -> NDArray[np.uint8]:
+        return np.stack(
+            [np.asarray(cv2.resize(f, size, interpolation=interpolation), np.uint8) for f in scene.clip.frames]
+        )
+
+    return scene.once(f"baselines:{size[0]}x{size[1]}", resized)
+
+
+def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
+    """Statistics of every frame; a repeated frame has those of the one before."""
+
+    def moments() -> list[list[FloatArray]]:
+        found: list[list[FloatArray]] = []
+        frames = grey_frames(scene)
+        for t, frame in enumerate(frames):
+            found.append(found[-1] if t and np.array_equal(frame, frames[t - 1]) else scene_moments(frame))
+        return found
+
+    return scene.once("baselines:moments", moments)
+
+
+def _too_small(scene: Scene) -> MetricResult | None:
+    if min(scene.clip.width, scene.clip.height) < _LEAST:
+        return MetricResult(None, f"frames of less than {_LEAST} pixels a side")
+    return None
+
+
+def _of_pairs(scene: Scene, compute: Callable[[], float | None], otherwise: str = "") -> MetricResult:
+    if len(scene.clip) < 2:
+        return MetricResult(None, ONE_FRAME)
+    value = compute()
+    return MetricResult(None, otherwise) if value is None else MetricResult(value)
+
+
+def _mean(values: list[float | None], otherwise: str) -> MetricResult:
+    """The mean of the frames that have a value."""
+    known = [value for value in values if value is not None]
+    return MetricResult(float(np.mean(known))) if known else MetricResult(None, otherwise)
+
 
 Measure = Callable[[Scene], MetricResult]
 
@@ -36,17 +197,15 @@ class Baseline:
 
 
 CPU = (
-    Baseline("ssim", "−1..1", False, "Wang et al. 2004", measures.ssim),
-    Baseline("frame_difference", "levels of 255", True, "mean absolute difference", measures.frame_difference),
-    Baseline("temporal_flickering", "0..1", False, "VBench 2024", measures.temporal_flickering),
-    Baseline("flow_magnitude", "diagonals per second", False, "mean flow", measures.flow_magnitude),
-    Baseline("warping_error", "squared intensity, 0..1", True, "Lai et al. 2018", measures.warping_error),
-    Baseline(
-        "forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010", measures.forward_backward_error
-    ),
-    Baseline("track_survival", "share, 0..1", False, "flow followed there and back", measures.track_survival),
-    Baseline("brisque", "about 0..100", True, "Mittal et al. 2012", measures.brisque, ("brisque-live",)),
-    Baseline("niqe", "distance", True, "Mittal et al. 2013, pristine model of ours", measures.niqe, ("niqe-pristine",)),
+    Baseline("ssim", "−1..1", False, "Wang et al. 2004", ssim),
+    Baseline("frame_difference", "levels of 255", True, "mean absolute difference", frame_difference),
+    Baseline("temporal_flickering", "0..1", False, "VBench 2024", temporal_flickering),
+    Baseline("flow_magnitude", "diagonals per second", False, "mean flow", flow_magnitude),
+    Baseline("warping_error", "squared intensity, 0..1", True, "Lai et al. 2018", warping_error),
+    Baseline("forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010", forward_backward_error),
+    Baseline("track_survival", "share, 0..1", False, "flow followed there and back", track_survival),
+    Baseline("brisque", "about 0..100", True, "Mittal et al. 2012", brisque, ("brisque-live",)),
+    Baseline("niqe", "distance", True, "Mittal et al. 2013, pristine model of ours", niqe, ("niqe-pristine",)),
 )
 """Those that need nothing but this package."""
 
@@ -115,7 +274,7 @@ FAMILIES = (
     Family(
         "vlm_judge",
         tuple(Baseline(f"judge_{key}", "level, 1..5", False, "rating by a video language model") for key in METRICS),
-        "vmmetrics.alignment.baselines.judge.measure:load",
+        "vmmetrics.alignment.baselines.judge:load",
     ),
 )
 """Those that run on what the user has: weights, or an endpoint."""

@@ -1,8 +1,15 @@
 """Doing harm to clips on purpose, and changing them harmlessly: by name, seeded, with the truth of what was done."""
 
-from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, perturbation
+from vmmetrics.alignment.perturbations.library import (
+    DEFECTS,
+    INVARIANCES,
+    PERTURBATIONS,
+    Done,
+    Perturbation,
+    Perturbed,
+    perturbation,
+)
 from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
-from vmmetrics.alignment.perturbations.perturbation import Done, Perturbation, Perturbed
 
 __all__ = [
     "DEFECTS",

@@ -8,17 +8,120 @@ PAS's, and what breaks with common sense without being one of those is CAS's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.perturbations import glitches, harmless, objects
+from vmmetrics.alignment.perturbations import frames, objects
+from vmmetrics.alignment.perturbations.frames import TIMINGS, Rng, breaks_of
 from vmmetrics.alignment.perturbations.motion import MOTIONS
 from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
-from vmmetrics.alignment.perturbations.perturbation import Perturbation, Rng, with_frames
-from vmmetrics.alignment.perturbations.timing import TIMINGS, breaks_of
 from vmmetrics.clip import Clip
+from vmmetrics.types import Box
+
+# What a perturbation is: a named, seeded, pure change of a clip in a stated strength, with the truth of it.
+
+Family = Literal["defect", "invariance"]
+Change = Callable[[Clip, float, Rng, Things | None], tuple[Clip, tuple[int, ...]]]
+
+LEAST_FRAMES = 8
+"""Frames below which moments in the middle of a clip cannot be told from its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The truth of a perturbed clip.
+
+    Attributes:
+        frames: Frames of the new clip whose pixels differ from the frame of that number before.
+        boxes: For each of them, what holds every pixel that differs, (x0, y0, x1, y1) with the last ones outside.
+        breaks: Frames that do not show what comes after the one before, where only the order was changed.
+    """
+
+    frames: tuple[int, ...]
+    boxes: tuple[Box, ...]
+    breaks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    """A clip and what was done to it."""
+
+    clip: Clip
+    done: Done
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """One kind of change.
+
+    Attributes:
+        name: By which it is asked for, and which seeds it.
+        family: ``"defect"``, or ``"invariance"`` for what no metric of motion should mind.
+        owner: str that ought to notice; None for invariances. Laid down before anything was measured.
+        what: What happens, in words.
+        full: What strength 1 is; strength 0 is nothing, and in between the amount grows.
+        change: Clip, strength, generator and things to a new clip and its breaks.
+        needs_things: Whether it must be known where the things and people in the clip are.
+        graded: Whether strength means anything; else only 1 does.
+    """
+
+    name: str
+    family: Family
+    owner: str | None
+    what: str
+    full: str
+    change: Change
+    needs_things: bool = False
+    graded: bool = True
+
+    def __call__(self, clip: Clip, strength: float, rng: Rng, things: Things | None = None) -> Perturbed:
+        """Return the perturbed clip; the one given is left alone.
+
+        Args:
+            clip: Any clip.
+            strength: In (0, 1].
+            rng: Everything random; the same state gives the same places and moments at every strength.
+            things: Where things and people are, for those that need it.
+
+        Raises:
+            ValueError: The strength is not in (0, 1].
+            NotApplicableError: It cannot be done to this clip; the text says why.
+        """
+        if not 0 < strength <= 1:
+            raise ValueError(f"Expected a strength in (0, 1] but got {strength}")
+        if self.family == "defect" and len(clip) < LEAST_FRAMES:
+            raise NotApplicableError(f"needs {LEAST_FRAMES} frames or more and the clip has {len(clip)}")
+        if self.needs_things and things is None:
+            raise NotApplicableError("needs to know where the things and people in the clip are, and was not told")
+        changed, breaks = self.change(clip, strength if self.graded else 1.0, rng, things)
+        noted = replace(changed, notes=(*changed.notes, f"{self.name} at {strength:g}"))
+        return Perturbed(noted, _truth(clip, changed, breaks))
+
+
+def _truth(before: Clip, after: Clip, breaks: tuple[int, ...]) -> Done:
+    if before.frames.shape[1:] != after.frames.shape[1:]:
+        whole = (0.0, 0.0, float(after.width), float(after.height))
+        return Done(tuple(range(len(after))), (whole,) * len(after), breaks)
+    found = [(t, _box((a != b).any(-1))) for t, (a, b) in enumerate(zip(before.frames, after.frames, strict=False))]
+    changed = [(t, box) for t, box in found if box is not None]
+    return Done(tuple(t for t, _ in changed), tuple(box for _, box in changed), breaks)
+
+
+def _box(mask: NDArray[np.bool_]) -> Box | None:
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        return None
+    return float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1)
+
+
+def with_frames(clip: Clip, shown: NDArray[np.uint8]) -> Clip:
+    """Return ``clip`` with other frames of its size, at most as many, shown at its own times."""
+    return replace(clip, frames=np.ascontiguousarray(shown), timestamps=clip.timestamps[: len(shown)])
+
 
 LEAST_CHANGE = 1.5
 """Mean grey-level change in a quarter of a second from which a defect of time alone can be seen."""
@@ -54,9 +157,9 @@ def _check_motion(clip: Clip) -> None:
 
 def _glitch(name: str, what: str, full: str) -> Perturbation:
     def change(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
-        frames = clip.frames.copy()
-        glitches.spoil(frames, name, strength, glitches.burst_frames(len(clip), clip.fps, rng), rng)
-        return with_frames(clip, frames), ()
+        spoilt = clip.frames.copy()
+        frames.spoil(spoilt, name, strength, frames.burst_frames(len(clip), clip.fps, rng), rng)
+        return with_frames(clip, spoilt), ()
 
     return Perturbation(name, "defect", "mss", what, full, change)
 
@@ -128,17 +231,17 @@ _DEFECTS = (
 
 _INVARIANCES = (
     _harmless("reencode", "x264 compression", "CRF 28; 18 at 1/3, 23 at 2/3",
-              lambda c, s: harmless.reencoded(c, round(13 + 15 * s))),
-    _harmless("scale", "smaller", "half of the size", lambda c, s: harmless.scaled(c, 1 - 0.5 * s)),
-    _harmless("crop", "the rim cut off", "a tenth of width and height", lambda c, s: harmless.cropped(c, 0.1 * s)),
+              lambda c, s: frames.reencoded(c, round(13 + 15 * s))),
+    _harmless("scale", "smaller", "half of the size", lambda c, s: frames.scaled(c, 1 - 0.5 * s)),
+    _harmless("crop", "the rim cut off", "a tenth of width and height", lambda c, s: frames.cropped(c, 0.1 * s)),
     _harmless("mirror", "left and right exchanged", "mirrored; has no degrees",
-              lambda c, _: harmless.mirrored(c), graded=False),
+              lambda c, _: frames.mirrored(c), graded=False),
     _harmless("brightness", "lighter or darker throughout", "by a fifth",
-              lambda c, s: harmless.brightened(c, 1 + 0.2 * s), signed=True),
+              lambda c, s: frames.brightened(c, 1 + 0.2 * s), signed=True),
     _harmless("contrast", "more or less contrast throughout", "by a fifth",
-              lambda c, s: harmless.contrasted(c, 1 + 0.2 * s), signed=True),
+              lambda c, s: frames.contrasted(c, 1 + 0.2 * s), signed=True),
     _harmless("frame_rate", "fewer frames a second, at their own times", "half of them",
-              lambda c, s: harmless.at_rate(c, c.fps * (1 - 0.5 * s))),
+              lambda c, s: frames.at_rate(c, c.fps * (1 - 0.5 * s))),
 )  # fmt: skip
 
 PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType({p.name: p for p in (*_DEFECTS, *_INVARIANCES)})

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from vmmetrics.alignment.perturbations.warps import Frames, displace, grid, noise_field, short_side
+from vmmetrics.alignment.perturbations.frames import Frames, Rng
+from vmmetrics.alignment.perturbations.motion import displace, grid, noise_field, short_side
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.types import FloatArray
-
-Rng = np.random.Generator
 
 LEAST_AREA = 0.003
 """Share of the frame from which a thing counts: at 320×180 a square of 13 pixels."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
-from vmmetrics.alignment.probe.plan import CLEAN, RATE
+from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.results import (
     Curve,
     Invariance,

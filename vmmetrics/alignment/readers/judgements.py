@@ -9,7 +9,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import normalised
+from vmmetrics.alignment.readers import columns as called
+from vmmetrics.alignment.readers.columns import first_column, normalised
+from vmmetrics.alignment.readers.tables import Table, texts
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -205,3 +207,194 @@ def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> J
         judgements.other_names,
         judgements.of_models,
     )
+
+
+# Tables of preferences: two clips in a row, and which was preferred.
+
+DIMENSION = "preference"
+"""What the dimension is called where the table does not say."""
+_LEFT, _RIGHT, _TIE = 1, -1, 0
+_WORDS: Mapping[str, int] = {
+    **dict.fromkeys(("left", "l", "a", "first", "1st", "video1", "video_1", "video_a", "model_a", "left_better", ">"),
+                    _LEFT),
+    **dict.fromkeys(("right", "r", "b", "second", "2nd", "video2", "video_2", "video_b", "model_b", "right_better",
+                     "<"), _RIGHT),
+    **dict.fromkeys(("tie", "t", "=", "equal", "same", "both", "draw", "neither", "no_preference", "none_better"),
+                    _TIE),
+}  # fmt: skip
+# Numbers mean one thing or the other; a column is read by the one set that holds all of its values.
+_NUMBERS: tuple[Mapping[str, int], ...] = (
+    {"1": _LEFT, "2": _RIGHT, "0": _TIE},
+    {"1": _LEFT, "-1": _RIGHT, "0": _TIE},
+    {"1": _LEFT, "0": _RIGHT, "0.5": _TIE},
+)
+_YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no"})
+
+Outcomes = list[int | None]
+
+
+def looks_like_pairs(table: Table, clip_column: str | None) -> bool:
+    """Whether a table has two clips in a row."""
+    if clip_column is not None:
+        return False
+    sides = _sides(table)
+    texts_there = sides is not None and all(called.is_text(table.columns[name]) for name in sides)
+    return texts_there or "loser" in {normalised(name) for name in table.columns}
+
+
+def read_pairs(table: Table, asked: Sequence[str] = ()) -> Judgements:
+    """Read preferences.
+
+    Args:
+        table: The table.
+        asked: Columns to read although their names are those of bookkeeping.
+
+    Raises:
+        SetupError: There are not two clips in a row, or an outcome is none.
+    """
+    sides = _sides(table)
+    if sides is None:
+        raise SetupError(
+            f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
+        )
+    left, right = texts(table, sides[0]), texts(table, sides[1])
+    outcomes = _outcomes(table, sides, left, right, asked)
+    dimension = first_column(table.columns, called.DIMENSION)
+    dimensions, raters = texts(table, dimension), texts(table, first_column(table.columns, called.RATER))
+    prompts = texts(table, first_column(table.columns, called.PROMPT))
+    models = (
+        texts(table, first_column(table.columns, called.LEFT_MODEL)),
+        texts(table, first_column(table.columns, called.RIGHT_MODEL)),
+    )
+    gatherer, blank, selves = Gatherer(), 0, 0
+    for row, (a, b) in enumerate(zip(left, right, strict=True)):
+        if a is None or b is None or a == b:
+            selves += a is not None and a == b
+            blank += a is None or b is None
+            continue
+        pair = gatherer.clip(a, prompts[row], models[0][row]), gatherer.clip(b, prompts[row], models[1][row])
+        for name, found in outcomes.items():
+            outcome = found[row]
+            if outcome is None:
+                blank += 1
+            else:
+                said = dimensions[row] or name if len(outcomes) == 1 else name
+                gatherer.prefer(said, Pair(*pair, outcome, raters[row] or ""))
+    notes = [*table.notes, f"Preferences: {sides[0]} against {sides[1]}, {_how(table, sides, outcomes)}"]
+    notes += [f"{selves} rows compare a clip with itself and were left out"] if selves else []
+    notes += [f"{blank} preferences are blank and were left out"] if blank else []
+    return gatherer.finish(notes)
+
+
+def _sides(table: Table) -> tuple[str, str] | None:
+    by_name = {normalised(name): name for name in table.columns}
+    for a, b in zip(called.LEFT, called.RIGHT, strict=True):
+        if a in by_name and b in by_name:
+            return by_name[a], by_name[b]
+    if "winner" in by_name and "loser" in by_name:
+        return by_name["winner"], by_name["loser"]
+    return None
+
+
+def _how(table: Table, sides: tuple[str, str], outcomes: Mapping[str, Outcomes]) -> str:
+    if _is_result(sides):
+        return "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
+    return f"outcome from {', '.join(outcomes)}"
+
+
+def _is_result(sides: tuple[str, str]) -> bool:
+    return normalised(sides[1]) == "loser"
+
+
+def _outcomes(
+    table: Table,
+    sides: tuple[str, str],
+    left: Sequence[str | None],
+    right: Sequence[str | None],
+    asked: Sequence[str],
+) -> dict[str, Outcomes]:
+    """Column of outcomes (or dimension, where several hold some) to the outcome of each row, None where it is blank."""
+    if _is_result(sides):
+        return {DIMENSION: _ties(table)}
+    column = first_column([name for name in table.columns if name not in sides], called.OUTCOME)
+    if column is not None:
+        return {DIMENSION: _parse(table, column, left, right, strict=True) or [None] * len(table)}
+    found, wanted = {}, {normalised(name) for name in asked}
+    for name in table.columns:
+        if name not in sides and (normalised(name) in wanted or not called.is_bookkeeping(name)):
+            parsed = _parse(table, name, left, right, strict=False)
+            if parsed is not None:
+                found[name] = parsed
+    if not found:
+        raise SetupError(f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}")
+    return found
+
+
+def _ties(table: Table) -> Outcomes:
+    column = first_column(table.columns, ("tie", "is_tie"))
+    if column is None:
+        return [_LEFT] * len(table)
+    found: Outcomes = []
+    for row, cell in enumerate(texts(table, column)):
+        said = (cell or "0").casefold()
+        if said not in _YES | _NO:
+            raise SetupError(f"{table.source}, row {row + 1}: expected true or false in {column} but got {cell!r}")
+        found.append(_TIE if said in _YES else _LEFT)
+    return found
+
+
+def _parse(
+    table: Table, column: str, left: Sequence[str | None], right: Sequence[str | None], *, strict: bool
+) -> Outcomes | None:
+    """A column of outcomes; of one that is not strictly wanted, None where it holds something else or only numbers.
+
+    Raises:
+        SetupError: A cell of a wanted column is no outcome, or its numbers can mean two things.
+    """
+    cells = texts(table, column)
+    said = {_short(cell) for cell in cells if cell is not None}
+    numeric = all(word.lstrip("-").replace(".", "", 1).isdigit() for word in said)
+    if numeric and not strict:
+        return None
+    words = _numbers_of(table, column, said) if numeric else _WORDS
+    found: Outcomes = []
+    for row, cell in enumerate(cells):
+        if cell is None:
+            found.append(None)
+        elif not numeric and cell == left[row]:
+            found.append(_LEFT)
+        elif not numeric and cell == right[row]:
+            found.append(_RIGHT)
+        elif _short(cell) in words:
+            found.append(words[_short(cell)])
+        elif strict:
+            raise SetupError(
+                f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
+                f"{column} but got {cell!r}"
+            )
+        else:
+            return None
+    return found if any(outcome is not None for outcome in found) else None
+
+
+def _numbers_of(table: Table, column: str, said: set[str]) -> Mapping[str, int]:
+    fitting = [words for words in _NUMBERS if said <= words.keys()]
+    meanings = {tuple(words[word] for word in sorted(said)) for words in fitting}
+    if not fitting:
+        raise SetupError(
+            f"{table.source}: expected 1, 2 and 0, or 1, -1 and 0, in {column} but got {', '.join(sorted(said))}"
+        )
+    if len(meanings) > 1:
+        raise SetupError(
+            f"{table.source}: {column} holds only {' and '.join(sorted(said))}, where 0 may be a tie or the right one; "
+            "write left, right and tie"
+        )
+    return fitting[0]
+
+
+def _short(cell: str) -> str:
+    text = cell.casefold().strip()
+    if text in {"=", "<", ">"}:
+        return text
+    text = text.removesuffix(".0")
+    return text if text.lstrip("-").replace(".", "", 1).isdigit() else normalised(text)

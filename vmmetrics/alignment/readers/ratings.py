@@ -23,8 +23,7 @@ import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import AVERAGED, Gatherer, Judgements
-from vmmetrics.alignment.readers.preferences import looks_like_pairs, read_pairs
+from vmmetrics.alignment.readers.judgements import AVERAGED, Gatherer, Judgements, looks_like_pairs, read_pairs
 from vmmetrics.alignment.readers.tables import Table, numbers, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray

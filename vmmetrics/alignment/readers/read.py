@@ -19,6 +19,7 @@ from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Preferences, Study
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
 """What ``format`` may be."""
@@ -164,7 +165,9 @@ _AVERAGED = "The {} of a model's clips were averaged, since the other side is ab
 
 def _scores_of_models(scores: Scores) -> Scores:
     models, rows = _rows_by_model(scores.models, scores.clips, "scores")
-    values = {metric: _means(column[:, None], rows)[:, 0] for metric, column in scores.values.items()}
+    values = {
+        metric: np.array([mean_of_defined(column[group]) for group in rows]) for metric, column in scores.values.items()
+    }
     return Scores(scores.name, models, (None,) * len(models), models, values, scores.notes, of_models=True)
 
 
@@ -172,7 +175,10 @@ def _judgements_of_models(judged: Judgements) -> Judgements:
     if judged.pairs:
         raise SetupError("The scores are of models and the ratings are preferences between clips")
     models, rows = _rows_by_model(judged.models, judged.clips, "ratings")
-    ratings = {dimension: _means(values, rows) for dimension, values in judged.ratings.items()}
+    ratings = {
+        dimension: np.stack([mean_of_defined(values[group], axis=0) for group in rows])
+        for dimension, values in judged.ratings.items()
+    }
     none = (None,) * len(models)
     return Judgements(models, none, models, ratings, judged.raters, {}, judged.notes, (), of_models=True)
 
@@ -186,15 +192,6 @@ def _rows_by_model(models: Texts, clips: Sequence[str], side: str) -> tuple[tupl
     if not rows:
         raise SetupError(f"One side is about models, and the model of no clip is known in the {side}")
     return tuple(rows), list(rows.values())
-
-
-def _means(values: FloatArray, rows: list[list[int]]) -> FloatArray:
-    """(M, R) means of (N, R) over rows, NaN where there is nothing to average."""
-    there = ~np.isnan(values)
-    counts = np.array([there[group].sum(axis=0) for group in rows])
-    sums = np.array([np.where(there[group], values[group], 0.0).sum(axis=0) for group in rows])
-    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return means
 
 
 def _study(

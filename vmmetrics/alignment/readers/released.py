@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import Gatherer, Judgements
-from vmmetrics.alignment.readers.preferences import looks_like_pairs
+from vmmetrics.alignment.readers.judgements import Gatherer, Judgements, looks_like_pairs
 from vmmetrics.alignment.readers.ratings import read_ratings
 from vmmetrics.alignment.readers.tables import Table, numbers, read_json_or_lines, read_table, texts, to_number
 from vmmetrics.errors import SetupError

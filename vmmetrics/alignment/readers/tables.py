@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vmmetrics.alignment.readers.columns import normalised
-from vmmetrics.alignment.readers.label_studio import answer, is_tasks, plain_columns, rows_of_tasks
+from vmmetrics.alignment.readers.columns import answer, is_tasks, normalised, plain_columns, rows_of_tasks
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, without_guard

@@ -12,9 +12,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vmmetrics.alignment.report.cells import MINUS, NONE, number, study_of
 from vmmetrics.alignment.report.clouds import calibration_chart, scatter_chart
-from vmmetrics.alignment.report.tables import dimensions_of, ranked
+from vmmetrics.alignment.report.comparisons import accuracies_of, ranked
+from vmmetrics.alignment.report.tables import dimensions_of, study_of
 from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
@@ -36,6 +36,7 @@ from vmmetrics.utils.display.canvas import (
     save_charts,
     to_svg,
 )
+from vmmetrics.utils.display.tables import MINUS, NONE, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 # Forest plots: a row per metric, its figure with the interval, between what people reach and what chance does.
@@ -106,8 +107,7 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
         report: The report.
         dimension: What people preferred by.
     """
-    here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
-    here.sort(key=lambda a: (a.accuracy.value is None, -(a.accuracy.value or 0.0), a.name))
+    here = accuracies_of(report, dimension)
     figure = Figure(figsize=(WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
     axes = figure.subplots()
     _frame(axes, len(here))

@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 from scipy.optimize import isotonic_regression
 
-from vmmetrics.alignment.report.cells import number
-from vmmetrics.alignment.report.tables import ranked
+from vmmetrics.alignment.report.comparisons import ranked
 from vmmetrics.alignment.results import PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
@@ -28,6 +27,7 @@ from vmmetrics.utils.display.canvas import (
     model_looks,
     nothing_to_draw,
 )
+from vmmetrics.utils.display.tables import number
 
 _COLUMNS, _HEIGHT = 3, 2.35
 _NAME_LENGTH = 22

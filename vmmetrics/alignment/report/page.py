@@ -6,19 +6,27 @@ import base64
 import json
 import re
 from collections.abc import Iterator
-from html import escape
 
 from matplotlib.figure import Figure
 
-from vmmetrics.alignment.report.cells import Cell, Column, Lines, Part, Row, Table, flat_settings, named, study_of
 from vmmetrics.alignment.report.charts import draw_charts
-from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part
-from vmmetrics.alignment.report.parted import parted_table
-from vmmetrics.alignment.report.tables import dimensions_of, group_tables, main_table, matching_lines, people_parts
+from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, parted_table
+from vmmetrics.alignment.report.tables import (
+    dimensions_of,
+    flat_settings,
+    group_tables,
+    main_table,
+    matching_lines,
+    people_parts,
+    study_of,
+)
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
+from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.canvas import FAINT, INK, NULL, RULE, to_svg
 from vmmetrics.utils.display.markup import clean
+from vmmetrics.utils.display.tables import DisplayColumn, DisplayTable, Part, heads, html_list
+from vmmetrics.utils.display.tables import html_text as text
 
 # Pieces of the alignment page: tables, lists and charts as HTML, with everything a user wrote escaped.
 
@@ -71,65 +79,6 @@ for (const button of document.querySelectorAll("th button")) button.onclick = ()
   }));
 };
 """
-
-
-def text(user_text: str) -> str:
-    """A user's text as it stands on a page, in an element or an attribute."""
-    return escape(clean(user_text), quote=True)
-
-
-def part(content: Part) -> str:
-    """A table or a list under its title."""
-    return f"<h3>{text(content.title)}</h3>\n{table(content) if isinstance(content, Table) else lines(content)}"
-
-
-def lines(content: Lines, kind: str = "") -> str:
-    """A list."""
-    items = "\n".join(f"<li>{text(line)}</li>" for line in content.lines)
-    return f"<ul{f' class={kind}' if kind else ''}>\n{items}\n</ul>"
-
-
-def table(content: Table) -> str:
-    """A table that can be sorted by any column; rows of reference stay at its foot."""
-    heads = "".join(map(_head, content.columns))
-    body = "\n".join(_row(content, row) for row in content.rows if not row.reference)
-    foot = "\n".join(_row(content, row) for row in content.rows if row.reference)
-    caption = f"<caption>{text(content.caption)}</caption>\n" if content.caption else ""
-    notes = "".join(f"<li>{text(note)}</li>" for note in content.notes)
-    return (
-        f'<div class="wide"><table>\n{caption}<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n'
-        + (f"<tfoot>\n{foot}\n</tfoot>\n" if foot else "")
-        + "</table></div>"
-        + (f'\n<ol class="notes">{notes}</ol>' if notes else "")
-    )
-
-
-def _head(column: Column) -> str:
-    kind = " class=n" if column.number else ""
-    hint = f' title="{text(column.hint)}"' if column.hint else ""
-    return f'<th scope="col"{kind}{hint}><button>{text(column.name)}</button></th>'
-
-
-def _row(content: Table, row: Row) -> str:
-    cells = zip(row.cells, content.columns, strict=True)
-    return f"<tr>{''.join(_cell(cell, column.number) for cell, column in cells)}</tr>"
-
-
-def _cell(cell: Cell, is_number: bool) -> str:
-    key = sort_key(cell.text) if is_number else cell.text
-    mark = f"<sup>{cell.mark}</sup>" if cell.mark else ""
-    below = f"<small>{text(cell.below)}</small>" if cell.below else ""
-    return f'<td{" class=n" if is_number else ""} data-key="{text(key)}">{text(cell.text)}{mark}{below}</td>'
-
-
-def sort_key(shown: str) -> str:
-    """The number that a cell begins with, as JavaScript reads it; nothing where there is none.
-
-    >>> sort_key("−0.12"), sort_key("1,234"), sort_key("< 0.001"), sort_key("–")
-    ('-0.12', '1234', '0.001', '')
-    """
-    found = re.search(r"-?\d+(\.\d+)?", shown.replace("−", "-").replace(",", ""))
-    return found.group() if found else ""
 
 
 def chart(figure: Figure, key: str, told: str) -> str:
@@ -204,10 +153,10 @@ def _opening(report: StudyReport) -> Iterator[str]:
     yield f'<p class="hint">{text(matching_lines(report).lines[0])}</p></header>'
     if report.claims:
         first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
-        rest = f"<details><summary>{len(more)} more</summary>{_list(more)}</details>" if more else ""
-        yield f'<section class="claims"><h3>What the data supports</h3>{_list(first)}{rest}</section>'
+        rest = f"<details><summary>{len(more)} more</summary>{html_list(more)}</details>" if more else ""
+        yield f'<section class="claims"><h3>What the data supports</h3>{html_list(first)}{rest}</section>'
     if report.problems:
-        yield f"<section><h3>What could not be computed</h3>{_list(report.problems)}</section>"
+        yield f"<section><h3>What could not be computed</h3>{html_list(report.problems)}</section>"
     terms = "".join(f"<dt>{text(term)}</dt><dd>{text(meaning)}</dd>" for term, meaning in _TERMS.items())
     yield f"<details><summary>How to read this page</summary><dl>{terms}</dl></details>"
 
@@ -217,7 +166,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
     for dimension in dimensions_of(report):
         yield f"<section>\n<h2>Against {text(dimension)}</h2>"
         yield _drawn(charts, f"intervals-{dimension}", "Each metric's ρ with people, with its interval, best first.")
-        yield table(main_table(report, dimension))
+        yield tables.to_html(main_table(report, dimension))
         looks = (
             ("scatter", "Each clip's score against its mean rating; bars reach from the lowest to the highest rater."),
             ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
@@ -227,9 +176,9 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
             yield _drawn(charts, f"{name}-{dimension}", told)
         for name in ("within", "without"):
             if (found := groups.get(f"{name}-{dimension}")) is not None:
-                yield f"<details><summary>{text(found.title)}</summary>{table(found)}</details>"
+                yield _folded(found, tables.to_html(found))
         if dimension in study.ratings and (parted := parted_table(study, report, dimension)) is not None:
-            yield part(parted)
+            yield _titled(parted)
         yield "</section>"
 
 
@@ -237,7 +186,7 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
     people = people_parts(report)
     if people:
         yield "<section><h2>People</h2>"
-        yield from map(part, people)
+        yield from map(_titled, people)
         for agreement in report.agreements:
             if agreement.disputed:
                 yield _disputed(agreement)
@@ -247,40 +196,43 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
     for key in charts:
         if key.startswith("accuracy-"):
             yield _drawn(charts, key, "How often a metric or combination prefers the clip that people prefer.")
-    yield from map(part, comparison_parts(report))
+    yield from map(_titled, comparison_parts(report))
     if report.differences:
         every = differences_part(report.differences, only_significant=False)
-        yield f"<details><summary>{text(every.title)}</summary>{part(every)}</details>"
+        yield _folded(every, _titled(every))
     yield "</section>"
 
 
 def _closing(report: StudyReport) -> Iterator[str]:
     yield "<section><h2>To repeat this study</h2>"
-    yield lines(matching_lines(report))
-    rows = tuple(Row((named(name), named(str(setting)))) for name, setting in flat_settings(report))
-    if rows:
-        yield table(Table("settings", "", "", (Column("setting", number=False), Column("value", number=False)), rows))
+    yield tables.to_html(matching_lines(report))
+    table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
+    for name, setting in flat_settings(report):
+        table.add(name, str(setting))
+    if table.rows:
+        yield tables.to_html(table)
     data = base64.b64encode(json.dumps(report.to_json()).encode()).decode()
     link = f'<a download="alignment.json" href="data:application/json;base64,{data}">alignment.json</a>'
     yield f"<p>Everything above, in full precision: {link}</p></section>"
-
-
-def _list(sentences: tuple[str, ...]) -> str:
-    return f"<ul>{''.join(f'<li>{text(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
 def _drawn(charts: dict[str, Figure], key: str, told: str) -> str:
     return chart(charts[key], f"c{list(charts).index(key)}", told) if key in charts else ""
 
 
+def _titled(part: Part) -> str:
+    """A table or a list under its title."""
+    return f"<h3>{text(part.title)}</h3>\n{tables.to_html(part)}"
+
+
+def _folded(table: Part, content: str) -> str:
+    return f"<details><summary>{text(table.title)}</summary>{content}</details>"
+
+
 def _disputed(agreement: Agreement) -> str:
-    rows = tuple(
-        Row((named(clip.clip), Cell(f"{clip.spread:.2f}"), Cell(", ".join(f"{rating:g}" for rating in clip.ratings))))
-        for clip in agreement.disputed
-    )
-    columns = (Column("clip", number=False), Column("spread"), Column("ratings", number=False))
+    columns = heads("clip", "spread", DisplayColumn("ratings", number=False))
     title = f"Clips that people disagree on: {clean(agreement.dimension)}"
-    caption = "Spread: standard deviation of a clip's ratings."
-    return (
-        f"<details><summary>{text(title)}</summary>{table(Table('disputed', title, caption, columns, rows))}</details>"
-    )
+    table = DisplayTable("disputed", title, "Spread: standard deviation of a clip's ratings.", columns)
+    for clip in agreement.disputed:
+        table.add(clip.clip, f"{clip.spread:.2f}", ", ".join(f"{rating:g}" for rating in clip.ratings))
+    return _folded(table, tables.to_html(table))

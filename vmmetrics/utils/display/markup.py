@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _TEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -41,6 +41,15 @@ def shortened(text: str, length: int) -> str:
         return text
     head = length // 2
     return f"{text[:head]}…{text[head + 1 - length :]}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names with commas, the rest counted.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def markdown(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.bootstrap import Statistic, ratio
+from vmmetrics.utils.statistics.bootstrap import Statistic, mean_of_defined, ratio
 
 # Krippendorff's α from weighted clips, ratings missing at will.
 #
@@ -124,14 +124,7 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
         found = np.full((len(weights), len(pairs), 2), np.nan)
         for number, (both, columns) in enumerate(pairs):
             found[:, number] = _pair_kappas(weights[:, both] @ columns, values)
-        there = ~np.isnan(found)
-        means: FloatArray = np.divide(
-            np.where(there, found, 0).sum(axis=1),
-            there.sum(axis=1),
-            out=np.full((len(weights), 2), np.nan),
-            where=there.any(axis=1),
-        )
-        return means
+        return mean_of_defined(found, axis=1)
 
     return statistic
 

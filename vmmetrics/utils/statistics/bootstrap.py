@@ -14,8 +14,10 @@ import numpy as np
 
 from vmmetrics.types import FloatArray, IntArray
 
+MEAN_RESAMPLES = 10_000
+"""Bootstrap samples of plain means. The Monte Carlo error of an end of the interval is then about 1 % of its width."""
 RESAMPLES = 1000
-"""Bootstrap samples. The Monte Carlo error of an end of the interval is then about 3 % of the interval's width."""
+"""Bootstrap samples of everything else, about 3 %: a study of 68 clips takes 4 s of processor, with 10,000 it is 27 s."""
 SEED = 20_2411
 """Any fixed number: the same study gives the same intervals everywhere."""
 CONFIDENCE = 0.95
@@ -23,8 +25,8 @@ CONFIDENCE = 0.95
 FEW_PROMPTS = 5
 """Below so many prompts a bootstrap sample can take under 126 values (35 with four): the interval is called rough."""
 
-_CACHED = 131_072  # multiplicities of clips handed out at a time, 1 MB
-_HELD = 4_000_000  # multiplicities of prompts held at a time, 32 MB
+_CACHED = 131_072  # multiplicities handed out at a time, 1 MB: what suits the cache of a core
+_HELD = 4_000_000  # multiplicities held at a time, 32 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,11 @@ def draws(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) 
         yield drawn[codes]
 
 
-def draw_blocks(prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[IntArray]:
-    """The samples of :func:`draws`, as many at a time as suit the cache of a core: (B, N)."""
-    codes, count = prompt_codes(prompts)
-    for block in _stacked(prompt_draws(count, resamples, seed), max(1, _CACHED // max(1, len(codes)))):
-        yield block[:, codes]
+def draw_blocks(
+    prompts: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED, cells: int = _CACHED
+) -> Iterator[IntArray]:
+    """The samples of :func:`draws`, at most ``cells`` multiplicities at a time: (B, N)."""
+    return _stacked(draws(prompts, resamples, seed), max(1, cells // max(1, len(prompts))))
 
 
 def prompt_blocks(count: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[FloatArray]:
@@ -180,20 +182,6 @@ def bootstrapped(value: float, values: FloatArray, *, n: int, prompts: int, p: f
 
 Statistic = Callable[[FloatArray], FloatArray]
 """(B, N) weights of the clips to (B, S) values of S statistics, NaN where a weighting does not define one."""
-_CELLS = 2_000_000  # weights held at a time, 16 MB
-
-
-def weight_chunks(prompts: Sequence[str], resamples: int, seed: int) -> Iterator[FloatArray]:
-    """The bootstrap samples of :func:`~vmmetrics.utils.statistics.bootstrap.draws`, some at a time: (B, N) weights."""
-    rows = max(1, _CELLS // max(1, len(prompts)))
-    chunk: list[FloatArray] = []
-    for drawn in draws(prompts, resamples, seed):
-        chunk.append(drawn.astype(np.float64))
-        if len(chunk) == rows:
-            yield np.stack(chunk)
-            chunk = []
-    if chunk:
-        yield np.stack(chunk)
 
 
 def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -208,7 +196,8 @@ def sampled(statistic: Statistic, prompts: Sequence[str], resamples: int, seed: 
     found = statistic(np.ones((1, len(prompts))))[0]
     # one prompt is drawn as itself each time: nothing to learn from it
     several = len(set(prompts)) > 1
-    parts = [statistic(chunk) for chunk in weight_chunks(prompts, resamples if several else 0, seed)]
+    blocks = draw_blocks(prompts, resamples if several else 0, seed, _HELD // 2)
+    parts = [statistic(block.astype(np.float64)) for block in blocks]
     return found, np.concatenate(parts) if parts else np.empty((0, found.size))
 
 
@@ -234,6 +223,14 @@ def finite(values: FloatArray) -> FloatArray:
     """The same with NaN, which stands for missing, in place of infinities, which no rank or mean can hold."""
     cleared: FloatArray = np.where(np.isfinite(values), values, np.nan)
     return cleared
+
+
+def mean_of_defined(values: FloatArray, axis: int = -1) -> FloatArray:
+    """The means over an axis without their NaN; NaN where there is nothing else."""
+    there = ~np.isnan(values)
+    counts = there.sum(axis=axis)
+    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=axis) / np.maximum(counts, 1), np.nan)
+    return means
 
 
 def alike(columns: FloatArray) -> list[IntArray]:

@@ -28,6 +28,7 @@ from vmmetrics.utils.statistics.bootstrap import (
     bootstrapped,
     draw_blocks,
     interval_note,
+    mean_of_defined,
     prompt_blocks,
     prompt_codes,
     two_sided_p,
@@ -178,8 +179,6 @@ def correlation_estimate(value: float, p: float, values: FloatArray, prompts: Se
 # (infinitesimal jackknife: Jaeckel 1972; for sums over pairs it is the variance of Hoeffding 1948), as the bootstrap
 # over prompts does.
 
-_SAME_TAU = 1e-12  # correlations that differ by less differ by rounding alone
-
 
 class Kendall(NamedTuple):
     """Both variants."""
@@ -272,7 +271,7 @@ def _estimate(value: float, p: float, influence: FloatArray, clusters: IntArray,
         return Estimate(value, p=chance, n=n, note=note)
     sums = np.bincount(clusters, weights=influence, minlength=count)
     error = float(np.sqrt(count / (count - 1) * (sums @ sums)))
-    if abs(value) > 1 - _SAME_TAU or error < _SAME_TAU:  # perfect order, whatever is left out: no width
+    if abs(value) > 1 - _SAME or error < _SAME:  # perfect order, whatever is left out: no width
         return Estimate(value, value, value, chance, n, note)
     centre, error = float(np.arctanh(value)), error / (1 - value**2)
     reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
@@ -365,14 +364,6 @@ def _segments(known: BoolArray, groups: Sequence[str]) -> tuple[IntArray, IntArr
     large = np.bincount(group[known], minlength=names.size) >= LEAST_CLIPS
     kept = np.flatnonzero(known & large[group])
     return kept, np.unique(group[kept], return_inverse=True)[1].astype(np.int64)
-
-
-def mean_of_defined(values: FloatArray) -> FloatArray:
-    """(..., G) to the means over the last axis without their NaN; NaN where there is nothing else."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=-1)
-    means: FloatArray = np.where(counts > 0, np.where(there, values, 0).sum(axis=-1) / np.maximum(counts, 1), np.nan)
-    return means
 
 
 def group_count(groups: Sequence[str]) -> int:

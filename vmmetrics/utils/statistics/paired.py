@@ -13,14 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics.bootstrap import MEAN_RESAMPLES, SEED, percentile_interval, prompt_blocks
 
 # The mean of scores and how far it can be trusted.
-
-CONFIDENCE = 0.95
-"""Coverage of the interval."""
-RESAMPLES = 10_000  # its Monte Carlo error is then below 2 % of the interval's width
-SEED = 20_2411  # any fixed number: the same scores give the same interval everywhere
-_INDICES = 4_000_000  # indices drawn at a time, 32 MB
 
 
 class Mean(NamedTuple):
@@ -52,16 +47,13 @@ def mean_with_interval(scores: Sequence[float]) -> Mean | None:
     if values.size == 1:
         return Mean(mean, None, None, 1)
     rng = np.random.default_rng(SEED)
-    rows = max(1, _INDICES // values.size)
     means = np.concatenate(
         [
-            values[rng.integers(values.size, size=(min(rows, RESAMPLES - start), values.size))].mean(axis=1)
-            for start in range(0, RESAMPLES, rows)
+            values[rng.integers(values.size, size=(rows, values.size))].mean(axis=1)
+            for rows in _rows(MEAN_RESAMPLES, values.size)
         ]
     )
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Mean(mean, float(low), float(high), int(values.size))
+    return Mean(mean, *percentile_interval(means), int(values.size))
 
 
 FLIPS = 10_000
@@ -78,30 +70,17 @@ def resampled_means(scores: FloatArray) -> FloatArray:
         scores: (M, P, K) models, prompts, metrics; NaN where there is no score.
 
     Returns:
-        (RESAMPLES, M, K) means of the scores there are; NaN where a sample holds none.
+        (MEAN_RESAMPLES, M, K) means of the scores there are; NaN where a sample holds none.
     """
     models, prompts, metrics = scores.shape
     flat = scores.transpose(1, 0, 2).reshape(prompts, models * metrics)
     there = (~np.isnan(flat)).astype(np.float64)
     filled = np.nan_to_num(flat)
-    rng = np.random.default_rng(SEED)
     means = []
-    for rows in _rows(RESAMPLES, prompts):
-        chosen = rng.integers(prompts, size=(rows, prompts)) + prompts * np.arange(rows)[:, None]
-        drawn = np.bincount(chosen.ravel(), minlength=rows * prompts).reshape(rows, prompts).astype(np.float64)
+    for drawn in prompt_blocks(prompts, MEAN_RESAMPLES, SEED):
         with np.errstate(invalid="ignore"):
             means.append((drawn @ filled) / (drawn @ there))
-    return np.concatenate(means).reshape(RESAMPLES, models, metrics)
-
-
-def interval(means: FloatArray) -> tuple[float | None, float | None]:
-    """Percentile interval of (RESAMPLES,) means; None for both ends where under half of the samples held a score."""
-    known = means[~np.isnan(means)]
-    if known.size < means.size / 2:
-        return None, None
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known, [tail, 1 - tail])
-    return float(low), float(high)
+    return np.concatenate(means).reshape(MEAN_RESAMPLES, models, metrics)
 
 
 def contributions(differences: FloatArray) -> FloatArray:

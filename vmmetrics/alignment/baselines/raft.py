@@ -14,9 +14,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines import measures
-from vmmetrics.alignment.baselines.adapters.files import find, hashes, prepare_device, read_state, require, versions
-from vmmetrics.alignment.baselines.catalogue import Loaded, Measure
+from vmmetrics.alignment.baselines.catalogue import (
+    Loaded,
+    Measure,
+    forward_backward_error_of,
+    magnitude_of,
+    resized_frames,
+    warping_error_of,
+)
+from vmmetrics.alignment.baselines.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.flow import DISFlow, look_up, pixel_grid, working_size
 from vmmetrics.perception.scene import Flow, Scene
@@ -47,11 +53,9 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     device = prepare_device(threads)
     raft = RAFT(network.to(device), device)
     measured: dict[str, Measure] = {
-        "raft_flow_magnitude": lambda scene: measures.magnitude_of(scene, lambda: raft.flow(scene)),
-        "raft_warping_error": lambda scene: measures.warping_error_of(scene, lambda: raft.flow(scene)),
-        "raft_forward_backward_error": lambda scene: measures.forward_backward_error_of(
-            scene, lambda: raft.flow(scene)
-        ),
+        "raft_flow_magnitude": lambda scene: magnitude_of(scene, lambda: raft.flow(scene)),
+        "raft_warping_error": lambda scene: warping_error_of(scene, lambda: raft.flow(scene)),
+        "raft_forward_backward_error": lambda scene: forward_backward_error_of(scene, lambda: raft.flow(scene)),
     }
     return Loaded(measured, {"weights": hashes(path), "versions": versions("torch", "torchvision")})
 
@@ -94,7 +98,7 @@ class RAFT:
         clip = scene.clip
         wanted = working_size(clip.width, clip.height)
         width, height = (max(LEAST, round(side / MULTIPLE) * MULTIPLE) for side in wanted)
-        frames = measures.resized_frames(scene, (width, height))
+        frames = resized_frames(scene, (width, height))
         forward = self._pairs(frames[:-1], frames[1:])
         backward = self._pairs(frames[1:], frames[:-1])
         grid = pixel_grid(width, height)

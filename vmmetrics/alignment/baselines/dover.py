@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines.adapters.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.alignment.baselines.catalogue import Loaded
+from vmmetrics.alignment.baselines.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import IMAGENET_MEAN, IMAGENET_STD

@@ -1,0 +1,410 @@
+"""The five ratings of a judge as baselines; a clip is shown to it once."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+
+from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, Loaded
+from vmmetrics.alignment.baselines.files import find, hashes, model_from_folder, prepare_device, require, versions
+from vmmetrics.clip import Clip
+from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.metrics.registry import METRICS, registered
+from vmmetrics.perception.scene import Scene
+from vmmetrics.types import MetricResult
+from vmmetrics.utils.endpoint import Endpoint as AnyEndpoint
+from vmmetrics.utils.endpoint import (
+    EndpointSettings,
+    NoAnswerError,
+    Reply,
+    ReplyCache,
+    Turn,
+    converse,
+    default_folder,
+    key_of,
+    objects_in,
+    refuses,
+)
+
+# What the judge is asked: five questions on motion, levels 1 to 5, one JSON object back.
+
+VERSION = 1
+"""Changes with any change of what is asked: answers to other questions are other answers."""
+
+LEVELS = (1, 5)
+"""Worst and best level of an answer."""
+
+DIMENSIONS = {
+    key: asked for key, metric in sorted(registered().items()) if key in METRICS and (asked := metric.question)
+}
+"""What each of our metrics is about, in our words."""
+
+SYSTEM = (
+    "You rate the motion in short video clips. You are shown frames of one clip in order, with the time of each. Judge "
+    "only what changes between frames, not beauty, style or whether a description is followed. Use the whole scale; "
+    "where you are unsure between two levels, take the lower one. Answer with one JSON object and nothing else."
+)
+
+AGAIN = (
+    "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
+)
+"""What is said to an answer that cannot be read."""
+
+
+def question(times: Sequence[float], prompt: str | None) -> str:
+    """Return the text that goes with the frames.
+
+    Args:
+        times: Seconds of the frames shown.
+        prompt: What the clip was generated from, or None.
+    """
+    about = "" if prompt is None else f" It was made from the text: {prompt!r}."
+    lines = [f"- {key}: {text}" for key, text in DIMENSIONS.items()]
+    shape = ", ".join(f'"{key}": LEVEL' for key in DIMENSIONS)
+    return (
+        f"{len(times)} frames of a clip, taken at {', '.join(f'{t:.2f}' for t in times)} seconds.{about}\n"
+        f"Rate, each with a whole number from 1 to 5:\n" + "\n".join(lines) + f"\nAnswer as {{{shape}}}."
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of an answer."""
+    level = {"type": ["integer", "null"], "minimum": LEVELS[0], "maximum": LEVELS[1]}
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(DIMENSIONS, level),
+        "required": list(DIMENSIONS),
+        "additionalProperties": False,
+    }
+
+
+# How a judge's answer is read.
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a judge said of a clip.
+
+    Attributes:
+        levels: Level by dimension, None where the judge found nothing to rate; empty where there is no answer.
+        missing: Why there is no answer, or None. One of few texts, so that they can be counted.
+    """
+
+    levels: Mapping[str, int | None]
+    missing: str | None = None
+
+
+REFUSED = Answer({}, "the judge refused to rate the clip")
+
+
+def read_answer(text: str) -> Answer:
+    r"""Read an answer: the first JSON object in it, whatever stands around.
+
+    >>> read_answer('```json\n{"cas": 4, "mss": 5, "ois": null, "pas": 2, "tcs": 3}\n```').levels["ois"] is None
+    True
+    >>> read_answer('{"cas": 4}').missing
+    "the judge's answer was unusable: a dimension is missing"
+    """
+    found = next(objects_in(text), None)
+    if found is None:
+        return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
+    levels: dict[str, int | None] = {}
+    for key in DIMENSIONS:
+        if key not in found:
+            return _unusable("a dimension is missing")
+        level = found[key]
+        if isinstance(level, float) and level.is_integer():
+            level = int(level)
+        if level is not None and (isinstance(level, bool) or not isinstance(level, int)):
+            return _unusable("a level is no whole number")
+        if level is not None and not LEVELS[0] <= level <= LEVELS[1]:
+            return _unusable("a level is outside of 1..5")
+        levels[key] = level
+    return Answer(levels)
+
+
+def _unusable(why: str) -> Answer:
+    return Answer({}, f"the judge's answer was unusable: {why}")
+
+
+# A judge and the answers it gave before: asks, asks again where an answer cannot be used, and keeps the replies.
+
+# What the judge sees: frames evenly spread over time, as JPEG.
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The frames a judge is shown.
+
+    Attributes:
+        times: Seconds of each.
+        pictures: JPEG of each.
+    """
+
+    times: tuple[float, ...]
+    pictures: tuple[bytes, ...]
+
+
+def show(clip: Clip, count: int, side: int) -> Shown:
+    """Take frames of a clip.
+
+    Args:
+        clip: The clip.
+        count: How many, at equal distances in time from the first to the last; fewer where the clip has fewer.
+        side: Longer side in pixels; larger frames are made smaller.
+    """
+    wanted = np.linspace(0, clip.timestamps[-1], count)
+    places = np.unique(np.abs(clip.timestamps[:, None] - wanted).argmin(axis=0))
+    factor = min(1.0, side / max(clip.width, clip.height))
+    size = max(1, round(clip.width * factor)), max(1, round(clip.height * factor))
+    pictures = []
+    for place in places:
+        small = cv2.resize(clip.frames[place], size, interpolation=cv2.INTER_AREA)
+        written, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 92])
+        assert written  # noqa: S101  (an uint8 picture can always be written)
+        pictures.append(data.tobytes())
+    return Shown(tuple(float(clip.timestamps[place]) for place in places), tuple(pictures))
+
+
+KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
+"""Environment variable with the key of the endpoint: it is read there and written nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """Which judge, and what it is shown.
+
+    Attributes:
+        model: Name of the model at the endpoint, or a folder with one for transformers.
+        url: Base address of an OpenAI-compatible endpoint (``http://localhost:8000/v1``); None runs the folder.
+        frames: Frames shown of a clip.
+        side: Their longer side in pixels.
+        tokens: Most tokens of an answer; models that think before they answer need more.
+        per_minute: Most requests a minute and process; None leaves it to the endpoint.
+        key_variable: Environment variable that holds the key; the key itself is never part of anything kept.
+        cache: Folder of the replies; None takes ``judge`` beside the folder of weights.
+    """
+
+    model: str
+    url: str | None = None
+    frames: int = 12
+    side: int = 512
+    tokens: int = 1024
+    per_minute: float | None = None
+    key_variable: str = KEY_VARIABLE
+    cache: str | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.frames, self.side, self.tokens) < 1 or (self.per_minute is not None and self.per_minute <= 0):
+            raise ValueError(f"Expected positive numbers but got {self}")
+        if self.url is not None:
+            self.at_endpoint()
+
+    def at_endpoint(self) -> EndpointSettings:
+        """The endpoint; greedy, so that answers can be had again.
+
+        Raises:
+            ValueError: There is none, or its address cannot be.
+        """
+        if self.url is None:
+            raise ValueError("Expected an address but got None")
+        return EndpointSettings(
+            self.url, self.model, tokens=self.tokens, per_minute=self.per_minute, key_variable=self.key_variable
+        )
+
+    def part(self) -> dict[str, Any]:
+        """What an answer depends on, ready for JSON."""
+        asked = {"questions": VERSION, "frames": self.frames, "side": self.side, "tokens": self.tokens}
+        return {"model": self.model, "url": self.url, **asked}
+
+
+class Judge(Protocol):
+    """Answers a conversation."""
+
+    identity: Mapping[str, Any]
+    """What else its replies depend on, ready for JSON."""
+
+    def reply(self, turns: Sequence[Turn]) -> Reply:
+        """Answer what was said so far.
+
+        Raises:
+            ClipError: No answer could be had; another time it might.
+        """
+        ...
+
+
+@dataclass
+class Panel:
+    """Asks a judge about clips.
+
+    Attributes:
+        judge: Who answers.
+        settings: What it is shown, and where its replies are kept.
+    """
+
+    judge: Judge
+    settings: JudgeSettings
+    _cache: ReplyCache = field(init=False)
+
+    def __post_init__(self) -> None:
+        kept = self.settings.cache
+        self._cache = ReplyCache(default_folder("judge") if kept is None else Path(kept))
+
+    def rate(self, clip: Clip) -> Answer:
+        """Have a clip rated, asking again a few times while the answer cannot be used.
+
+        Raises:
+            ClipError: The judge cannot be reached.
+        """
+        shown = show(clip, self.settings.frames, self.settings.side)
+        turns = [Turn("system", SYSTEM), Turn("user", question(shown.times, clip.prompt), shown.pictures)]
+        return _read(converse(self._reply, turns, _fault, AGAIN))
+
+    def _reply(self, turns: Sequence[Turn]) -> Reply:
+        """The reply to a conversation, the one that was kept if there is one."""
+        key = self.key(turns)
+        reply = self._cache.get(key)
+        if reply is None:
+            reply = self.judge.reply(turns)
+            self._cache.put(key, reply)
+        return reply
+
+    def key(self, turns: Sequence[Turn]) -> str:
+        """Hash of everything that a reply depends on."""
+        return key_of(self.settings.part(), dict(self.judge.identity), schema(), turns=turns)
+
+
+def _fault(reply: Reply) -> str | None:
+    """What is wrong with a reply; nothing where the judge refused, which is not argued with."""
+    answer = _read(reply)
+    return None if answer is REFUSED else answer.missing
+
+
+def _read(reply: Reply) -> Answer:
+    if reply.refused:
+        return REFUSED
+    answer = read_answer(reply.text)
+    if answer.missing is not None and reply.cut:
+        return Answer({}, "the judge's answer was unusable: cut off for its length")
+    return answer
+
+
+# A judge on this machine: an image-text-to-text model of transformers, from the user's folder.
+
+# A judge behind an OpenAI-compatible endpoint.
+
+
+class Endpoint:
+    """Asks a model behind an endpoint.
+
+    Args:
+        settings: Which, and where.
+    """
+
+    identity: Mapping[str, Any] = {"temperature": 0}
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self._endpoint = AnyEndpoint(settings.at_endpoint())
+
+    def reply(self, turns: Sequence[Turn]) -> Reply:
+        """Answer what was said so far; what may pass is tried again.
+
+        Raises:
+            ClipError: No answer, however often it was tried.
+            SetupError: The endpoint does not take such requests, or not from us.
+        """
+        try:
+            return self._endpoint.reply(turns, schema())
+        except NoAnswerError as error:
+            raise ClipError(f"The judge gave {error}") from error
+
+
+class LocalModel:
+    """Answers with a model that ``AutoModelForImageTextToText`` can load; greedy, so that answers can be had again.
+
+    Args:
+        settings: The folder, and how long answers may be.
+        threads: For torch on the CPU.
+
+    Raises:
+        SetupError: A package is missing, or the folder holds no such model.
+    """
+
+    def __init__(self, settings: JudgeSettings, threads: int | None = None) -> None:
+        require("torch", "transformers")
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        path = find("vlm_judge", settings.model, "judge", "a folder with an image-text-to-text model of transformers")
+        self._device = prepare_device(threads)
+        self._tokens = settings.tokens
+        try:
+            self._processor = AutoProcessor.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise SetupError(f"{path}: not readable as a processor of transformers: {error}") from error
+        self._model = model_from_folder(AutoModelForImageTextToText, path, dtype="auto").to(self._device)
+        self.identity: Mapping[str, Any] = {
+            "weights": hashes(path),
+            "versions": versions("torch", "transformers"),
+            "greedy": True,
+        }
+
+    def reply(self, turns: Sequence[Turn]) -> Reply:
+        """Answer what was said so far."""
+        import torch
+        from PIL import Image
+
+        messages = []
+        for turn in turns:
+            pictures = [
+                {"type": "image", "image": Image.open(io.BytesIO(data)).convert("RGB")} for data in turn.pictures
+            ]
+            messages.append({"role": turn.role, "content": [*pictures, {"type": "text", "text": turn.text}]})
+        inputs = self._processor.apply_chat_template(
+            messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        ).to(self._device, dtype=self._model.dtype)
+        with torch.inference_mode():
+            written = self._model.generate(**inputs, max_new_tokens=self._tokens, do_sample=False)
+        answer = written[0, inputs["input_ids"].shape[1] :]
+        text = self._processor.decode(answer, skip_special_tokens=True)
+        return Reply(text, cut=len(answer) >= self._tokens)
+
+
+NOTHING = "the judge found nothing to rate"
+
+
+def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
+    """Make the judge ready.
+
+    Raises:
+        SetupError: None was named, or the local one cannot be loaded.
+    """
+    if given is None:
+        raise SetupError(
+            "vlm_judge needs a model: --judge MODEL --judge-url http://.../v1 for an endpoint, "
+            "or --judge FOLDER for one of transformers"
+        )
+    if given.url is not None:
+        judge: Judge = Endpoint(given)
+    else:
+        judge = LocalModel(given, threads)
+    panel = Panel(judge, given)
+    return Loaded({f"judge_{key}": _measure(panel, key) for key in DIMENSIONS}, given.part() | dict(judge.identity))
+
+
+def _measure(panel: Panel, key: str) -> Callable[[Scene], MetricResult]:
+    def measure(scene: Scene) -> MetricResult:
+        if len(scene.clip) < 2:
+            return MetricResult(None, ONE_FRAME)
+        answer = scene.once("baselines:judge", lambda: panel.rate(scene.clip))
+        if answer.missing is not None:
+            return MetricResult(None, answer.missing)
+        level = answer.levels[key]
+        return MetricResult(None, NOTHING) if level is None else MetricResult(float(level))
+
+    return measure

@@ -1,1 +1,0 @@
-"""A video language model as judge: what it is asked, what it sees, how its answer is read and kept."""

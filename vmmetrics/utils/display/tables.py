@@ -1,0 +1,355 @@
+"""Tables and lists for people, built once and written to a terminal, as Markdown, LaTeX or HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Literal
+
+from vmmetrics.utils.display.markup import clean, markdown, tex, tex_comment
+from vmmetrics.utils.statistics.bootstrap import Estimate
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+NONE = "–"
+"""Where there is no number."""
+MINUS = "−"
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_NAME_WIDTH = 12
+"""Columns of a terminal that a name keeps where room is short: the widest table then fits 120."""
+_GAP = 2
+"""Columns of a terminal between two columns of a table."""
+_LINE_LENGTH = 600
+"""Characters of a sentence on a terminal before it is cut: lists of clips can be of any length."""
+# Layouts from the most spacious to the tightest: intervals on one line, whole heads, whole names.
+_LAYOUTS = ((True, True, True), (True, False, True), (False, True, True), (False, False, True), (False, False, False))
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayCell:
+    """A cell.
+
+    Attributes:
+        text: What it says.
+        below: Said smaller: an interval, or which model.
+        mark: Number of its footnote, 0 for none.
+    """
+
+    text: str = ""
+    below: str = ""
+    mark: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayColumn:
+    """A column.
+
+    Attributes:
+        name: Head.
+        number: Whether it holds numbers (right-aligned) or names.
+        hint: What the head means, in a sentence.
+    """
+
+    name: str
+    number: bool = True
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRow:
+    """A row.
+
+    Attributes:
+        cells: One per column.
+        reference: Stands below a rule: something to read the rows above against.
+    """
+
+    cells: tuple[DisplayCell, ...]
+    reference: bool = False
+
+
+@dataclass(slots=True)
+class DisplayTable:
+    """A table.
+
+    Attributes:
+        key: Short name, unique in a report.
+        title: Title.
+        caption: How to read it.
+        columns: Columns.
+        rows: Rows, those of reference last.
+        notes: Footnotes, from 1.
+    """
+
+    key: str
+    title: str
+    caption: str
+    columns: tuple[DisplayColumn, ...]
+    rows: list[DisplayRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, *cells: DisplayCell | str, reference: bool = False) -> None:
+        """Add a row; cells that lack at its end are empty."""
+        given = [DisplayCell(clean(cell)) if isinstance(cell, str) else cell for cell in cells]
+        spare = [DisplayCell()] * (len(self.columns) - len(given))
+        self.rows.append(DisplayRow((*given, *spare), reference))
+
+    def mark(self, note: str | None) -> int:
+        """Return the number of a footnote, 0 for none; the same words share a number."""
+        if not note:
+            return 0
+        shown = clean(note)
+        if shown not in self.notes:
+            self.notes.append(shown)
+        return self.notes.index(shown) + 1
+
+    def estimate(self, estimate: Estimate, *, interval: bool = True) -> DisplayCell:
+        """Return the cell of a statistic with its interval, or a dash; either with the reason as footnote."""
+        below = bounds(estimate.low, estimate.high) if interval and estimate.value is not None else ""
+        note = estimate.note if interval or estimate.value is None else None
+        return DisplayCell(number(estimate.value), below, self.mark(note))
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Sentences.
+
+    Attributes:
+        key: Short name, unique in a report.
+        title: Title.
+        lines: One or more.
+    """
+
+    key: str
+    title: str
+    lines: tuple[str, ...]
+
+
+Part = DisplayTable | Lines
+
+
+def heads(*names: str | DisplayColumn, texts: int = 1) -> tuple[DisplayColumn, ...]:
+    """Return columns by their heads, the first ``texts`` of them of names and the others of numbers."""
+    return tuple(
+        DisplayColumn(name, place >= texts) if isinstance(name, str) else name for place, name in enumerate(names)
+    )
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a number as people read it, or a dash.
+
+    >>> number(0.614), number(-0.128), number(-0.001), number(None)
+    ('0.61', '−0.13', '0.00', '–')
+    """
+    if value is None:
+        return NONE
+    text = f"{abs(value):.{digits}f}"
+    return MINUS + text if value < 0 and float(text) else text
+
+
+def bounds(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Return an interval, or nothing."""
+    return "" if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def p_value(p: float | None) -> str:
+    """Return a p value as people read it.
+
+    >>> p_value(0.0123), p_value(0.0001), p_value(None)
+    ('0.012', '< 0.001', '–')
+    """
+    if p is None:
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def count(value: int | None) -> str:
+    """Return a whole number as people read it.
+
+    >>> count(12345), count(None)
+    ('12,345', '–')
+    """
+    return NONE if value is None else f"{value:,}"
+
+
+def print_parts(parts: Iterable[Part], console: Console) -> None:
+    """Print tables and lists; a table takes the most spacious layout that fits the console."""
+    from rich.text import Text
+
+    for part in parts:
+        if isinstance(part, DisplayTable):
+            _print_table(part, console)
+            continue
+        console.print(Text(part.title, "bold"))
+        for line in part.lines:
+            shown = line if len(line) <= _LINE_LENGTH else line[: _LINE_LENGTH - 1] + "…"
+            console.print(Text(f"- {shown}"), soft_wrap=True)
+        console.print()
+
+
+def _print_table(part: DisplayTable, console: Console) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    one_line, widths = _layout(part, console.width)
+    title = Text(part.title, "bold")
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for column, width in zip(part.columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.number else "left"
+        grid.add_column(Text(column.name), justify=justify, overflow="fold", width=width)
+    for row, after in zip(part.rows, [*part.rows[1:], None], strict=True):
+        shown = [_shown(cell, one_line) for cell in row.cells]
+        grid.add_row(*shown, end_section=after is not None and after.reference and not row.reference)
+    console.print(grid)
+    for line in (part.caption, *(f"{_raised(mark)} {note}" for mark, note in enumerate(part.notes, 1))):
+        if line:
+            console.print(Text(line, "dim"), soft_wrap=True)
+    console.print()
+
+
+def _layout(part: DisplayTable, room: int) -> tuple[bool, list[int]]:
+    """Whether intervals stand behind their numbers, and the width of each column, in the first layout that fits."""
+    one_line, widths = True, list[int]()
+    for one_line, whole_heads, whole_names in _LAYOUTS:
+        widths = []
+        for place, column in enumerate(part.columns):
+            cells = [line for row in part.rows for line in _shown(row.cells[place], one_line).plain.split("\n")]
+            head = len(column.name) if whole_heads else max(map(len, column.name.split()))
+            widest = max(map(len, cells), default=0)
+            if not column.number and not whole_names:
+                widest = min(widest, _NAME_WIDTH)
+            widths.append(max(head, widest))
+        if sum(widths) + _GAP * len(widths) <= room:
+            break
+    return one_line, widths
+
+
+def _raised(mark: int) -> str:
+    """The number of a footnote as superscript digits, nothing for 0."""
+    return str(mark).translate(_SUPERSCRIPT) if mark else ""
+
+
+def _shown(cell: DisplayCell, one_line: bool) -> Text:
+    from rich.text import Text
+
+    text = Text(cell.text + _raised(cell.mark))
+    return text.append(f"{' ' if one_line else chr(10)}{cell.below}", "dim") if cell.below else text
+
+
+def to_markdown(part: Part) -> str:
+    """Return a pipe table or list under its title, in GitHub's dialect."""
+    lines = [f"### {markdown(part.title)}", ""]
+    if isinstance(part, Lines):
+        return "\n".join([*lines, *(f"- {markdown(line)}" for line in part.lines), ""])
+    rules = ["--:" if column.number else ":--" for column in part.columns]
+    rows = [[_markdown_cell(cell, row.reference) for cell in row.cells] for row in part.rows]
+    lines += [pipe_table([markdown(column.name) for column in part.columns], rules, rows)]
+    lines += ["", *filter(None, [markdown(part.caption)])]
+    lines += [f"\n{_raised(mark)} {markdown(note)}" for mark, note in enumerate(part.notes, 1)]
+    return "\n".join([*lines, ""])
+
+
+def pipe_table(names: Sequence[str], rules: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a pipe table from cells that are Markdown already.
+
+    Args:
+        names: Heads.
+        rules: Of each column, such as ``--:``.
+        rows: Cells.
+    """
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (names, rules, *rows))
+
+
+def _markdown_cell(cell: DisplayCell, reference: bool) -> str:
+    text = " ".join(filter(None, (markdown(cell.text) + _raised(cell.mark), markdown(cell.below))))
+    return f"*{text}*" if reference and text else text
+
+
+def to_latex(part: Part) -> str:
+    """Return a ``tabular`` with booktabs rules; everything but the table and its footnotes as comments."""
+    if isinstance(part, Lines):
+        return "\n".join([tex_comment(part.title), *(tex_comment(f"  {line}") for line in part.lines), ""])
+    lines = [tex_comment(line) for line in (part.title, part.caption, r"needs \usepackage{booktabs}") if line]
+    lines += [rf"\begin{{tabular}}{{{''.join('r' if column.number else 'l' for column in part.columns)}}}", r"\toprule"]
+    lines += [ampersands([tex(column.name) for column in part.columns]), r"\midrule"]
+    for row, before in zip(part.rows, [None, *part.rows], strict=False):
+        if before is not None and row.reference and not before.reference:
+            lines.append(r"\midrule")
+        lines.append(ampersands([_latex_cell(cell) for cell in row.cells]))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if part.notes:
+        lines.append(r"\par")
+    lines += [rf"{{\footnotesize $^{{{mark}}}$ {tex(note)}\par}}" for mark, note in enumerate(part.notes, 1)]
+    return "\n".join([*lines, ""])
+
+
+def _latex_cell(cell: DisplayCell) -> str:
+    mark = f"$^{{{cell.mark}}}$" if cell.mark else ""
+    return tex(cell.text) + mark + (rf" {{\scriptsize {tex(cell.below)}}}" if cell.below else "")
+
+
+def ampersands(cells: Sequence[str]) -> str:
+    """Return a row of a ``tabular`` from cells that are LaTeX already."""
+    return " & ".join(cells) + r" \\"
+
+
+def html_text(text: str) -> str:
+    """Return a user's text as it stands on a page, in an element or an attribute."""
+    return escape(clean(text), quote=True)
+
+
+def html_list(lines: Iterable[str]) -> str:
+    """Return a list on one line."""
+    return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>"
+
+
+def to_html(part: Part) -> str:
+    """Return a list, or a table that a page can sort by any column; rows of reference stay at its foot."""
+    if isinstance(part, Lines):
+        items = "\n".join(f"<li>{html_text(line)}</li>" for line in part.lines)
+        return f"<ul>\n{items}\n</ul>"
+    body, foot = (
+        "\n".join(_html_row(part, row) for row in part.rows if row.reference is reference)
+        for reference in (False, True)
+    )
+    caption = f"<caption>{html_text(part.caption)}</caption>\n" if part.caption else ""
+    notes = "".join(f"<li>{html_text(note)}</li>" for note in part.notes)
+    return (
+        f'<div class="wide"><table>\n{caption}<thead><tr>{"".join(map(_html_head, part.columns))}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n"
+        + (f"<tfoot>\n{foot}\n</tfoot>\n" if foot else "")
+        + "</table></div>"
+        + (f'\n<ol class="notes">{notes}</ol>' if notes else "")
+    )
+
+
+def _html_head(column: DisplayColumn) -> str:
+    kind = " class=n" if column.number else ""
+    hint = f' title="{html_text(column.hint)}"' if column.hint else ""
+    return f'<th scope="col"{kind}{hint}><button>{html_text(column.name)}</button></th>'
+
+
+def _html_row(part: DisplayTable, row: DisplayRow) -> str:
+    shown = ""
+    for cell, column in zip(row.cells, part.columns, strict=True):
+        key = sort_key(cell.text) if column.number else cell.text
+        mark = f"<sup>{cell.mark}</sup>" if cell.mark else ""
+        below = f"<small>{html_text(cell.below)}</small>" if cell.below else ""
+        kind = " class=n" if column.number else ""
+        shown += f'<td{kind} data-key="{html_text(key)}">{html_text(cell.text)}{mark}{below}</td>'
+    return f"<tr>{shown}</tr>"
+
+
+def sort_key(shown: str) -> str:
+    """Return the number that a cell begins with, as JavaScript reads it; nothing where there is none.
+
+    >>> sort_key("−0.12"), sort_key("1,234"), sort_key("< 0.001"), sort_key("–")
+    ('-0.12', '1234', '0.001', '')
+    """
+    found = re.search(r"-?\d+(\.\d+)?", shown.replace(MINUS, "-").replace(",", ""))
+    return found.group() if found else ""
