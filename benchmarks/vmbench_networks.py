@@ -101,7 +101,7 @@ def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
         (models.plausibility._held, lambda: _videomae(place, small=small)),  # type: ignore[union-attr]
     ]
     if tracker:
-        puts.append((released.points._held, lambda: cotracker._Loaded.of(_tracker(small=small), place)))
+        puts.append((released.points._held, lambda: cotracker._Loaded(_tracker(small=small), place)))
     for held, build in puts:
         held._load = build
         held.get()  # now, so that no clip pays for it

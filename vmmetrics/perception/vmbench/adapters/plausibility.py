@@ -164,8 +164,7 @@ class VideoMAEPlausibility:
             log_odds = torch.logit((probabilities @ scores)[0], eps=1e-6)
             (slope,) = torch.autograd.grad(log_odds, batch)
         hidden = batch.mean(dim=(3, 4), keepdim=True)
-        effect: FloatArray = ((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy()
-        return effect
+        return np.asarray(((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy())
 
     def _views(self, frames: UInt8Array) -> list[View]:
         return self.plan.views(*frames.shape[:3])
