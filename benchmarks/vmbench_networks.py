@@ -160,7 +160,7 @@ def _qalign(device: torch.device, precision: Precision, *, small: bool) -> qalig
         else:
             weight.fill_(0.0 if name.endswith("bias") else 1.0)
     prompt = Prompt(before=(1, *range(3, 17)), after=tuple(range(17, 29)), levels=tuple(range(30, 35)))
-    return qalign.Loaded.of(net, prompt)
+    return qalign.LoadedQAlign.of(net, prompt)
 
 
 def _videomae(device: torch.device, *, small: bool) -> VideoMAE:

@@ -1,4 +1,4 @@
-"""One number for the motion of a clip, from the five: how plausible and smooth it is, less what is plainly wrong."""
+"""One number from the five: their mean, and the index (how plausible and smooth, less what is plainly wrong)."""
 
 from __future__ import annotations
 

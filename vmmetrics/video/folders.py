@@ -1,4 +1,4 @@
-"""A clip stored as a folder of pictures, one per frame."""
+"""Clips through Pillow: GIF, APNG and animated WebP, and folders of pictures, one per frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vmmetrics.video.containers import open_regular
 from vmmetrics.video.pixels import TRANSPARENT, Decoded, Limits, picture_to_rgb
 from vmmetrics.video.timing import from_delays, regular
 
-# GIF, APNG and animated WebP through Pillow, each held against the frames its own bytes promise.
+# Animations, each compared with the frames that its own bytes promise.
 #
 # FFmpeg refuses animated WebP and can lose GIF frames silently; Pillow stops silently at a cut. So the blocks are
 # counted here first, which gives delays and completeness independently of the decoder.

@@ -115,8 +115,7 @@ class VideoMAEPlausibility:
         views = self._views(frames)
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
-        at_once = max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
-        logits = np.stack(in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, at_once, self._held))
+        logits = np.stack(in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held))
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
@@ -174,6 +173,10 @@ class VideoMAEPlausibility:
         with computing(self.device, self.precision):
             logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
         return logits
+
+    def _batch_size(self) -> int:
+        """Views whose activations in one block fit into the memory."""
+        return max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
 
     def _view_values(self) -> int:
         """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""
