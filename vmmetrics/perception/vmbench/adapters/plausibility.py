@@ -115,7 +115,9 @@ class VideoMAEPlausibility:
         views = self._views(frames)
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
-        logits = np.stack(in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held))
+        logits = np.stack(
+            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held)
+        )
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
