@@ -101,7 +101,7 @@ def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
         (models.plausibility._held, lambda: _videomae(place, small=small)),  # type: ignore[union-attr]
     ]
     if tracker:
-        puts.append((released.points._held, lambda: cotracker._Loaded.of(_tracker(small=small), place)))
+        puts.append((released.points._held, lambda: cotracker._Loaded(_tracker(small=small), place)))
     for held, build in puts:
         held._load = build
         held.get()  # now, so that no clip pays for it
@@ -160,7 +160,7 @@ def _qalign(device: torch.device, precision: Precision, *, small: bool) -> qalig
         else:
             weight.fill_(0.0 if name.endswith("bias") else 1.0)
     prompt = Prompt(before=(1, *range(3, 17)), after=tuple(range(17, 29)), levels=tuple(range(30, 35)))
-    return qalign.Loaded.of(net, prompt)
+    return qalign.LoadedQAlign.of(net, prompt)
 
 
 def _videomae(device: torch.device, *, small: bool) -> VideoMAE:

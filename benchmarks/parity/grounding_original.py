@@ -41,7 +41,7 @@ class OriginalGroundingDINO:
         bert: str | Path | None = None,
     ) -> None:
         self._source = Path(source)
-        shelf = shelf_on(device, shelf)
+        shelf = shelf or shelf_on(device)
         self._device = shelf.device
         self._bert = Path(bert) if bert is not None else bert_beside(self._source)
         self._held: Held[Any] = Held("Grounding DINO", self._load, _BYTES, shelf)

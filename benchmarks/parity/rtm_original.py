@@ -34,7 +34,7 @@ class MMDetPersons:
 
     def __init__(self, config: Any, source: str | Path, device: str | None = None, shelf: Shelf | None = None) -> None:
         self._config, self._source = config, Path(source)
-        shelf = shelf_on(device, shelf)
+        shelf = shelf or shelf_on(device)
         self._held: Held[Any] = Held("RTMDet", self._load, _DETECTOR_BYTES, shelf)
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
@@ -70,7 +70,7 @@ class MMPoseKeypoints:
 
     def __init__(self, config: Any, source: str | Path, device: str | None = None, shelf: Shelf | None = None) -> None:
         self._config, self._source = config, Path(source)
-        shelf = shelf_on(device, shelf)
+        shelf = shelf or shelf_on(device)
         self._held: Held[Any] = Held("RTMPose", self._load, _POSE_BYTES, shelf)
 
     def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:

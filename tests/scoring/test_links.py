@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -71,7 +72,8 @@ def test_what_is_no_clip_is_not_hashed(tmp_path: Path, monkeypatch: pytest.Monke
         (clips / f"link{suffix}").symlink_to(secret)
         os.mkfifo(clips / f"pipe{suffix}")
         (clips / f"zero{suffix}").symlink_to("/dev/zero")
-    monkeypatch.setattr("vmmetrics.video.discover._file_sha256", lambda path: pytest.fail(f"{path} was hashed"))
+    module = import_module("vmmetrics.video.discover")  # the package has a function of this name
+    monkeypatch.setattr(module, "_file_sha256", lambda path: pytest.fail(f"{path} was hashed"))
     for step in reward_clips(discover([clips]), Prompts(), Mock(), "a", tmp_path / "rewards.jsonl"):
         assert step.error
     probed = probe(str(clips), lambda clip: 0.0, plan=Plan(defects=("blur",), rates=False))

@@ -6,7 +6,6 @@ Every function takes numpy arrays, touches no model and no file, and knows two d
 every difference with its reason.
 """
 
-from vmmetrics.functional.averaging import average
 from vmmetrics.functional.cas import commonsense_adherence_score
 from vmmetrics.functional.excuses import (
     is_edge_emerge,
@@ -16,7 +15,7 @@ from vmmetrics.functional.excuses import (
     is_small_vanish,
     is_vanish_detection_error,
 )
-from vmmetrics.functional.motion_index import motion_index
+from vmmetrics.functional.motion_index import average, motion_index
 from vmmetrics.functional.mss import SMOOTHNESS_THRESHOLDS, SmoothnessThresholds, motion_smoothness_score
 from vmmetrics.functional.ois import object_integrity_score
 from vmmetrics.functional.pas import perceptible_amplitude_score

@@ -185,8 +185,7 @@ def is_emerge_detection_error(
 
 def is_outside(xy: FloatArray, frame_size: tuple[float, float]) -> BoolArray:
     """(..., 2) positions to (...) bool: beyond an edge of the frame."""
-    outside: BoolArray = np.any((xy < 0) | (xy > np.asarray(frame_size)), axis=-1)
-    return outside
+    return np.asarray(np.any((xy < 0) | (xy > np.asarray(frame_size)), axis=-1))
 
 
 def relative_extent(xy: FloatArray, frame_size: tuple[float, float]) -> float:
@@ -208,8 +207,7 @@ def _invisible_share(visible: BoolArray) -> FloatArray:
     """(T, N) to (T,); −1, which no test accepts, where there are no points."""
     if visible.shape[1] == 0:
         return np.full(len(visible), -1.0)
-    share: FloatArray = np.mean(~visible, axis=1)
-    return share
+    return np.asarray(np.mean(~visible, axis=1))
 
 
 def _left_through_edge(xy: FloatArray, visible: BoolArray, size: tuple[float, float], invisible: float) -> bool:

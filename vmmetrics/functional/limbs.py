@@ -142,8 +142,7 @@ def person_scale(lengths: FloatArray) -> FloatArray:
     full = _quantile(lengths / scale[:, None], USUAL_QUANTILE, axis=0)
     # turned or bent away a part reads short, so the size of the body is told by those that read long
     torso = np.nanquantile(full / FULL_LENGTHS, USUAL_QUANTILE)
-    smooth: FloatArray = np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, SMALLEST)
-    return smooth
+    return np.asarray(np.maximum(median_filter(scale, size=SCALE_WINDOW, mode="nearest") * torso, SMALLEST))
 
 
 def _stretches(lengths: FloatArray) -> FloatArray:
@@ -154,8 +153,7 @@ def _stretches(lengths: FloatArray) -> FloatArray:
     for part in range(lengths.shape[1]):
         judged = np.isfinite(lengths[:, part])
         smooth[judged, part] = median_filter(lengths[judged, part], size=LENGTH_WINDOW, mode="nearest")
-    deviations: FloatArray = smooth / (TOO_LONG * usual)
-    return deviations
+    return np.asarray(smooth / (TOO_LONG * usual))
 
 
 def _leaps(vectors: FloatArray) -> FloatArray:
@@ -212,8 +210,7 @@ def _swaps(points: FloatArray, vectors: FloatArray, ends: NDArray[np.intp]) -> F
         swapped = _swapped_frames(points[:, [left, right]] - trunk[:, None])
         relabelled[swapped, left], relabelled[swapped, right] = points[swapped, right], points[swapped, left]
     moved: FloatArray = np.linalg.norm(vectors - (relabelled[:, ends[:, 1]] - relabelled[:, ends[:, 0]]), axis=-1)
-    deviations: FloatArray = moved / SWAP_VISIBLE
-    return deviations
+    return np.asarray(moved / SWAP_VISIBLE)
 
 
 def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:

@@ -181,5 +181,4 @@ def _angles(corners: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         cosine = (first * second).sum(axis=1) / lengths
-    angles: FloatArray = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    return angles
+    return np.asarray(np.degrees(np.arccos(np.clip(cosine, -1, 1))))

@@ -231,8 +231,7 @@ def camera_speed(homographies: FloatArray, frame_size: tuple[float, float]) -> F
     """(T−1,) mean displacement, in pixels per frame, of a 5 × 5 grid over the frame."""
     width, height = frame_size
     grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
-    speed: FloatArray = np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1)
-    return speed
+    return np.asarray(np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1))
 
 
 def _score_vmbench(

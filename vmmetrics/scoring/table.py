@@ -230,8 +230,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 def _average(record: Record) -> float | None:
     """Mean of the five metrics, only where all five are there."""
-    from vmmetrics.functional.averaging import average
-    from vmmetrics.functional.motion_index import PARTS
+    from vmmetrics.functional.motion_index import PARTS, average
 
     return average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score
 

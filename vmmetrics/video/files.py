@@ -135,18 +135,16 @@ def check_index(index: Index) -> list[str]:
         ClipError: Frames are missing.
     """
     found = len(index.pts) + index.discarded
+    stated = f" of {index.stated} stated" if index.stated else ""
     if not index.pts:
-        stated = f" of the {index.stated} stated" if index.stated else ""
-        raise ClipError(f"Expected at least one frame but the file holds none{stated}")
+        raise ClipError(f"Expected at least one frame but the file holds none{stated.replace('of', 'of the')}")
     if index.damaged:
-        stated = f" of {index.stated} stated frames" if index.stated else ""
-        raise ClipError(f"The file is cut short or damaged: {found}{stated} could be read, not all of them whole")
+        read = f"{found}{stated}{' frames' if stated else ''} could be read, not all of them whole"
+        raise ClipError(f"The file is cut short or damaged: {read}")
     covers = index.covers_duration()
     if covers is False:
-        stated = f" of {index.stated} stated" if index.stated else ""
-        raise ClipError(
-            f"The file is cut short: {found}{stated} frames up to {index.end:.2f} s of {index.duration:.2f} s stated"
-        )
+        lasts = f"up to {index.end:.2f} s of {index.duration:.2f} s stated"
+        raise ClipError(f"The file is cut short: {found}{stated} frames {lasts}")
     if index.stated <= found:
         return []
     if covers is None:

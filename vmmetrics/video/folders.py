@@ -1,4 +1,4 @@
-"""A clip stored as a folder of pictures, one per frame."""
+"""Clips through Pillow: GIF, APNG and animated WebP, and folders of pictures, one per frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vmmetrics.video.containers import open_regular
 from vmmetrics.video.pixels import TRANSPARENT, Decoded, Limits, picture_to_rgb
 from vmmetrics.video.timing import from_delays, regular
 
-# GIF, APNG and animated WebP through Pillow, each held against the frames its own bytes promise.
+# Animations, each compared with the frames that its own bytes promise.
 #
 # FFmpeg refuses animated WebP and can lose GIF frames silently; Pillow stops silently at a cut. So the blocks are
 # counted here first, which gives delays and completeness independently of the decoder.
@@ -185,23 +185,13 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
         raise ClipError(f"Expected at least one frame but the {name} holds none")
     if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
-    store, full, notes = _decode(path, name, promise, limits.max_memory)
-    stated = (
-        from_delays(promise.delays_ms, limits.assume_fps) if limits.fps is None else regular(len(store), limits.fps)
-    )
-    return Decoded(store.frames, stated, full, tuple(notes))
-
-
-def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[FrameStore, tuple[int, int], list[str]]:
-    count, transparent = len(promise.delays_ms), False
-    skipped = int(promise.skip_first)
-    decoded = 0
+    count, decoded, transparent = len(promise.delays_ms), 0, False
     try:
         with _opened(path, name) as picture:
-            plan = make_plan(count, *picture.size, max_memory, MAX_ANIMATION_PIXELS)
+            plan = make_plan(count, *picture.size, limits.max_memory, MAX_ANIMATION_PIXELS)
             store = FrameStore(plan)
             for number in range(count):
-                picture.seek(number + skipped)
+                picture.seek(number + promise.skip_first)
                 rgb, see_through = picture_to_rgb(picture)
                 transparent |= see_through
                 store.add(rgb)
@@ -210,8 +200,10 @@ def _decode(path: Path, name: str, promise: Promise, max_memory: int) -> tuple[F
         raise
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
         raise ClipError(f"The {name} is damaged after {decoded} of {count} frames: {error}") from error
-    notes = [note for note in (plan.note, transparent and TRANSPARENT) if note]
-    return store, plan.full, notes
+    stated = from_delays(promise.delays_ms, limits.assume_fps)
+    timing = stated if limits.fps is None else regular(count, limits.fps)
+    said = (plan.note, TRANSPARENT if transparent else None)
+    return Decoded(store.frames, timing, plan.full, tuple(filter(None, said)))
 
 
 @contextmanager
@@ -310,14 +302,13 @@ def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decod
         floats |= picture.mode == "F"
         store.add(rgb)
     others = [p for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
-    notes = [f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored"] if others else []
-    if plan.note:
-        notes.append(plan.note)
-    if transparent:
-        notes.append(TRANSPARENT)
-    if floats:
-        notes.append("floats taken as 0..1")
-    return Decoded(store.frames, limits.regular(len(store)), size, tuple(notes))
+    said = (
+        f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored" if others else None,
+        plan.note,
+        TRANSPARENT if transparent else None,
+        "floats taken as 0..1" if floats else None,
+    )
+    return Decoded(store.frames, limits.regular(len(store)), size, tuple(filter(None, said)))
 
 
 @contextmanager

@@ -210,26 +210,17 @@ class _Listed:
         self._by_key: dict[tuple[str, str | int], int | None] = {}
         for number, entry in enumerate(entries):
             for key in _keys(entry.clip):
-                self._add(key, number)
-
-    def _add(self, key: tuple[str, str | int], number: int) -> None:
-        present = self._by_key.setdefault(key, number)
-        if present is None or present == number:
-            return
-        first, second = self.entries[present], self.entries[number]
-        if (first.prompt, first.subject, first.tags) == (second.prompt, second.subject, second.tags):
-            return
-        if key[0] == "path":
-            raise SetupError(f"{second.where}: {second.clip} has another prompt in {first.where}")
-        self._by_key[key] = None  # two folders with equal file names: the path must tell them apart
+                present = self._by_key.setdefault(key, number)
+                first = entry if present is None else entries[present]
+                if (first.prompt, first.subject, first.tags) == (entry.prompt, entry.subject, entry.tags):
+                    continue
+                if key[0] == "path":
+                    raise SetupError(f"{entry.where}: {entry.clip} has another prompt in {first.where}")
+                self._by_key[key] = None  # two folders with equal file names: the path must tell them apart
 
     def find(self, name: str) -> int | None:
         """Position of the entry for the clip called ``name``, or None."""
-        for key in _keys(name):
-            number = self._by_key.get(key)
-            if number is not None:
-                return number
-        return None
+        return next((number for key in _keys(name) if (number := self._by_key.get(key)) is not None), None)
 
 
 def _keys(clip: str) -> list[tuple[str, str | int]]:

@@ -30,15 +30,8 @@ from vmmetrics.perception.vmbench.adapters.qalign import (  # noqa: E402
     windows_of,
 )
 from vmmetrics.perception.vmbench.ported import qalign_network  # noqa: E402
-from vmmetrics.perception.vmbench.ported.qalign_network import (  # noqa: E402
-    PADDING,
-    Network,
-    Sizes,
-    normalised,
-    read_prompt,
-    shades,
-    squared,
-)
+from vmmetrics.perception.vmbench.ported.qalign_network import Network, Sizes, read_prompt  # noqa: E402
+from vmmetrics.perception.vmbench.ported.qalign_vision import PADDING, normalised, shades, squared  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 
 TOLERANCE = 1e-5

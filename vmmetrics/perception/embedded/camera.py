@@ -29,8 +29,7 @@ PARAMETERS: dict[Kind, int] = {"translation": 2, "affine": 6, "homography": 8}
 def apply(model: FloatArray, points: FloatArray) -> FloatArray:
     """Map ``points`` (..., 2) by the homography ``model`` (3, 3)."""
     depth = (points @ model[2, :2] + model[2, 2])[..., None] if model[2, :2].any() else model[2, 2]
-    mapped: FloatArray = (points @ model[:2, :2].T + model[:2, 2]) / depth
-    return mapped
+    return np.asarray((points @ model[:2, :2].T + model[:2, 2]) / depth)
 
 
 def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
@@ -41,8 +40,7 @@ def rescale(model: FloatArray, scale: tuple[float, float]) -> FloatArray:
     sx, sy = scale
     to_clip = np.array([[sx, 0.0, (sx - 1) / 2], [0.0, sy, (sy - 1) / 2], [0.0, 0.0, 1.0]])
     moved = to_clip @ model @ np.linalg.inv(to_clip)
-    rescaled: FloatArray = moved / moved[2, 2]
-    return rescaled
+    return np.asarray(moved / moved[2, 2])
 
 
 def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray) -> FloatArray:
@@ -82,8 +80,7 @@ def fit(kind: Kind, points: FloatArray, targets: FloatArray, weights: FloatArray
         model[2, :2] = solved[6:]
     normalise = np.array([[1 / size, 0, -centre[0] / size], [0, 1 / size, -centre[1] / size], [0, 0, 1]])
     model = np.linalg.inv(normalise) @ model @ normalise
-    result: FloatArray = model / model[2, 2]
-    return result
+    return np.asarray(model / model[2, 2])
 
 
 def fit_similarity(points: FloatArray, targets: FloatArray, noise: float) -> FloatArray:

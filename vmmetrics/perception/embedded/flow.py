@@ -100,8 +100,7 @@ class DISFlow:
         moved = there[..., 0] ** 2 + there[..., 1] ** 2
         x, y = target[..., 0], target[..., 1]
         inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
-        agree: BoolArray = (far < self.tolerance**2 + self.tolerance_share**2 * moved) & inside
-        return agree
+        return np.asarray((far < self.tolerance**2 + self.tolerance_share**2 * moved) & inside)
 
 
 def look_up(image: FloatArray, places: FloatArray) -> FloatArray:

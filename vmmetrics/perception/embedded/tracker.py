@@ -10,8 +10,6 @@ One call follows one set of points that belong together (an object, the backgrou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -30,29 +28,31 @@ LONGEST_SEARCH = 128.0
 """Working pixels that a set out of sight may have gone, half of a usual frame's height."""
 
 
-@dataclass(frozen=True)
+ALIKE = 0.55
+"""Likeness to its reference patch at which a point that the flow follows stays visible. Likeness is that of
+:meth:`~vmmetrics.perception.embedded.flow.Patches.likeness`."""
+
+SURE = 0.75
+"""Likeness at which a point counts as seen where the flow does not vouch for it."""
+
+RENEW_BELOW = 0.85
+"""Likeness under which a point that is safely followed gets a new reference patch (it turned)."""
+
+REACH = 3.0
+"""Working pixels, the farthest that fitting the patch may move a point away from where the flow took it."""
+
+LIGHTING = 35.0
+"""Change of grey level, against that of the whole set, that shows another surface."""
+
+NEIGHBOURS = 6
+"""How many nearest points say where a point should be and whether it can be visible."""
+
+SPEED_HALF_LIFE = 0.25
+"""Seconds in which the assumed own speed of a set out of sight halves."""
+
+
 class GridTracker:
-    """Follows sets of query points forwards and backwards; same answer as CoTracker gives.
-
-    Likeness is that of :meth:`~vmmetrics.perception.embedded.flow.Patches.likeness`; lengths are working pixels.
-
-    Attributes:
-        alike: Likeness to its reference patch at which a point that the flow follows stays visible.
-        sure: Likeness at which a point counts as seen where the flow does not vouch for it.
-        renew_below: Likeness under which a point that is safely followed gets a new reference patch (it turned).
-        reach: Farthest that fitting the patch may move a point away from where the flow took it.
-        lighting: Change of grey level, against that of the whole set, that shows another surface.
-        neighbours: How many nearest points say where a point should be and whether it can be visible.
-        speed_half_life: Seconds in which the assumed own speed of a set out of sight halves.
-    """
-
-    alike: float = 0.55
-    sure: float = 0.75
-    renew_below: float = 0.85
-    reach: float = 3.0
-    lighting: float = 35.0
-    neighbours: int = 6
-    speed_half_life: float = 0.25
+    """Follows sets of query points forwards and backwards; same answer as CoTracker gives."""
 
     def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels.
@@ -72,17 +72,16 @@ class GridTracker:
         xy = np.zeros((frames, len(queries), 2))
         visible = np.zeros((frames, len(queries)), np.bool_)
         if len(queries):
-            decay = 0.5 ** (1.0 / (self.speed_half_life * scene.clip.fps))
+            decay = 0.5 ** (1.0 / (SPEED_HALF_LIFE * scene.clip.fps))
             for forwards in (True, False):
-                _Walk(self, scene.flow, scene.camera, forwards, decay).run(start, at, xy, visible)
+                _Walk(scene.flow, scene.camera, forwards, decay).run(start, at, xy, visible)
         return PointTracks((xy + 0.5) * scale - 0.5, visible, start)
 
 
 class _Walk:
     """One set of points on its way in one direction of time."""
 
-    def __init__(self, settings: GridTracker, flow: Flow, camera: Camera, forwards: bool, decay: float) -> None:
-        self.settings = settings
+    def __init__(self, flow: Flow, camera: Camera, forwards: bool, decay: float) -> None:
         self.images, self.forwards, self.decay = flow.images, forwards, decay
         inverse_scale = (1 / flow.scale[0], 1 / flow.scale[1])
         models = camera.homographies if forwards else np.linalg.inv(camera.homographies)
@@ -130,9 +129,8 @@ class _Walk:
         if hidden:
             expected = expected + self._search(following, active, carried, linear)
         at, likeness = self._fit(self.reference[active], following, expected, linear, seen)
-        settings = self.settings
-        fits = self._inside(at) & (likeness >= np.where(safe, settings.alike, settings.sure))
-        fits &= safe | hidden | (np.hypot(*(at - expected).T) < settings.reach / 2)
+        fits = self._inside(at) & (likeness >= np.where(safe, ALIKE, SURE))
+        fits &= safe | hidden | (np.hypot(*(at - expected).T) < REACH / 2)
         now = self._supported(at, fits)
         found = now & ~seen
         if hidden and self._convincing(active, likeness, at - expected):
@@ -142,7 +140,7 @@ class _Walk:
         self.at[active] = np.where(now[:, None], at, carried)
         self.seen[active] = now
         self._remember(pair, active, linear, vanished=bool(seen.any() and not now.any()))
-        self._renew(pair, active, image, following, was, now & safe & (likeness < settings.renew_below))
+        self._renew(pair, active, image, following, was, now & safe & (likeness < RENEW_BELOW))
         return active[found]
 
     def _remember(self, pair: int, active: IntArray, linear: FloatArray, vanished: bool) -> None:
@@ -188,12 +186,12 @@ class _Walk:
             return at, likeness
         part, turn = reference[near], linear[near]
         fitted = part.fit(image, begin[near], turn)
-        too_far = np.hypot(*(fitted - begin[near]).T) > self.settings.reach
+        too_far = np.hypot(*(fitted - begin[near]).T) > REACH
         fitted[too_far] = begin[near][too_far]
         at[near] = fitted
         alike, shift = part.likeness(image, fitted, turn)
         usual = float(np.clip(np.median(shift[seen[near]]), -15, 15)) if seen[near].any() else 0.0
-        likeness[near] = np.where(np.abs(shift - usual) < self.settings.lighting, alike, -1.0)
+        likeness[near] = np.where(np.abs(shift - usual) < LIGHTING, alike, -1.0)
         return at, likeness
 
     def _expected(self, was: FloatArray, there: FloatArray, carried: FloatArray, safe: BoolArray) -> FloatArray:
@@ -203,9 +201,8 @@ class _Walk:
         """
         if not safe.any():
             return carried
-        near = _nearest(was[safe], was, self.settings.neighbours)
-        expected: FloatArray = carried + np.median((there - carried)[safe][near], axis=1)
-        return expected
+        near = _nearest(was[safe], was, NEIGHBOURS)
+        return np.asarray(carried + np.median((there - carried)[safe][near], axis=1))
 
     def _convincing(self, active: IntArray, likeness: FloatArray, shifted: FloatArray) -> bool:
         """Whether enough points that cannot be mistaken for others were found, all together, for a lost set to be back.
@@ -215,7 +212,7 @@ class _Walk:
         distinct = self.reference[active].corner() > DISTINCT
         if distinct.sum() < 4:
             return False
-        found = distinct & (likeness >= self.settings.sure + 0.05)
+        found = distinct & (likeness >= SURE + 0.05)
         if found.any():
             found &= np.hypot(*(shifted - np.median(shifted[found], axis=0)).T) < 1.0
         return bool(found.sum() >= 0.35 * distinct.sum())
@@ -227,7 +224,7 @@ class _Walk:
         """
         if len(at) < 8 or not fits.any():
             return fits
-        near = _nearest(at, at, self.settings.neighbours + 1)[:, 1:]
+        near = _nearest(at, at, NEIGHBOURS + 1)[:, 1:]
         supported: BoolArray = fits & (fits[near].mean(1) >= 1 / 3)
         if supported.sum() < self._inside(at).sum() / 5:
             supported[:] = False
@@ -253,7 +250,6 @@ class _Walk:
 
     def _search(self, image: FloatArray, active: IntArray, carried: FloatArray, linear: FloatArray) -> FloatArray:
         """Offset (2,) at which the hidden set shows again, 0 where it does not."""
-        settings = self.settings
         textured = np.flatnonzero(self.reference[active].corner() > DISTINCT)
         some = textured[:: max(1, len(textured) // 24)]
         length = min(float(np.hypot(*self.lead)), LONGEST_SEARCH)
@@ -271,7 +267,7 @@ class _Walk:
         reference = self.reference[active[some]].coarse(len(offsets))
         turn = np.tile(linear[some], (len(offsets), 1, 1))
         likeness, shift = reference.likeness(image, places.reshape(-1, 2), turn)
-        hit = (likeness > 0.6) & (np.abs(shift) < settings.lighting)
+        hit = (likeness > 0.6) & (np.abs(shift) < LIGHTING)
         share = (hit.reshape(within.shape) & within).mean(1)
         best = int(np.argmax(share))
         return offsets[best] if share[best] >= 0.2 else np.zeros(2)
@@ -293,8 +289,7 @@ class _Walk:
     def _is_valid(self, pair: int, points: FloatArray) -> BoolArray:
         height, width = self.images.shape[1:]
         x, y = np.rint(points).astype(int).T
-        valid: BoolArray = self.valid[pair][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)]
-        return valid
+        return np.asarray(self.valid[pair][np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)])
 
     def _inside(self, points: FloatArray) -> BoolArray:
         height, width = self.images.shape[1:]

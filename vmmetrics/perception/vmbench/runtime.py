@@ -45,7 +45,7 @@ class Shelf:
 
     device: torch.device
     notes: list[str] = field(default_factory=list)
-    _held: list[Held[Any]] = field(default_factory=list, repr=False)
+    _held: dict[Held[Any], None] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=RLock, repr=False)
 
     def make_room(self, needed: int) -> None:
@@ -53,7 +53,7 @@ class Shelf:
         if self.device.type != "cuda":
             return
         while self._held and torch.cuda.mem_get_info(self.device)[0] < needed * HEADROOM:
-            self._held[0].put_away()
+            next(iter(self._held)).put_away()
 
     def put_away_others(self, held: Held[Any]) -> None:
         """Put every model but ``held`` away."""
@@ -63,15 +63,13 @@ class Shelf:
     def used(self, held: Held[Any]) -> None:
         """Note that ``held`` has been used just now."""
         with self._lock:
-            if held in self._held:
-                self._held.remove(held)
-            self._held.append(held)
+            self._held.pop(held, None)
+            self._held[held] = None
 
     def gone(self, held: Held[Any]) -> None:
         """Note that ``held`` is no longer there."""
         with self._lock:
-            if held in self._held:
-                self._held.remove(held)
+            self._held.pop(held, None)
 
     def note(self, text: str) -> None:
         """Keep ``text`` once."""
@@ -79,9 +77,9 @@ class Shelf:
             self.notes.append(text)
 
 
-def shelf_on(device: str | None = None, shelf: Shelf | None = None) -> Shelf:
-    """Return ``shelf`` where one is shared, else one for ``device``; None takes a GPU where there is one."""
-    return shelf or Shelf(torch.device(device or default_device()))
+def shelf_on(device: str | None = None) -> Shelf:
+    """Return a shelf for ``device``; None takes a GPU where there is one."""
+    return Shelf(torch.device(device or default_device()))
 
 
 class Held(Generic[Net]):

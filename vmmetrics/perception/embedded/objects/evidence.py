@@ -18,6 +18,9 @@ from vmmetrics.perception.embedded.flow import pixel_grid
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
+Labels = NDArray[np.unsignedinteger]
+"""(T, h, w) or (h, w): the object that each pixel is of, 0 for none."""
+
 GRID_SHORT_SIDE = 128
 """Short side of the maps: an object of 2 % of the frame still covers some 500 pixels."""
 SLOW_SECONDS = 0.33

@@ -1,17 +1,19 @@
-"""Is it still there? Compares an object's appearance in one frame with another frame."""
+"""Is it still there? Compares how things look in two frames, and tells what became of an object that is not seen.
+
+What became of it is judged forwards in time; how an object came is how it went, on the reversed evidence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Literal
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from vmmetrics.perception.embedded.objects.evidence import (
     Evidence,
-    centre,
+    Labels,
     colour_gap,
     contrast,
     disc,
@@ -20,121 +22,6 @@ from vmmetrics.perception.embedded.objects.evidence import (
     warp_mask,
 )
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
-
-# Joins the pieces of one object that was out of sight in between.
-
-MAX_HIDDEN_SECONDS = 2.0
-"""Longest time out of sight over which an object is known again."""
-ALIKE = 0.55
-"""Bhattacharyya coefficient of the colour histograms from which on two pieces may be one object."""
-SIZE_RATIO = 2.5
-"""Pieces of one object differ in size by less than this."""
-BINS = (6, 10, 10)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """An unbroken run of frames of one label, as it looks at both of its ends.
-
-    Attributes:
-        id: Its label.
-        first: First frame.
-        last: Last frame.
-        area: Its usual size in pixels.
-        histogram: Colours, square roots of shares.
-        starts_at: (x, y) on the grid in ``first``.
-        ends_at: (x, y) on the grid in ``last``.
-        velocity_in: Grid pixels a frame against the camera, over the first frames.
-        velocity_out: Likewise over the last frames.
-    """
-
-    id: int
-    first: int
-    last: int
-    area: float
-    histogram: FloatArray
-    starts_at: FloatArray
-    ends_at: FloatArray
-    velocity_in: FloatArray
-    velocity_out: FloatArray
-
-
-def join_pieces(evidence: Evidence, labels: NDArray[np.uint16]) -> None:
-    """Give the pieces of one object one label, in place."""
-    pieces = [_piece(evidence, labels, int(i)) for i in np.unique(labels)[1:]]
-    pairs = []
-    for early in pieces:
-        for late in pieces:
-            cost = _cost(evidence, early, late)
-            if cost is not None:
-                pairs.append((cost, early.id, late.id))
-    earlier: dict[int, int] = {}
-    for _, early_id, late_id in sorted(pairs):
-        if early_id not in earlier.values() and late_id not in earlier:
-            earlier[late_id] = early_id
-    for piece in pieces:
-        target = piece.id
-        while target in earlier:
-            target = earlier[target]
-        if target != piece.id:
-            labels[labels == piece.id] = target
-
-
-def _cost(evidence: Evidence, early: Piece, late: Piece) -> float | None:
-    """How badly ``late`` continues ``early``; None where it cannot."""
-    gap = late.first - early.last
-    if gap < 1 or gap > max(4, MAX_HIDDEN_SECONDS * evidence.fps):
-        return None
-    if max(early.area, late.area) > SIZE_RATIO * min(early.area, late.area):
-        return None
-    alike = float(early.histogram @ late.histogram)
-    if alike < ALIKE:
-        return None
-    camera = evidence.camera_between(early.last, late.first)
-    velocity = 0.5 * (early.velocity_out + late.velocity_in)
-    expected = mapped(camera, (early.ends_at + velocity * gap).reshape(1, 1, 2).astype(np.float32)).ravel()
-    distance = float(np.hypot(*(late.starts_at - expected)))
-    reach = 1.2 * np.sqrt(max(early.area, late.area)) + 0.5 * float(np.hypot(*velocity)) * gap
-    return None if distance > reach else distance / reach + 2.0 * (1.0 - alike)
-
-
-def _piece(evidence: Evidence, labels: NDArray[np.uint16], identity: int) -> Piece:
-    present = np.flatnonzero((labels == identity).any((1, 2)))
-    first, last = int(present[0]), int(present[-1])
-    areas = np.array([np.count_nonzero(labels[t] == identity) for t in present])
-    full = present[areas >= 0.7 * areas.max()]
-    roots = colours(evidence, labels == identity, full[:: max(1, len(full) // 4)][:4].tolist())
-    return Piece(
-        identity, first, last, float(np.quantile(areas, 0.75)), roots,
-        centre(labels[first] == identity), centre(labels[last] == identity),
-        mean_velocity(evidence, labels, identity, present[:6].tolist()),
-        mean_velocity(evidence, labels, identity, present[-6:].tolist()),
-    )  # fmt: skip
-
-
-def colours(evidence: Evidence, mask: BoolArray, frames: Sequence[int]) -> FloatArray:
-    """Return the square roots of the shares of colours under ``mask`` (T, h, w) in ``frames``.
-
-    The product of two such vectors is their Bhattacharyya coefficient, 1 for the same colours and 0 for none in common.
-    """
-    histogram = np.zeros(BINS, np.float32)
-    for t in frames:
-        whole = mask[t].astype(np.uint8)
-        core = cv2.erode(whole, np.ones((3, 3), np.uint8))
-        here = core if core.any() else whole
-        histogram += cv2.calcHist([evidence.colour[t]], [0, 1, 2], here, BINS, [0, 256, 80, 180, 80, 180])
-    smooth = cv2.GaussianBlur(histogram.reshape(BINS[0], -1), (1, 3), 0.7).ravel()
-    return np.asarray(np.sqrt(smooth / max(float(smooth.sum()), 1e-6)))
-
-
-def mean_velocity(
-    evidence: Evidence, labels: NDArray[np.unsignedinteger], identity: int, frames: Sequence[int]
-) -> FloatArray:
-    """Return the median motion of an object against the camera over some frames, grid pixels a frame."""
-    masks = [(t, labels[t] == identity) for t in frames]
-    each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
-    return np.asarray(np.median(each, axis=0) if each else np.zeros(2))
-
 
 SAME_LEVELS = 9.0
 """Colour levels within which two pixels look the same, beyond 3 deviations of the noise."""
@@ -166,8 +53,7 @@ def changed_places(evidence: Evidence, t: int, other: int) -> BoolArray:
     """(h, w) bool: places of frame ``t`` that look different in frame ``other``."""
     picture, inside = aligned(evidence, t, other)
     limit = same_levels(evidence) + CONTRAST_SHARE * np.minimum(contrast(evidence.colour[t]), contrast(picture))
-    changed: BoolArray = inside & (colour_gap(evidence.colour[t], picture) > limit)
-    return changed
+    return np.asarray(inside & (colour_gap(evidence.colour[t], picture) > limit))
 
 
 def survival(evidence: Evidence, mask: BoolArray, t: int) -> float:
@@ -261,3 +147,226 @@ def _matches(evidence: Evidence, mask: BoolArray, scene: FloatArray, start: int,
     same = colour_gap(evidence.colour[start], np.asarray(warp(scene, grid))) < limit
     came = mask | (colour_gap(evidence.colour[start], np.asarray(scene, np.uint8)) > limit)
     return same & warp_mask(came, grid)
+
+
+def mean_velocity(evidence: Evidence, labels: Labels, identity: int, frames: Sequence[int]) -> FloatArray:
+    """Return the median motion of an object against the camera over some frames, grid pixels a frame."""
+    masks = [(t, labels[t] == identity) for t in frames]
+    each = [np.median(evidence.velocity[t][mask], axis=0) for t, mask in masks if mask.any()]
+    return np.asarray(np.median(each, axis=0) if each else np.zeros(2))
+
+
+# What became of an object that is not seen any more: gone through the edge, hidden, or vanished.
+
+Fate = Literal["left", "hidden", "vanished"]
+
+BLINK_FRAMES = 3
+"""Out of sight for no longer than this is a spoilt frame or two, not an absence."""
+SEEN_SECONDS = 0.5
+"""Time for which an object is seen without a break before it is missed ..."""
+SEEN_FRAMES = 4
+"""... and frames."""
+RECENT_SECONDS = 0.6
+"""Time over which an object's usual size and motion are taken."""
+SUDDEN_SHARE = 0.75
+"""An object of which this share (of its recent usual size) was seen two frames ago has not gone step by step."""
+STABLE_SHARE, PART_SHARE = 0.65, 0.4
+"""Nor has one that over the last six frames kept this share of itself, at least this share of it being in sight."""
+RETURNS_SHARE = 0.85
+"""Share of its usual size up to which a last sight of one that comes back shows it half hidden."""
+CHANGED_SHARE = 0.5
+"""Share of its place that must show something else afterwards."""
+UNREST_SHARE = 0.35
+"""Share of its place that may change afterwards, where background has come to light."""
+INSIDE_SHARE = 0.4
+"""Share of an object that its motion would have left in the frame; below it the object has left."""
+COVERED_SHARE = 0.5
+"""Share of an object's expected place that another object must take up to hide it."""
+LEAST_SHARE = 0.005
+"""Share of the frame that an object must cover to be missed."""
+CONTACT_SHARE = 0.25
+"""Share of an object's rim along another object from which on they may be pieces of one."""
+SEARCHED = (2, 3, 5, 8)
+"""Frames after the last sight in which it is looked for; a jerk of the camera may blur the first few."""
+SHARPNESS_RATIO = 1.25
+"""Factor between the sharpest and the least sharp picture around a loss, from which on a jerk or a glitch explains it.
+Sharpness is the mean step between neighbours, objects aside."""
+CRUMB_SHARE = 0.5
+"""Share of what it was a glance earlier below which an object's last sight does not show what to look for."""
+AROUND = 0.6
+"""How far around an object its surroundings reach, in square roots of its area."""
+SPOILT_SHARE = 0.5
+"""Share of the surroundings that may change; beyond it the picture is spoilt, or something passes."""
+SETTLING = (2, 5)
+"""Frames more after which a quick and a slow fade are over."""
+GLANCE = 3
+"""Frames after the last sight that are looked at."""
+
+
+def absences(evidence: Evidence, labels: Labels, identity: int) -> tuple[BoolArray, BoolArray]:
+    """Explain why an object is not seen where it is not.
+
+    Args:
+        evidence: Of the clip.
+        labels: (T, h, w).
+        identity: The object's label.
+
+    Returns:
+        (T,) bool, unseen because hidden or because nothing is known for sure, and (T,) bool, unseen because out of the
+        frame. What is neither is gone without cause.
+    """
+    present = (labels == identity).any((1, 2))
+    count = len(present)
+    occluded, left = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], present, [True]]).astype(np.int8)))
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        inner = start > 0 and stop < count
+        if inner and stop - start <= BLINK_FRAMES:
+            occluded[start:stop] = True
+            continue
+        fates = []
+        if start > 0:
+            fates.append(fate_after(evidence, labels, identity, start - 1, inner))
+        if stop < count:
+            fates.append(fate_after(evidence.reversed(), labels[::-1], identity, count - 1 - stop, inner))
+        left[start:stop] = "left" in fates
+        occluded[start:stop] = "left" not in fates and "hidden" in fates
+    return occluded, left
+
+
+def fate_after(evidence: Evidence, labels: Labels, identity: int, last: int, returns: bool = False) -> Fate:
+    """Judge why an object seen in frame ``last`` is not seen in the next.
+
+    Args:
+        evidence: Of the clip, in the direction of time in which the object goes.
+        labels: (T, h, w).
+        identity: The object's label.
+        last: Last frame in which it is seen; not the last of the clip.
+        returns: Whether it is seen again later; then less of a step-by-step going shows that it was hidden.
+
+    Returns:
+        ``"left"`` through the edge, ``"hidden"`` (step by step, or not known to be gone), or ``"vanished"``.
+    """
+    recent = max(3, round(RECENT_SECONDS * evidence.fps))
+    frames = range(max(0, last - recent + 1), last + 1)
+    areas = np.array([np.count_nonzero(labels[t] == identity) for t in frames])
+    mask = labels[last] == identity
+    velocity = mean_velocity(evidence, labels, identity, frames[-6:])
+    if _leaves(evidence, mask, last, velocity):
+        return "left"
+    clings = max(contact(labels[t], identity) for t in range(max(0, last + 1 - GLANCE), last + 1)) >= CONTACT_SHARE
+    if np.count_nonzero(mask) < LEAST_SHARE * mask.size or clings:
+        return "hidden"  # how a piece of something came off or was lost says little
+    least = max(SEEN_FRAMES, round(SEEN_SECONDS * evidence.fps))
+    if last + 1 < least or not (labels[last + 1 - least : last + 1] == identity).any((1, 2)).all():
+        return "hidden"  # not there without a break for long enough to be missed
+    if _behind_another(evidence, labels, identity, last, velocity) >= COVERED_SHARE:
+        return "hidden"
+    # The last frame or two may already show half of a fade: the sight before counts.
+    usual, earlier, nearly_last = np.quantile(areas, 0.8), areas[max(0, len(areas) - 6)], areas[max(0, len(areas) - 3)]
+    if returns and areas[-1] < RETURNS_SHARE * usual:
+        return "hidden"
+    stable = areas[-1] >= max(STABLE_SHARE * earlier, PART_SHARE * usual)
+    if not stable and nearly_last < SUDDEN_SHARE * usual:
+        return "hidden"
+    return "vanished" if _is_replaced(evidence, labels, identity, last, velocity) else "hidden"
+
+
+def contact(labels: Labels, identity: int) -> float:
+    """Share of the rim of object ``identity`` in one frame's labels (h, w) that lies along other objects."""
+    mask = (labels == identity).view(np.uint8)
+    rim = (cv2.dilate(mask, disc(5)) > 0) & (mask == 0)
+    return float((labels[rim] > 0).mean()) if rim.any() else 0.0
+
+
+def _leaves(evidence: Evidence, mask: BoolArray, last: int, velocity: FloatArray) -> bool:
+    """Whether the object, at the edge, would be mostly outside within a few frames."""
+    height, width = mask.shape
+    rim = np.ones_like(mask)
+    rim[2:-2, 2:-2] = False
+    if np.count_nonzero(mask & rim) < 0.25 * np.sqrt(np.count_nonzero(mask)):
+        return False
+    rows, columns = np.nonzero(mask)
+    points = np.stack([columns, rows], -1).astype(np.float64)
+    stop = min(last + GLANCE, len(evidence) - 1)
+    points = cv2.perspectiveTransform((points + velocity * (stop - last))[None], evidence.camera_between(last, stop))[0]
+    inside = (points[:, 0] > 0) & (points[:, 0] < width - 1) & (points[:, 1] > 0) & (points[:, 1] < height - 1)
+    return bool(inside.mean() < INSIDE_SHARE)
+
+
+def _behind_another(evidence: Evidence, labels: Labels, identity: int, last: int, velocity: FloatArray) -> float:
+    """Share of the object's expected place in the next frames that another object takes up."""
+    shares = []
+    for t in range(last + 1, min(last + 1 + GLANCE, len(evidence))):
+        shift = np.eye(3)
+        shift[:2, 2] = -velocity * (t - last)
+        there = mapped(shift @ evidence.camera_between(t, last), evidence.grid)
+        expected = warp_mask(labels[last] == identity, there)
+        if expected.any():
+            shares.append(float(((labels[t] != 0) & (labels[t] != identity))[expected].mean()))
+    return max(shares, default=0.0)
+
+
+def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, velocity: FloatArray) -> bool:
+    """Whether the object is nowhere near in the next frames and its place shows something else, and that for good.
+
+    A fade may have begun before the last frame and end after it. What replaces the object must stand still as the
+    background does: a place taken by something that moves is hidden.
+    """
+    after = min(last + GLANCE, len(evidence) - 1)
+    whole = max(0, last - GLANCE)
+    if not (labels[whole] == identity).any():
+        whole = last
+    if _sharpness_changes(evidence, labels, whole, min(last + SEARCHED[-1], len(evidence) - 1)):
+        return False
+    sights = {whole, last}
+    if np.count_nonzero(labels[last] == identity) < CRUMB_SHARE * np.count_nonzero(labels[whole] == identity):
+        sights = {whole}  # a crumb that a fade has left is found again anywhere
+    for before in sights:
+        mask = labels[before] == identity
+        for t in {min(last + ahead, len(evidence) - 1) for ahead in SEARCHED}:
+            if find_again(evidence, mask, before, t, velocity) is not None:
+                return False
+    mask = labels[whole] == identity
+    if _around_changed(evidence, labels, mask, whole, after) > SPOILT_SHARE:
+        return False
+    if _changed_share(evidence, mask, whole, after) < CHANGED_SHARE:
+        return False
+    settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
+    # Too near the end of the clip there is no telling.
+    for start in settled or [len(evidence) - 2]:
+        place = warp_mask(mask, mapped(evidence.camera_between(start, whole), evidence.grid))
+        later = min(start + GLANCE, len(evidence) - 1)
+        if start > after and _changed_share(evidence, place, start, later) <= UNREST_SHARE:
+            return True
+    return False
+
+
+def _sharpness_changes(evidence: Evidence, labels: Labels, first: int, last: int) -> bool:
+    """Whether the picture gets blurred, noisy or sharp between two frames, where no object is."""
+    window = slice(first, last + 1)
+    things = np.asarray((labels[window] > 0).any(0), np.uint8)
+    scenery = cv2.dilate(things, disc(15))[:, 1:] == 0
+    if not scenery.any():
+        return False
+    light = evidence.colour[window, ..., 0].astype(np.int16)
+    steps = np.abs(np.diff(light, axis=2))[:, scenery].mean(1)
+    return bool(steps.max() > SHARPNESS_RATIO * steps.min())
+
+
+def _around_changed(evidence: Evidence, labels: Labels, mask: BoolArray, one: int, other: int) -> float:
+    """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
+    near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5)) > 0
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    things = (labels[one] > 0) | warp_mask(labels[other] > 0, there)
+    ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
+    return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
+
+
+def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) -> float:
+    """Share of the place ``mask`` of frame ``one`` that looks different in frame ``other``; out of view is changed."""
+    if not mask.any():
+        return 1.0
+    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], there)))
+    return float((gap[mask] > same_levels(evidence)).mean())

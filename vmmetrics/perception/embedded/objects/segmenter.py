@@ -7,14 +7,21 @@ from typing import Literal
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, gather_evidence, mapped, warp, warp_mask
-from vmmetrics.perception.embedded.objects.fates import absences
-from vmmetrics.perception.embedded.objects.matching import aligned, changed_places, join_pieces
+from vmmetrics.perception.embedded.objects.evidence import (
+    Evidence,
+    Labels,
+    disc,
+    gather_evidence,
+    mapped,
+    warp,
+    warp_mask,
+)
+from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
 from vmmetrics.perception.embedded.objects.pruning import (
     drop_replaced,
     drop_unmoved,
+    join_pieces,
     merge_parts,
     trim_bare,
     trim_residue,
@@ -67,7 +74,7 @@ class Pop:
     full: int
 
 
-def find_pops(evidence: Evidence, labels: NDArray[np.uint16], moving: BoolArray) -> list[Pop]:
+def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop]:
     """Find the unlabelled things that come or go on the spot, earliest first.
 
     Args:
@@ -277,7 +284,7 @@ class MotionSegmenter:
             out[mask] = len(kept)
         return kept, out
 
-    def _follow(self, evidence: Evidence, moving: BoolArray) -> NDArray[np.uint16]:
+    def _follow(self, evidence: Evidence, moving: BoolArray) -> Labels:
         """(T, h, w) labels of what is ``moving`` (T, h, w), followed both ways in time."""
         count = len(evidence)
         labels = np.zeros((count, *evidence.shape), np.uint16)
@@ -302,7 +309,7 @@ class MotionSegmenter:
         self._add_pops(evidence, labels, moving)
         return labels
 
-    def _add_pops(self, evidence: Evidence, labels: NDArray[np.uint16], moving: BoolArray) -> None:
+    def _add_pops(self, evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
         """Label what comes or goes without ever moving, and follow it to the other end of its life."""
         last = len(evidence) - 1
         for pop in find_pops(evidence, labels, moving):

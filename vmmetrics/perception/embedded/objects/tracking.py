@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.objects.evidence import Evidence, disc, mapped, warp
+from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, mapped, warp
 from vmmetrics.perception.embedded.objects.matching import find_again, remainder, survival
 from vmmetrics.types import BoolArray, FloatArray
 
 Mask = BoolArray
-Labels = NDArray[np.uint16]
 
 NEW_SHARE = 0.004
 """Share of the frame that a moving region must cover to become an object."""
@@ -271,5 +269,4 @@ class MaskTracker:
         track.velocity = 0.5 * track.velocity + 0.5 * self._velocity(mask, t)
 
     def _velocity(self, mask: Mask, t: int) -> FloatArray:
-        velocity: FloatArray = np.median(self.evidence.velocity[t][mask], axis=0) if mask.any() else np.zeros(2)
-        return velocity
+        return np.asarray(np.median(self.evidence.velocity[t][mask], axis=0) if mask.any() else np.zeros(2))

@@ -230,8 +230,7 @@ def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:
     shared = np.prod(np.clip(high - low, 0, None), axis=1)
     area = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
     union = area - shared
-    overlap: FloatArray = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-    return overlap
+    return np.asarray(np.divide(shared, union, out=np.zeros_like(shared), where=union > 0))
 
 
 def refine(xy: FloatArray, heatmap: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -267,5 +266,4 @@ def _infer(network: Any, crop: NDArray[np.float32]) -> list[NDArray[np.float32]]
 
 
 def _sigmoid(value: FloatArray) -> FloatArray:
-    halves: FloatArray = 0.5 * (1.0 + np.tanh(0.5 * value))
-    return halves
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * value)))

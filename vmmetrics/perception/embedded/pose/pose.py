@@ -147,8 +147,7 @@ def _near_body(points: FloatArray, keypoints: FloatArray, limb: int, distance: f
 def _distance(points: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
     """(N,) distances of points from the segment a to b."""
     along = np.clip((points - a) @ (b - a) / max(float((b - a) @ (b - a)), 1e-12), 0, 1)
-    distance: FloatArray = np.linalg.norm(points - a - along[:, None] * (b - a), axis=1)
-    return distance
+    return np.asarray(np.linalg.norm(points - a - along[:, None] * (b - a), axis=1))
 
 
 COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
@@ -218,5 +217,4 @@ def keypoint_scores(pose: Landmarks) -> FloatArray:
     index = list(COCO)
     peak = np.clip(pose.peak[index], 1e-3, 1 - 1e-3)
     within = 1 / (1 + np.exp(-(CALIBRATION[0] + CALIBRATION[1] * np.log(peak / (1 - peak)))))
-    probability: FloatArray = pose.flag * pose.visibility[index] * within
-    return probability
+    return np.asarray(pose.flag * pose.visibility[index] * within)

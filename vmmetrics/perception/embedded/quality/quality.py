@@ -78,15 +78,8 @@ SIGNS = (
 )
 
 
-@dataclass(frozen=True)
 class TemporalQuality:
-    """The embedded quality model: numpy and OpenCV on the shared flow, no weights.
-
-    Attributes:
-        signs: What counts as a defect.
-    """
-
-    signs: tuple[Sign, ...] = SIGNS
+    """The embedded quality model: numpy and OpenCV on the shared flow, no weights."""
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best."""
@@ -96,7 +89,7 @@ class TemporalQuality:
 
     def defects(self, evidence: Mapping[str, FloatArray]) -> FloatArray:
         """Return (T,) in 0..1: the strongest sign in each frame."""
-        strengths = [ramp(over_frame(evidence[s.kind], s.share), s.low, s.high) for s in self.signs]
+        strengths = [ramp(over_frame(evidence[s.kind], s.share), s.low, s.high) for s in SIGNS]
         return np.asarray(np.max(strengths, axis=0))
 
 

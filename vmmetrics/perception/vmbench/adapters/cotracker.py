@@ -14,7 +14,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -100,7 +100,7 @@ class CoTracker:
     """
 
     def __init__(self, checkpoint: Path, shelf: Shelf, build: Callable[[Path], Any] = released_predictor) -> None:
-        self._held = Held("CoTracker3", lambda: _Loaded.of(build(checkpoint), shelf.device), WEIGHT_BYTES, shelf)
+        self._held = Held("CoTracker3", lambda: _Loaded(build(checkpoint), shelf.device), WEIGHT_BYTES, shelf)
         self._lock = RLock()
 
     def grid(
@@ -155,31 +155,18 @@ class CoTracker:
         return self._held.get().ask(frames, asked, half=half)
 
 
-@dataclass
-class _SeenClip:
-    """What is kept of the clip that was asked about last: its frames as CoTracker sees them, and their features."""
-
-    frames: weakref.ref[UInt8Array]
-    video: Tensor
-    features: dict[bool, Tensor] = field(default_factory=dict)
-
-
-@dataclass
 class _Loaded:
-    """The predictor on its device, with :class:`_SharedFeatures` in the place of its feature net."""
+    """The predictor on its device, with :class:`_SharedFeatures` in the place of its feature net.
 
-    predictor: Any
-    shared: _SharedFeatures
-    device: torch.device
-    clip: _SeenClip | None = None
+    Of the clip that was asked about last it keeps the frames as CoTracker sees them, and their features.
+    """
 
-    @classmethod
-    def of(cls, predictor: Any, device: torch.device) -> _Loaded:
-        """Put the predictor in place."""
-        predictor = predictor.to(device).eval().requires_grad_(False)
-        shared = _SharedFeatures(predictor.model.fnet)
-        predictor.model.fnet = shared
-        return cls(predictor, shared, device)
+    def __init__(self, predictor: Any, device: torch.device) -> None:
+        self.predictor, self.device = predictor.to(device).eval().requires_grad_(False), device
+        self.shared = self.predictor.model.fnet = _SharedFeatures(self.predictor.model.fnet)
+        self.frames: weakref.ref[UInt8Array] | None = None
+        self.video = torch.zeros(0)
+        self.features: dict[bool, Tensor] = {}
 
     @property
     def size(self) -> tuple[int, int]:
@@ -189,26 +176,22 @@ class _Loaded:
 
     def ask(self, frames: UInt8Array, asked: dict[str, Any], *, half: bool) -> tuple[FloatArray, Any]:
         """Return (T, N, 2) float64 clip pixels and (T, N) bool."""
-        if self.clip is None or self.clip.frames() is not frames:
-            self.clip = None  # before the next one's are made
-            self.clip = _SeenClip(weakref.ref(frames), self._resized(frames))
+        if self.frames is None or self.frames() is not frames:
+            self.frames, self.video, self.features = None, torch.zeros(0), {}  # before the next one's are made
+            parts = []  # 0..255, of the size that makes the predictor's own resizing change nothing
+            for start in range(0, len(frames), RESIZED_AT_ONCE):
+                part = torch.from_numpy(frames[start : start + RESIZED_AT_ONCE]).to(self.device)
+                pixels = part.permute(0, 3, 1, 2).float()
+                parts.append(functional.interpolate(pixels, self.size, mode="bilinear", align_corners=True))
+            self.frames, self.video = weakref.ref(frames), torch.cat(parts)[None]
         autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half)
-        self.shared.expect(len(frames), self.clip.features.get(half))
+        self.shared.expect(len(frames), self.features.get(half))
         with torch.no_grad(), autocast:
-            tracks, visible = self.predictor(self.clip.video, **asked)
-        self.clip.features[half] = self.shared.features
+            tracks, visible = self.predictor(self.video, **asked)
+        self.features[half] = self.shared.features
         (height, width), (rows, columns) = frames.shape[1:3], self.size
         tracks *= tracks.new_tensor([(width - 1) / (columns - 1), (height - 1) / (rows - 1)])
         return tracks[0].double().cpu().numpy(), visible[0].cpu().numpy()
-
-    def _resized(self, frames: UInt8Array) -> Tensor:
-        """(1, T, 3, rows, columns) float32 0..255; the predictor's own resizing then changes nothing."""
-        parts = []
-        for start in range(0, len(frames), RESIZED_AT_ONCE):
-            part = torch.from_numpy(frames[start : start + RESIZED_AT_ONCE]).to(self.device)
-            pixels = part.permute(0, 3, 1, 2).float()
-            parts.append(functional.interpolate(pixels, self.size, mode="bilinear", align_corners=True))
-        return torch.cat(parts)[None]
 
 
 class _SharedFeatures(torch.nn.Module):  # type: ignore[misc]

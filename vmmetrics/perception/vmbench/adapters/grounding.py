@@ -71,8 +71,7 @@ class GroundingDINO:
             SetupError: The checkpoint or the tokenizer is missing or wrong.
         """
         logits, boxes = self.queries(prepared(frame), caption(text))
-        found: FloatArray = boxes[logits.sigmoid().amax(dim=-1) > BOX_THRESHOLD].numpy()
-        return found
+        return np.asarray(boxes[logits.sigmoid().amax(dim=-1) > BOX_THRESHOLD].numpy())
 
     def queries(self, pixels: Tensor, text: str) -> tuple[Tensor, Tensor]:
         """Return every query's (900, 256) logits over the text's tokens and (900, 4) box, float32, on the CPU.

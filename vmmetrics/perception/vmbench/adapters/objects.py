@@ -1,8 +1,8 @@
 """The subject's objects over a whole clip, for ``protocol="vmmetrics"``: found by name, followed both ways.
 
-Next to the released bookkeeping (:mod:`.identities`): an object keeps its identity however much its outline changes,
-it is followed through the whole clip and not from key frame to key frame, what a key frame newly finds is followed
-back to where it came from, and what that shows to be an earlier object come back is the same object.
+Next to the released bookkeeping (:mod:`~vmmetrics.perception.vmbench.released`): an object keeps its identity however
+much its outline changes, it is followed through the whole clip and not from key frame to key frame, what a key frame
+newly finds is followed back to where it came from, and what that shows to be an earlier object come back is the same.
 """
 
 from __future__ import annotations

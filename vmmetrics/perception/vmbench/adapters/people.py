@@ -55,8 +55,7 @@ class _Sightings:
             return np.zeros(2)
         (before, last), (start, end) = self.frames[-2:], self.boxes[-2:]
         step = ((end[:2] + end[2:4]) - (start[:2] + start[2:4])) / (2 * (last - before))
-        shift: FloatArray = step * (frame - last)
-        return shift
+        return np.asarray(step * (frame - last))
 
     def likeness(self, frame: int, box: FloatArray, points: FloatArray, scores: FloatArray) -> float:
         """0..1, how like this person another sighting in a later frame is: mean of boxes' and poses' likeness."""

@@ -115,8 +115,9 @@ class VideoMAEPlausibility:
         views = self._views(frames)
         distinct = list(dict.fromkeys(views))
         viewer = Viewer(frames, self.plan)
-        at_once = max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
-        logits = np.stack(in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, at_once, self._held))
+        logits = np.stack(
+            in_batches(lambda batch: list(self._logits(viewer, batch)), distinct, self._batch_size(), self._held)
+        )
         if not np.all(np.isfinite(logits)):
             raise ClipError(f"the plausibility model's answer is not finite in {self.precision}")
         by_view = dict(zip(distinct, softmax(logits, axis=1), strict=True))
@@ -164,8 +165,7 @@ class VideoMAEPlausibility:
             log_odds = torch.logit((probabilities @ scores)[0], eps=1e-6)
             (slope,) = torch.autograd.grad(log_odds, batch)
         hidden = batch.mean(dim=(3, 4), keepdim=True)
-        effect: FloatArray = ((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy()
-        return effect
+        return np.asarray(((hidden - batch) * slope).sum(dim=1)[0].detach().double().cpu().numpy())
 
     def _views(self, frames: UInt8Array) -> list[View]:
         return self.plan.views(*frames.shape[:3])
@@ -175,6 +175,10 @@ class VideoMAEPlausibility:
         with computing(self.device, self.precision):
             logits: FloatArray = self._held.get()(batch).double().cpu().numpy()
         return logits
+
+    def _batch_size(self) -> int:
+        """Views whose activations in one block fit into the memory."""
+        return max(1, BATCH_MEMORY // (self._view_values() * (4 if self.precision == "fp32" else 2)))
 
     def _view_values(self) -> int:
         """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""

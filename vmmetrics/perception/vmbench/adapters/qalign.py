@@ -26,12 +26,10 @@ from vmmetrics.perception.vmbench.ported.qalign_network import (
     PosedPrompt,
     Prompt,
     answer,
-    normalised,
     pose,
     read_prompt,
-    shades,
-    squared,
 )
+from vmmetrics.perception.vmbench.ported.qalign_vision import normalised, shades, squared
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
 
@@ -96,8 +94,7 @@ class QAlignRater:
         scores = torch.softmax(logits, dim=-1) @ worth
         if not bool(torch.isfinite(scores).all()):
             raise ClipError(f"the answer of Q-Align is not finite in {self.precision}")
-        result: FloatArray = scores.double().cpu().numpy()
-        return result
+        return np.asarray(scores.double().cpu().numpy())
 
     def logits(self, frames: UInt8Array, windows: IntArray) -> Tensor:
         """Return (W, 5) logits of the levels, best first, on the device; arguments as for :meth:`rate`."""

@@ -54,8 +54,7 @@ class Sam:
             frame: (H, W, 3) uint8 RGB.
             boxes: (N, 4) x0, y0, x1, y1 in pixels of the frame.
         """
-        masks: BoolArray = (self.logits(frame, boxes) > 0).cpu().numpy()
-        return masks
+        return np.asarray((self.logits(frame, boxes) > 0).cpu().numpy())
 
     def logits(self, frame: UInt8Array, boxes: FloatArray) -> Tensor:
         """Return (N, H, W) float32 on the model's device; the masks are where it is above 0."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -44,8 +44,7 @@ OBJECTS_AT_ONCE = 16
 """Objects in one pass; they do not influence each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What is kept of an object in a frame.
 
     Attributes:
@@ -159,7 +158,7 @@ class MaskSession:
         """Where features are kept: beside the network, or off the GPU where they would fill half of what is free."""
         if self._keep is None:
             self._keep = self._device
-            needed = sum(level.nbytes for level in batch.levels) // count * len(self._frames)
+            needed = sum(level.nbytes for level in batch) // count * len(self._frames)
             if self._device.type == "cuda" and needed > torch.cuda.mem_get_info(self._device)[0] // 2:
                 self._keep = torch.device("cpu")
                 self._held.shelf.note(f"{self._held.name}: features of frames kept off the GPU, for want of memory")
@@ -250,8 +249,7 @@ def small_holes(background: BoolArray, area: int) -> BoolArray:
     _, labels, stats, _ = cv2.connectedComponentsWithStats(background.astype(np.uint8), connectivity=8)
     small = stats[:, cv2.CC_STAT_AREA] <= area
     small[0] = False  # what is not background
-    holes: BoolArray = small[labels]
-    return holes
+    return np.asarray(small[labels])
 
 
 HOLE_AREA = 8
@@ -297,8 +295,7 @@ class Sam2:
             frame: (H, W, 3) uint8 RGB.
             boxes: (N, 4) x0, y0, x1, y1 in pixels of the frame.
         """
-        masks: BoolArray = (self.logits(frame, boxes) > 0).cpu().numpy()
-        return masks
+        return np.asarray((self.logits(frame, boxes) > 0).cpu().numpy())
 
     def logits(self, frame: UInt8Array, boxes: FloatArray) -> Tensor:
         """Return (N, H, W) float32 on the model's device; the masks are where it is above 0."""

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.checkpoints import check_fit, listed, misfit
-from vmmetrics.perception.vmbench.ported.qalign_network import DEVIATION, MEAN, LanguageSize, Network, Sizes
-from vmmetrics.perception.vmbench.ported.qalign_vision import AbstractorSize, VisionSize
+from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Sizes
+from vmmetrics.perception.vmbench.ported.qalign_vision import DEVIATION, MEAN, AbstractorSize, VisionSize
 from vmmetrics.perception.vmbench.runtime import needed
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.utils.weights.manifest import is_inside
@@ -128,7 +128,7 @@ def _refuse_variants(
 
 
 def _check_processor(path: Path, side: int) -> None:
-    """Where the file is there, it must ask for what :mod:`.qalign_frames` does."""
+    """Where the file is there, it must ask for what :mod:`.qalign_vision` does."""
     if not path.is_file():
         return
     config = _read_json(path)

@@ -15,9 +15,8 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -42,8 +41,7 @@ SINE_EPSILON = 1e-6
 """What upstream adds to a length before it divides by it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(NamedTuple):
     """What the image encoder makes of frames.
 
     Attributes:
@@ -58,20 +56,14 @@ class Features:
 
     def at(self, index: int) -> Features:
         """Those of one of the frames."""
-        return Features(*(level[index : index + 1] for level in self.levels))
+        return Features(*(level[index : index + 1] for level in self))
 
     def to(self, device: torch.device) -> Features:
         """The same on ``device``."""
-        return Features(*(level.to(device) for level in self.levels))
-
-    @property
-    def levels(self) -> tuple[Tensor, Tensor, Tensor]:
-        """All three, finest first."""
-        return self.fine, self.middle, self.coarse
+        return Features(*(level.to(device) for level in self))
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedMasks:
+class DecodedMasks(NamedTuple):
     """What the mask decoder says of N objects.
 
     Attributes:
