@@ -225,7 +225,9 @@ def test_annotations_are_read_as_they_are_meant() -> None:
     assert read.chronology == (("Walks", 1), ("Barks", 2), ("Runs", 2), ("Light fades", NOBODY))
     several = "Subject 1: Boy [Walks], [Sits] Subject 2: [Red shirt] [Eats, Drinks] Subject 1: Boy [Sleeps]"
     assert read_structure({"motion_list": several}).subjects == {
-        1: ActingSubject("Boy", ("Walks", "Sits", "Sleeps")), 2: ActingSubject("Subject 2", ("Eats", "Drinks"))}  # fmt: skip
+        1: ActingSubject("Boy", ("Walks", "Sits", "Sleeps")),
+        2: ActingSubject("Subject 2", ("Eats", "Drinks")),
+    }
     only = read_structure({"chronological_motion_list": "Eats (Character 2), Speaks (Subject)"})
     assert only.subjects == {2: ActingSubject("Subject 2", ("Eats",)), 1: ActingSubject("Subject 1", ("Speaks",))}
     assert read_structure({"motion_list": None}) == Structure()
@@ -240,8 +242,10 @@ def test_annotations_are_read_as_they_are_meant() -> None:
     )
     assert kinds.camera == ("The camera shakes", "pans down and to the left", "moves up and left")
     assert kinds.subjects == {
-        1: ActingSubject("First-person subject", ("Waves",)), 2: ActingSubject("Green anime character", ("Nods", "Bows")),
-        3: ActingSubject("Subject 3", ("Sits",))}  # fmt: skip
+        1: ActingSubject("First-person subject", ("Waves",)),
+        2: ActingSubject("Green anime character", ("Nods", "Bows")),
+        3: ActingSubject("Subject 3", ("Sits",)),
+    }
     assert kinds.chronology == (("Waves", 1), ("nods", 2), ("Lamp falls", NOBODY))
 
 

@@ -238,9 +238,13 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     Raises:
         SetupError: The folder cannot be written.
     """
-    lines = b"".join(encode(_line(q, s)) for q, s in zip(result.questions, result.scored, strict=True))
+    lines = []
+    for question, scored in zip(result.questions, result.scored, strict=True):
+        about = {"question": question.id, "video": question.video, "groups": question.groups}
+        got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
+        lines.append(encode(plain({**about, **got, "detail": dict(scored.detail)})))
     made = {
-        "scores.jsonl": lines,
+        "scores.jsonl": b"".join(lines),
         "figures.csv": figures_csv(result.figures).encode("utf-8", "backslashreplace"),
         "table.md": page(result).encode("utf-8", "backslashreplace"),
     }
@@ -248,13 +252,6 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
         write_atomically(file_in(folder, name, result.protocol), data)
     write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
     return [file_in(folder, name, result.protocol) for name in (*made, "figures.json")]
-
-
-def _line(question: Question, scored: Scored) -> dict[str, Any]:
-    about = {"question": question.id, "video": question.video, "groups": plain(question.groups)}
-    got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
-    line: dict[str, Any] = plain({**about, **got, "detail": dict(scored.detail)})
-    return line
 
 
 UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
