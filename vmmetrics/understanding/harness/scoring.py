@@ -173,10 +173,15 @@ def score(
             answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
         ),
     }
+    shown = configuration.get("frames")
+    frames = str(shown["policy"]) if shown else "not known" if "recorded" in configuration["model"] else "none"
+    identity = judge.settings.part() if isinstance(judge, Client) else {}
+    if isinstance(judge, str | Path):
+        identity = {"file": Path(judge).name, "sha256": sha256_of(Path(judge))}
     return ScoredRun(
         benchmark.name,
         str(configuration["model"]["name"]),
-        _frames(configuration),
+        frames,
         protocol,
         questions,
         scored,
@@ -184,21 +189,8 @@ def score(
         benchmark.references,
         {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
         usage_of(asked),
-        _identity(judge),
+        identity,
     )
-
-
-def _identity(judge: Any) -> dict[str, Any]:
-    if isinstance(judge, Client):
-        return judge.settings.part()
-    return {"file": Path(judge).name, "sha256": sha256_of(Path(judge))} if isinstance(judge, str | Path) else {}
-
-
-def _frames(configuration: Mapping[str, Any]) -> str:
-    shown = configuration.get("frames")
-    if shown:
-        return str(shown["policy"])
-    return "not known" if "recorded" in configuration["model"] else "none"
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
