@@ -211,7 +211,7 @@ class TunaCap(Benchmark):
             answers: Captions.
             protocol: Which arithmetic.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
-                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.Judge`.
+                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.CaptionJudge`.
 
         Raises:
             SetupError: There is no judge.
