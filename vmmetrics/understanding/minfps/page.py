@@ -69,9 +69,7 @@ class Page:
         with self._news:
             self._clip, self._said = path.read_bytes(), None
             self._tell("asking", **asked, **place)
-            while self._said is None:
-                self._news.wait(1.0)  # without an end, Windows would not take Ctrl-C
-            said = self._said
+            said = self._wait()
             self._clip = b""
             self._tell("preparing")
             return said
@@ -112,6 +110,12 @@ class Page:
 
     def __exit__(self, kind: type[BaseException] | None, *how: object) -> None:
         self.close("done" if kind is None else "stopped")
+
+    def _wait(self) -> bool:
+        while True:
+            self._news.wait(1.0)  # without an end, Windows would not take Ctrl-C
+            if self._said is not None:
+                return self._said
 
     def _tell(self, status: str, **more: Any) -> None:
         self._state = {"version": self._state["version"] + 1, "status": status, **more}
