@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import tiny_benchmark
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Answered
 from vmmetrics.understanding import benchmarks, register, registry
 from vmmetrics.understanding.harness.benchmark import POLICY, Reference
 
@@ -83,3 +85,20 @@ def test_policy_and_published_rows_come_from_the_data() -> None:
     (row,) = Made().references
     assert row == Reference("Somebody", "table 1", {("accuracy", "all", "all"): 0.5, ("accuracy", "task", "AO"): 0.25})
     assert tiny_benchmark.BENCHMARK.references[0].model == "Somebody"
+
+
+def test_the_example_in_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "understanding.md").read_text("utf-8")
+    code = text.split("## A benchmark of one's own")[1].split("```python\n")[1].split("```")[0]
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    exec(code, {})  # noqa: S102 - ours
+    row = {"video": "a.mp4", "question": "Which way?", "options": ["in", "out"], "answer": 1, "task": "way"}
+    (tmp_path / "doors.jsonl").write_text(json.dumps(row) + "\n")
+    doors = registry.find("doors")
+    assert doors.policy == "8 uniform"
+    (question,) = doors.load(tmp_path).questions
+    (turn,) = doors.turns(question, "vmmetrics")
+    assert turn.text == "Watch the door.\n\nWhich way?\nA. in\nB. out\nAnswer with the letter alone."
+    scored = doors.score([question], {"0": Answered("0", "B")}, "vmmetrics")
+    assert scored[0].value == 1.0
+    assert [figure.name for figure in doors.figures([question], scored, "vmmetrics")] == ["all", "all", "way"]

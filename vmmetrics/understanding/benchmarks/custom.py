@@ -99,7 +99,9 @@ def read_question(row: Any, folders: Sequence[Path | None], problems: Counter[st
     if not all(texts.values()) or not isinstance(options, list) or not 2 <= len(options) <= len(LETTERS):
         problems["lines without id, video, text or options, left out"] += 1
         return None
-    answer = _answer(row.get("answer"), len(options))
+    letter = str(row.get("answer") or "").strip().upper()
+    place = LETTERS.find(letter) if len(letter) == 1 else -1
+    answer = place if 0 <= place < len(options) else None
     if answer is None and row.get("answer") not in (None, ""):
         problems["right answers that are no letter of an option"] += 1
     groups = row.get("groups")
@@ -156,12 +158,6 @@ def find_video(name: str, folders: Sequence[Path | None]) -> Path | None:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value).strip()
-
-
-def _answer(value: Any, options: int) -> int | None:
-    letter = str(value or "").strip().upper()
-    place = LETTERS.find(letter) if len(letter) == 1 else -1
-    return place if 0 <= place < options else None
 
 
 def _groups(groups: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:

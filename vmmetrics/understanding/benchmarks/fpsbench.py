@@ -99,7 +99,7 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     found = [
         Figure(
             "all", "all", "accuracy", sum(values) / len(values) if values else 0.0,
-            low, high, len(values), answered=_share(counted, given),
+            low, high, len(values), answered=len(counted) / len(given) if given else None,
             chance=CHANCE, note="over answers that were understood; the interval draws questions, not videos",
         ),
         Figure("all", "all", "no_answer_rate", silent / len(given) if given else 0.0, n=len(given)),
@@ -107,21 +107,13 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     for group in _GROUPS:
         of_group: dict[str, list[float]] = {}
         for question, value in counted:
-            of_group.setdefault(_name_in(group, question), []).append(value)
+            named = min_fps_group(question.reference["min_fps"]) if group == "minFPS" else question.groups[group][0]
+            of_group.setdefault(named, []).append(value)
         found += [
             Figure(group, name, "accuracy", sum(of_group[name]) / len(of_group[name]), n=len(of_group[name]))
             for name in sorted(of_group)
         ]
     return found
-
-
-def _share(counted: Sequence[Any], given: Sequence[Any]) -> float | None:
-    return len(counted) / len(given) if given else None
-
-
-def _name_in(group: str, question: Question) -> str:
-    reference: Mapping[str, Any] = question.reference
-    return min_fps_group(reference["min_fps"]) if group == "minFPS" else question.groups[group][0]
 
 
 Setting = Literal["native", "certificate", "slowed"]

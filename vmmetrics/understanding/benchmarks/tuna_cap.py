@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -55,7 +56,7 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
     sentences,
 )
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
-from vmmetrics.understanding.harness.statistics import ALL, Value, figure, grouped, part
+from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint import Client, Estimate, Turn
 from vmmetrics.utils.rows import nothing_found, read_rows, sha256_of
 
@@ -211,7 +212,7 @@ class TunaCap(Benchmark):
             answers: Captions.
             protocol: Which arithmetic.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
-                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.Judge`.
+                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.CaptionJudge`.
 
         Raises:
             SetupError: There is no judge.
@@ -222,7 +223,16 @@ class TunaCap(Benchmark):
         # as released a recorded judgement counts whatever was said
         captions = _captions(questions, answers, empty=released and isinstance(judge, RecordedJudge))
         judged = {caption.question.id: made for caption, made in judge.judged(captions)}
-        return [_scored(question, judged.get(question.id), released) for question in questions]
+        found = []
+        for question in questions:
+            made = judged.get(question.id)
+            if not caption_events(question):
+                found.append(unscored(question, "there is no annotation"))
+            elif released:
+                found.append(released_outcome(question, made or Judged(None, "there is no caption")))
+            else:
+                found.append(nothing_said(question) if made is None else outcome(question, made))
+        return found
 
     def judge_estimate(self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client) -> Estimate:
         """What judging would take, about."""
@@ -300,18 +310,11 @@ def _captions(questions: Sequence[Question], answers: Mapping[str, Answered], em
     ]
 
 
-def _scored(question: Question, judged: Judged | None, released: bool) -> Scored:
-    if not caption_events(question):
-        return unscored(question, "there is no annotation")
-    if released:
-        return released_outcome(question, judged or Judged(None, "there is no caption"))
-    return nothing_said(question) if judged is None else outcome(question, judged)
-
-
 def _figures(questions: Sequence[Question], scored: Sequence[Scored]) -> list[Figure]:
     note = _without_judgement(scored)
     found = [figure(questions, scored, name, part(name), note=note) for name in MEASURES]
-    found += [figure(questions, scored, f"answered_{name}", _where_judged(name)) for name in MEASURES]
+    judged = [one if one.answered else replace(one, parts={}) for one in scored]
+    found += [figure(questions, judged, f"answered_{name}", part(name)) for name in MEASURES]
     found.append(figure(questions, scored, HALLUCINATION, part(HALLUCINATION), note="of captions that were judged"))
     for kind in TYPES:
         found += [figure(questions, scored, name, part(f"{kind} {name}"), "element type", kind) for name in MEASURES]
@@ -333,10 +336,6 @@ def _without_judgement(scored: Sequence[Scored]) -> str:
     told = [f"{count} {'left out' if out else 'with 0'}: {reason}" for (out, reason), count in known]
     others = why.total() - sum(count for _, count in known)
     return "; ".join([*told, f"{others} for other reasons, in scores.jsonl"] if others else told)
-
-
-def _where_judged(measure: str) -> Value:
-    return lambda scored: scored.parts.get(measure) if scored.answered else None
 
 
 def _chosen(

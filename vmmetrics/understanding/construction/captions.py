@@ -100,15 +100,14 @@ class MotionBenchRecipe(WritingRecipe):
         return Written(written, rejected)
 
     def _asked(self, clip: SourceClip) -> Asked[str]:
+        def too_static(value: dict[str, Any]) -> str | None:
+            moving = sum("appearance" not in (item["content"], item["logic"]) for item in value["questions"])
+            if moving < DYNAMIC:
+                return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
+            return None
+
         told = MOTIONBENCH.format(count=MOTIONBENCH_COUNT, dynamic=DYNAMIC, wrong=WRONG)
-        return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, _too_static)
-
-
-def _too_static(value: dict[str, Any]) -> str | None:
-    moving = sum("appearance" not in (item["content"], item["logic"]) for item in value["questions"])
-    if moving < DYNAMIC:
-        return f"only {moving} questions are about something other than appearance; at least {DYNAMIC} must be"
-    return None
+        return self.asked(clip.key, told, clip.caption, _MOTIONBENCH_SHAPE, too_static)
 
 
 TUNA_COUNT: Final = 5

@@ -165,15 +165,10 @@ class GateRecipe(QuestionRecipe):
 
     def _language(self, question: Question) -> Asked[str]:
         told = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
-        options = "\n".join(f"- {option}" for option in _unordered(question, self._seed))
-        return Asked(question.id, (told, Turn("user", f"{question.text}\n{options}")), _VERDICT)
-
-
-def _unordered(question: Question, seed: int) -> list[str]:
-    """The options in an order that tells nothing."""
-    options = list(question.options)
-    generator("language", seed, question.id).shuffle(options)
-    return options
+        options = list(question.options)
+        generator("language", self._seed, question.id).shuffle(options)  # an order that tells nothing
+        listed = "\n".join(f"- {option}" for option in options)
+        return Asked(question.id, (told, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
 
 
 def _answered(question: Question, reviewer: str, letter: str) -> FilterAnswer:

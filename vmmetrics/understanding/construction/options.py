@@ -187,14 +187,11 @@ def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
     spread = math.sqrt(sum(share * (1 - share) for share in chances)) / len(keyed)
     found = {}
     for name, score in GUESSERS.items():
-        right = sum(_right_share(score(question), question.answer or 0) for question in keyed) / len(keyed)
+        scored = [(score(question), question.answer or 0) for question in keyed]
+        shares = ((scores[answer] == max(scores)) / scores.count(max(scores)) for scores, answer in scored)
+        right = sum(shares) / len(keyed)
         found[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
     return found
-
-
-def _right_share(scores: Sequence[float], answer: int) -> float:
-    best = max(scores)
-    return (scores[answer] == best) / scores.count(best)
 
 
 # Options in another order: for one question by a seed, for a set so that right letters come equally often.
@@ -354,7 +351,7 @@ def with_items(question: Question, *seed: object) -> Question:
     """
     if not are_orders(question.options) or len(parts(question.options[0])) < FEWEST_STEPS:
         return question
-    first = _pieces(question.options[0])
+    first = [piece for piece in BETWEEN.split(question.options[0]) if parts(piece)]
     names = {parts(piece)[0]: piece for piece in first if len(parts(piece)) == 1}
     if len(names) != len(first) or len(first) > len(_ITEMS):
         return question
@@ -364,8 +361,3 @@ def with_items(question: Question, *seed: object) -> Question:
     options = tuple(ARROW.join(letters[part] for part in parts(option)) for option in question.options)
     items = "; ".join(f"({letters[name]}) {names[name]}" for name in listed)
     return replace(question, text=f"{items}. {question.text}", options=options)
-
-
-def _pieces(option: str) -> list[str]:
-    """The option's parts as they are written."""
-    return [piece for piece in BETWEEN.split(option) if parts(piece)]

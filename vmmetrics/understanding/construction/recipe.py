@@ -217,7 +217,10 @@ class WritingRecipe(QuestionRecipe):
         turns = (Turn("system", f"{told}\n{in_words(shape)}"), Turn("user", text))
 
         def fault(value: dict[str, Any]) -> str | None:
-            return _blank(value) or (None if check is None else check(value))
+            for number, item in enumerate(value["questions"], start=1):
+                if not text_of(item) or not all(options_of(item)):
+                    return f"question {number} or one of its answers is blank"
+            return None if check is None else check(value)
 
         return Asked(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
@@ -256,7 +259,7 @@ def one_of(names: Iterable[str]) -> dict[str, Any]:
 
 def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
     """The options of an item, the right one first, spaces and a full stop at the end taken off."""
-    return tuple(_clean(option) for option in (item["right"], *item["wrong"]))
+    return tuple(" ".join(option.split()).removesuffix(".") for option in (item["right"], *item["wrong"]))
 
 
 def text_of(item: Mapping[str, Any]) -> str:
@@ -273,15 +276,3 @@ def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Qu
 def digest_of(value: Any) -> str:
     """Hash of something ready for JSON, in short: 64 bits."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def _blank(value: Mapping[str, Any]) -> str | None:
-    """A question or an option without a word."""
-    for number, item in enumerate(value["questions"], start=1):
-        if not text_of(item) or not all(options_of(item)):
-            return f"question {number} or one of its answers is blank"
-    return None
-
-
-def _clean(option: str) -> str:
-    return " ".join(option.split()).removesuffix(".")

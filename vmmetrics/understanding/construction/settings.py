@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from vmmetrics.understanding.construction.captions import NEEDS, Indispensabilit
 from vmmetrics.understanding.construction.favor import FavorRecipe
 from vmmetrics.understanding.construction.gates import GateRecipe
 from vmmetrics.understanding.construction.recipe import QuestionRecipe
-from vmmetrics.understanding.construction.units import Clips, read_clips, read_people
+from vmmetrics.understanding.construction.units import read_clips, read_people
 from vmmetrics.understanding.construction.viewing import FilterModel
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.utils.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
@@ -178,36 +178,22 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
         ValueError: An address is missing.
     """
     models = _Models(settings, folder)
-    made: Callable[[BuildSettings, _Models], tuple[QuestionRecipe, Mapping[str, int]]] = _MADE[settings.recipe]
-    recipe, problems = made(settings, models)
+    recipe, problems = (_gates if settings.recipe == "fpsbench" else _writing)(settings, models)
     return Opened(recipe, problems, models.ledger, not settings.filters)
 
 
-def _motionbench(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
-    found, writer, viewers = _written(settings, models)
-    return MotionBenchRecipe(found.clips, writer, viewers, settings.seed, settings.temperature), found.problems
+def _writing(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
+    found = read_clips(settings.source, settings.videos, annotated=settings.recipe == "favor")
+    writer, viewers = models.client(settings.model or ""), models.viewers(settings.filters)
+    drawn = settings.seed, settings.temperature
+    if settings.recipe == "tuna":
+        watcher = writer if settings.watcher is None else models.client(settings.watcher)
+        return TunaRecipe(found.clips, writer, watcher, viewers, settings.needs, *drawn), found.problems
+    kind = FavorRecipe if settings.recipe == "favor" else MotionBenchRecipe
+    return kind(found.clips, writer, viewers, *drawn), found.problems
 
 
-def _favor(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
-    found, writer, viewers = _written(settings, models, annotated=True)
-    return FavorRecipe(found.clips, writer, viewers, settings.seed, settings.temperature), found.problems
-
-
-def _tuna(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
-    found, writer, viewers = _written(settings, models)
-    watcher = writer if settings.watcher is None else models.client(settings.watcher)
-    recipe = TunaRecipe(found.clips, writer, watcher, viewers, settings.needs, settings.seed, settings.temperature)
-    return recipe, found.problems
-
-
-def _written(
-    settings: BuildSettings, models: _Models, annotated: bool = False
-) -> tuple[Clips, Client, Sequence[FilterModel]]:
-    found = read_clips(settings.source, settings.videos, annotated)
-    return found, models.client(settings.model or ""), models.viewers(settings.filters)
-
-
-def _fpsbench(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
+def _gates(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
     loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
     keyed = [question for question in loaded.questions if question.options and question.answer is not None]
     if not keyed:
@@ -221,6 +207,3 @@ def _fpsbench(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe,
     proofreader = None if settings.model is None else models.client(settings.model)
     blind, reviewers = models.viewers(settings.filters), models.viewers(settings.reviewers)
     return GateRecipe(keyed, blind, reviewers, people, proofreader, seed=settings.seed), problems
-
-
-_MADE: Final = {"motionbench": _motionbench, "favor": _favor, "tuna": _tuna, "fpsbench": _fpsbench}

@@ -80,8 +80,9 @@ def read_clips(path: Path, videos: Path | None = None, annotated: bool = False) 
     if path.is_dir():
         raise SetupError(f"{path} is a folder; name the file with the captions or annotations")
     rows = read_rows(path)
-    if path.suffix == ".json" and len(rows) == 1 and isinstance(rows[0], Mapping) and _by_name(rows[0]):
-        rows = [{"video": name, **row} for name, row in rows[0].items()]
+    whole = rows[0] if path.suffix == ".json" and len(rows) == 1 and isinstance(rows[0], Mapping) else {}
+    if whole and "video" not in whole and all(isinstance(row, Mapping) for row in whole.values()):
+        rows = [{"video": name, **row} for name, row in whole.items()]
     problems: Counter[str] = Counter()
     found: dict[str, SourceClip] = {}
     for row in rows:
@@ -115,10 +116,6 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
             raise SetupError(f"{path}: entry {number}: expected id, reviewer and answer")
         found.setdefault(values[0], {})[values[1]] = values[2]
     return found
-
-
-def _by_name(row: Mapping[str, Any]) -> bool:
-    return "video" not in row and bool(row) and all(isinstance(value, Mapping) for value in row.values())
 
 
 def _clip(row: Mapping[str, Any], folders: list[Path | None]) -> SourceClip | None:

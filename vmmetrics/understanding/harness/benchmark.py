@@ -15,7 +15,8 @@ from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
 from vmmetrics.utils.endpoint import Client, Estimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
-"""Ours, the released code's traps mended one by one; or the released code's, decision for decision."""
+"""Ours, the released code's traps mended one by one; or the released code's, decision for decision (but for the first
+step of FAVOR-Bench's descriptions, which is ours under both)."""
 POLICY: Final = "adaptive"
 """Frame policy where a benchmark names none: 2 frames per second under 16 s, else 1, as TUNA and FAVOR show to closed
 models."""

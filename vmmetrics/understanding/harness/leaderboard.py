@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
-from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
+from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
 from vmmetrics.understanding.harness.scoring import (
     NONE,
     UNLIKE,
+    ReadFigures,
     ReadScores,
     file_in,
     interval,
@@ -71,9 +70,9 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     common = [question for question in sides[0].questions if question.id in scored[1]]
     if not common:
         raise SetupError(f"{first} and {second} have no question in common")
-    found = differences(
-        common, _of(common, scored[0]), _of(common, scored[1]), _groupings(common), sides[0].measure
-    )  # fmt: skip
+    one, other = ([side[question.id] for question in common] for side in scored)
+    groupings = list(dict.fromkeys(name for question in common for name in question.groups))
+    found = differences(common, one, other, groupings, sides[0].measure)
     if not found:
         raise SetupError(f"{first} and {second} have no question in common that both have a score for")
     notes = []
@@ -84,27 +83,12 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append("the runs were asked from different data files")
     if sides[0].by != sides[1].by:
         notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
-    return Compared(sides[0].benchmark, _names(sides, configurations, (first, second)), found, notes)
-
-
-def _names(
-    sides: Sequence[ReadScores], configurations: Sequence[Mapping[str, Any]], folders: tuple[Path, Path]
-) -> tuple[str, str]:
-    """The models; where they are one, with the frames they were shown, and where these are too, with the folders."""
-    models = [side.model for side in sides]
-    policies = [(configuration.get("frames") or {}).get("policy") for configuration in configurations]
-    if models[0] != models[1]:
-        return models[0], models[1]
-    more = policies if policies[0] != policies[1] else folders
-    return f"{models[0]}, {more[0]}", f"{models[1]}, {more[1]}"
-
-
-def _of(questions: Sequence[Question], scored: dict[str, Scored]) -> list[Scored]:
-    return [scored[question.id] for question in questions]
-
-
-def _groupings(questions: Sequence[Question]) -> list[str]:
-    return list(dict.fromkeys(name for question in questions for name in question.groups))
+    names = [side.model for side in sides]
+    if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
+        policies = [(configuration.get("frames") or {}).get("policy") for configuration in configurations]
+        more = policies if policies[0] != policies[1] else (first, second)
+        names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
+    return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
 
 
 @dataclass(frozen=True)
@@ -177,43 +161,34 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
         SetupError: One is no run or not scored under the protocol, or has no such grouping.
     """
     runs: dict[str, list[Path]] = {}
-    found: dict[Path, tuple[ReadScores, list[Figure], str]] = {}
+    found: dict[Path, tuple[ReadScores, ReadFigures]] = {}
     for folder in {folder.resolve(): folder for folder in folders}.values():
         scores = read_scores(folder, read_run(folder)["configuration"], protocol)
-        figures, frames = _figures(file_in(folder, "figures.json", protocol))
-        found[folder] = scores, figures, frames
+        found[folder] = scores, read_figures(file_in(folder, "figures.json", protocol))
         runs.setdefault(scores.benchmark, []).append(folder)
     boards = []
     for benchmark, members in runs.items():
         known = [found[folder] for folder in members]
-        wanted = group or _first_group(known[0][1])
+        groups = dict.fromkeys(figure.group for _, read in known for figure in read.figures if figure.group != ALL)
+        first = next((figure.group for figure in known[0][1].figures if figure.group != ALL), None)
+        wanted = group or first
         made = [_run(folder, *parts, wanted) for folder, parts in zip(members, known, strict=True)]
         if group is not None and not any(run.row.cells for run in made):
-            groups = dict.fromkeys(figure.group for _, figures, _ in known for figure in figures if figure.group != ALL)
             raise SetupError(f"{benchmark} has no grouping {group!r}; it has {', '.join(groups) or 'none'}")
         boards.append(_board(benchmark, protocol, wanted, made))
     return boards
 
 
-def _figures(path: Path) -> tuple[list[Figure], str]:
-    read = read_figures(path)
-    return list(read.figures), read.frames
-
-
-def _first_group(figures: Sequence[Figure]) -> str | None:
-    return next((figure.group for figure in figures if figure.group != ALL), None)
-
-
-def _run(folder: Path, scores: ReadScores, figures: Sequence[Figure], frames: str, group: str | None) -> _Run:
-    of_it = [figure for figure in figures if figure.measure == scores.measure]
+def _run(folder: Path, scores: ReadScores, read: ReadFigures, group: str | None) -> _Run:
+    of_it = [figure for figure in read.figures if figure.measure == scores.measure]
     overall = next((figure for figure in of_it if figure.group == ALL), None)
     if overall is None:
         raise SetupError(f"{folder} has no figure over all questions; score the run again")
     cells = {figure.name: figure for figure in of_it if figure.group == group}
-    rates = [answered.shown.fps for answered in read_answers(folder)[0].values() if answered.shown is not None]
-    known = [rate for rate in rates if rate is not None]
-    rate = round(statistics.median(known), 2) if known else None
-    return _Run(RunRow(scores.model, frames, overall, cells, rate), scores)
+    shown = [answered.shown for answered in read_answers(folder)[0].values() if answered.shown is not None]
+    rates = [one.fps for one in shown if one.fps is not None]
+    rate = round(statistics.median(rates), 2) if rates else None
+    return _Run(RunRow(scores.model, read.frames, overall, cells, rate), scores)
 
 
 def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[_Run]) -> RunBoard:
@@ -277,8 +252,9 @@ def cells(row: RunRow, columns: Sequence[str]) -> list[str]:
     overall = row.overall
     answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
     found = [row.cells.get(name) for name in columns]
+    ends = "" if overall.low is None else f" [{interval(overall.low, overall.high)}]"
     return [
-        row.model, row.frames, f"{overall.n:,}", _whole(overall), answered,
+        row.model, row.frames, f"{overall.n:,}", f"{number(overall.value)}{ends}", answered,
         *(NONE if figure is None else number(figure.value) for figure in found),
     ]  # fmt: skip
 
@@ -313,31 +289,28 @@ def step_text(step: ModelDifference | None, better: str, worse: str) -> str:
 
 def to_markdown(boards: Sequence[RunBoard]) -> str:
     """A pipe table for each board, its remarks below."""
-    return "\n".join(_markdown(board) for board in boards)
-
-
-def _markdown(board: RunBoard) -> str:
-    rows = [cells(row, board.columns) for row in board.rows]
-    rows += [published(reference, board) for reference in board.references]
-    parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), rows, left=2)]
-    notes = "\n".join(f"- {markdown(text)}" for text in remarks(board))
-    return "\n\n".join([*parts, *([notes] if notes else [])]) + "\n"
+    made = []
+    for board in boards:
+        rows = [cells(row, board.columns) for row in board.rows]
+        rows += [published(reference, board) for reference in board.references]
+        notes = "\n".join(f"- {markdown(text)}" for text in remarks(board))
+        parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), rows, left=2), notes]
+        made.append("\n\n".join(filter(None, parts)) + "\n")
+    return "\n".join(made)
 
 
 def to_latex(boards: Sequence[RunBoard]) -> str:
     """A ``tabular`` with booktabs rules for each board, its remarks as comments."""
-    return "\n".join(_latex(board) for board in boards)
-
-
-def _latex(board: RunBoard) -> str:
-    names = heads(board)
-    lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
-    lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", _ampersands(names), r"\midrule"]
-    lines += [_ampersands(cells(row, board.columns)) for row in board.rows]
-    if board.references:
-        lines.append(r"\midrule")
-    lines += [_ampersands(published(reference, board)) for reference in board.references]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    made = []
+    for board in boards:
+        names = heads(board)
+        lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
+        lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", _ampersands(names), r"\midrule"]
+        lines += [_ampersands(cells(row, board.columns)) for row in board.rows]
+        lines += [r"\midrule"] * bool(board.references)
+        lines += [_ampersands(published(reference, board)) for reference in board.references]
+        made.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""]))
+    return "\n".join(made)
 
 
 def to_csv(boards: Sequence[RunBoard]) -> str:
@@ -349,21 +322,14 @@ def to_csv(boards: Sequence[RunBoard]) -> str:
         about = [board.benchmark, board.protocol]
         for row in board.rows:
             shown = ["run", row.model, row.frames, row.rate]
-            rows += ([*about, *shown, *_line(figure)] for figure in (row.overall, *row.cells.values()))
+            rows += (
+                [*about, *shown, f.measure, f.group, f.name, f.value, f.low, f.high, f.n, f.clusters]
+                for f in (row.overall, *row.cells.values())
+            )
         for reference in board.references:
             shown = ["published", reference.model, None, None]
             rows += ([*about, *shown, *key, value, None, None, None, None] for key, value in reference.figures.items())
     return csv_text(rows)
-
-
-def _line(figure: Figure) -> list[object]:
-    ends = (figure.value, figure.low, figure.high, figure.n, figure.clusters)
-    return [figure.measure, figure.group, figure.name, *ends]
-
-
-def _whole(figure: Figure) -> str:
-    ends = "" if figure.low is None else f" [{interval(figure.low, figure.high)}]"
-    return f"{number(figure.value)}{ends}"
 
 
 def _ampersands(parts: Sequence[str]) -> str:

@@ -316,16 +316,16 @@ def asked_of(
         looks: Whether videos have to be there.
         answered: Keys of questions that were answered, whose videos need not be there any more.
     """
-    chosen = {question.id for question in sorted(questions, key=_place)[:limit]}
+
+    def place(question: Question) -> bytes:
+        return hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()
+
+    chosen = {question.id for question in sorted(questions, key=place)[:limit]}
     return tuple(
         question
         for question in questions
         if question.id in chosen and (question.path is not None or not looks or question.id in answered)
     )
-
-
-def _place(question: Question) -> bytes:
-    return hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()
 
 
 def _by_name(source: Mapping[str, str]) -> dict[str, str]:

@@ -173,10 +173,15 @@ def score(
             answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
         ),
     }
+    shown = configuration.get("frames")
+    frames = str(shown["policy"]) if shown else "not known" if "recorded" in configuration["model"] else "none"
+    identity = judge.settings.part() if isinstance(judge, Client) else {}
+    if isinstance(judge, str | Path):
+        identity = {"file": Path(judge).name, "sha256": sha256_of(Path(judge))}
     return ScoredRun(
         benchmark.name,
         str(configuration["model"]["name"]),
-        _frames(configuration),
+        frames,
         protocol,
         questions,
         scored,
@@ -184,21 +189,8 @@ def score(
         benchmark.references,
         {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
         usage_of(asked),
-        _identity(judge),
+        identity,
     )
-
-
-def _identity(judge: Any) -> dict[str, Any]:
-    if isinstance(judge, Client):
-        return judge.settings.part()
-    return {"file": Path(judge).name, "sha256": sha256_of(Path(judge))} if isinstance(judge, str | Path) else {}
-
-
-def _frames(configuration: Mapping[str, Any]) -> str:
-    shown = configuration.get("frames")
-    if shown:
-        return str(shown["policy"])
-    return "not known" if "recorded" in configuration["model"] else "none"
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
@@ -238,9 +230,13 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     Raises:
         SetupError: The folder cannot be written.
     """
-    lines = b"".join(encode(_line(q, s)) for q, s in zip(result.questions, result.scored, strict=True))
+    lines = []
+    for question, scored in zip(result.questions, result.scored, strict=True):
+        about = {"question": question.id, "video": question.video, "groups": question.groups}
+        got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
+        lines.append(encode(plain({**about, **got, "detail": dict(scored.detail)})))
     made = {
-        "scores.jsonl": lines,
+        "scores.jsonl": b"".join(lines),
         "figures.csv": figures_csv(result.figures).encode("utf-8", "backslashreplace"),
         "table.md": page(result).encode("utf-8", "backslashreplace"),
     }
@@ -248,13 +244,6 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
         write_atomically(file_in(folder, name, result.protocol), data)
     write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
     return [file_in(folder, name, result.protocol) for name in (*made, "figures.json")]
-
-
-def _line(question: Question, scored: Scored) -> dict[str, Any]:
-    about = {"question": question.id, "video": question.video, "groups": plain(question.groups)}
-    got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
-    line: dict[str, Any] = plain({**about, **got, "detail": dict(scored.detail)})
-    return line
 
 
 UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"

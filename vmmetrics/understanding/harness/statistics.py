@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vmmetrics.models.questions import Question
-from vmmetrics.types import FloatArray
 from vmmetrics.understanding.harness.benchmark import Figure, Scored
 from vmmetrics.utils.statistics.bootstrap import (
     CONFIDENCE,
@@ -110,14 +109,8 @@ def clustered_mean(
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
     drawn = np.concatenate([(block @ sums) / (block @ sizes) for block in prompt_blocks(count, resamples, seed)])
     low, high = percentile_interval(drawn)
-    return ClusteredMean(mean, low, high, _error(sums, sizes, mean), len(numbers), count)
-
-
-def _error(sums: FloatArray, sizes: FloatArray, mean: float) -> float:
-    residuals = sums - mean * sizes
-    count = len(sums)
-    error = float(np.sqrt(count / (count - 1) * np.square(residuals).sum()) / sizes.sum())
-    return error if error > _ROUNDING else 0.0
+    error = float(np.sqrt(count / (count - 1) * np.square(sums - mean * sizes).sum()) / sizes.sum())
+    return ClusteredMean(mean, low, high, error if error > _ROUNDING else 0.0, len(numbers), count)
 
 
 def chance_of(questions: Iterable[Question]) -> float | None:
@@ -162,7 +155,8 @@ def figure(
     there = [s for s in scored if s.value is not None] or [s for _, s, _ in counted]
     answered = sum(s.answered for s in there) / len(there) if there else None
     if mean.error == 0 and mean.value in (0, 1) and all(q.options for q, *_ in counted):  # right or wrong, not a score
-        mean = replace(mean, low=_exact_low(mean), high=_exact_high(mean))
+        edge = _TAIL ** (1 / mean.clusters)
+        mean = replace(mean, low=0.0 if mean.value == 0 else edge, high=1.0 if mean.value == 1 else 1 - edge)
         why = "all videos alike: exact interval over videos (Clopper and Pearson)"
     else:
         hidden = "no question with a key" if any(q.options for q in questions) else "nothing was scored"
@@ -172,14 +166,6 @@ def figure(
         group, name, measure, mean.value, mean.low, mean.high, mean.n, mean.clusters, answered,
         chance, "; ".join(notes), error=mean.error,
     )  # fmt: skip
-
-
-def _exact_low(mean: ClusteredMean) -> float:
-    return 0.0 if mean.value == 0 else float(_TAIL ** (1 / mean.clusters))
-
-
-def _exact_high(mean: ClusteredMean) -> float:
-    return 1.0 if mean.value == 1 else float(1 - _TAIL ** (1 / mean.clusters))
 
 
 def accuracy_figures(

@@ -108,27 +108,17 @@ def make(count: int, seed: int = 0) -> Iterator[Item]:
         round_of, number = divmod(index, len(TASKS))
         name, task = list(TASKS.items())[number]
         rate = task.rates[round_of % len(task.rates)]
-        place = _place(seed, number, round_of, task.options)
+        block, within = divmod(round_of, task.options)  # of so many questions of a task one is right in each place
+        place = int(np.random.default_rng((seed, 1, number, block)).permutation(task.options)[within])
         yield Item(f"{name.replace(' ', '-')}-{round_of:03d}", name, _draw(task, dwell_of(rate), place, (seed, index)))
-
-
-def _place(seed: int, number: int, round_of: int, options: int) -> int:
-    """Place of the right option: of each task's next questions, as many as it has options, one in each place."""
-    block, within = divmod(round_of, options)
-    return int(np.random.default_rng((seed, 1, number, block)).permutation(options)[within])
 
 
 def _draw(task: SuiteTask, dwell: Dwell, place: int, key: tuple[int, int]) -> Draft:
     for attempt in range(_DRAWS):
         draft = task.ask(np.random.default_rng(key), np.random.default_rng((*key, attempt)), dwell, place)
-        if not any(_answered(draft, rate) for rate in too_low(draft.min_fps)):
+        if not any(read_draft(draft, rate) == draft.right for rate in too_low(draft.min_fps)):
             return draft
     raise RuntimeError(f"No question in {_DRAWS} draws for {task.ask.__name__} at minFPS {dwell.min_fps:g}")
-
-
-def _answered(draft: Draft, rate: float) -> bool:
-    """Whether the right answer can be read off the frames shown at a rate: of the description, which is exact."""
-    return read_draft(draft, rate) == draft.right
 
 
 def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:

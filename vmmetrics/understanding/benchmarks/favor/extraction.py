@@ -64,7 +64,7 @@ def plain_lines(text: str) -> Iterator[str]:
         line = " ".join(raw.split())
         if _HEADING.match(line):
             continue
-        line = _MARKUP.sub("", line[_bullet_end(line) :])
+        line = _MARKUP.sub("", _BULLET.sub("", line, count=1))
         line = _TIME.sub("", line).lstrip(_LEADING) if _TIME.match(line) else _TIME.sub("", line)
         label, colon, rest = line.partition(":")
         words = label.replace("(", " ").replace(")", " ").split()
@@ -74,23 +74,14 @@ def plain_lines(text: str) -> Iterator[str]:
             yield line
 
 
-def _bullet_end(line: str) -> int:
-    found = _BULLET.match(line)
-    return found.end() if found else 0
-
-
 def _subject(label: list[str], rest: str) -> str:
     """Whom a label makes the subject of what follows; nothing where it names none, or what follows has its own."""
     words = [word.lower() for word in label]
     if CAMERA_NOUNS & set(words):
         return "" if CAMERA_NOUNS & set(rest.lower().split()[:4]) else "the camera"
-    head = [word for word in _before_links(words) if not word.isdigit()][-1:]
-    return " ".join(label) if head and head[0] in SUBJECTS and head[0] not in PLURALS else ""
-
-
-def _before_links(words: list[str]) -> list[str]:
     end = next((place for place, word in enumerate(words) if word in ("in", "on", "with", "wearing", "at")), len(words))
-    return words[:end]
+    head = [word for word in words[:end] if not word.isdigit()][-1:]
+    return " ".join(label) if head and head[0] in SUBJECTS and head[0] not in PLURALS else ""
 
 
 _FILLING: Final = frozenset(("with", "of", "on", "the", "a", "an", "to", "by", "in", "that"))

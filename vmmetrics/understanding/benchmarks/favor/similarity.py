@@ -236,7 +236,10 @@ def camera_phrases(tokens: Sequence[str]) -> tuple[list[list[str]], list[str]]:
         if not shot and not (word in ("camera", "lens") and lower[place + 1 : end] and lower[place + 1] in _MOTIONS):
             continue
         begin = place
-        while begin > max(done, place - _MOST_BEFORE_NOUN) and _says_how(lower[begin - 1]):
+        while begin > max(done, place - _MOST_BEFORE_NOUN):
+            said = camera_motion(lower[begin - 1])
+            if not (said.kind or said.directions or lower[begin - 1] in _HOW):
+                break
             begin -= 1
         motion = camera_motion(" ".join(lower[begin:end]))
         if motion.kind is None or (motion.kind == "move" and not motion.directions):
@@ -248,11 +251,6 @@ def camera_phrases(tokens: Sequence[str]) -> tuple[list[list[str]], list[str]]:
         left += ["shot"] if shot or not left else []
         done = end
     return found, [*left, *tokens[done:]]
-
-
-def _says_how(word: str) -> bool:
-    motion = camera_motion(word)
-    return bool(motion.kind or motion.directions) or word in _HOW
 
 
 def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[str]) -> FloatArray:

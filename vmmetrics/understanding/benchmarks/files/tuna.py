@@ -142,18 +142,14 @@ def annotations_of(rows: Sequence[Row], annotations: Sequence[Row], problems: Co
     for of_row, of_annotation, doubtful in ways:
         known = {of_annotation(one): one for one in reversed(annotations) if of_annotation(one)}
         pairs = [known.get(of_row(row)) for row in rows]
-        if any(pairs) and not (doubtful and not _agree(rows, pairs)):
+        alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
+        if alike and (not doubtful or sum(alike) >= _AGREEING * len(alike)):
             found = pairs
             break
     if annotations:
         taken = {id(one) for one in found}
         problems["annotations without a row of the table, left out"] += sum(id(one) not in taken for one in annotations)
     return found
-
-
-def _agree(rows: Sequence[Row], pairs: Sequence[Row | None]) -> bool:
-    alike = [_characteristics(row) == _characteristics(pair) for row, pair in zip(rows, pairs, strict=True) if pair]
-    return sum(alike) >= _AGREEING * len(alike)
 
 
 def _characteristics(row: Row) -> frozenset[str]:

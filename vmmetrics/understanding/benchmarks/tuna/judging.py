@@ -219,7 +219,8 @@ class EndpointJudge:
         complete: list[list[Pair]] = []  # all that was answered without a gap, in whatever order of time
 
         def check(value: dict[str, Any]) -> str | None:
-            pairs = _pairs(value)
+            numbers = ((pair["candidate"], pair["reference"]) for pair in value["pairs"])
+            pairs = [(int(one), None if other is None else int(other)) for one, other in numbers]
             problem = pairs_problem(pairs, len(candidates), len(events))
             if problem is None:
                 complete.append(pairs)
@@ -255,7 +256,13 @@ class EndpointJudge:
         self, told: Sequence[int], events: Sequence[AnnotatedEvent], said: Sequence[str]
     ) -> dict[int, list[str]]:
         def check(value: dict[str, Any]) -> str | None:
-            return _labels_problem(value["events"], [len(events[place].elements) for place in told])
+            for number, (judged, place) in enumerate(zip(value["events"], told, strict=True), 1):
+                if judged["event"] != number:
+                    return f"expected events 1 to {len(told)} in order"
+                count = len(events[place].elements)
+                if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
+                    return f"event {number}: expected elements 1 to {count} in order"
+            return None
 
         answer = self._client.ask(replace(_to_classify(told, events, said), check=check))
         if answer.value is None:
@@ -278,22 +285,6 @@ def caption_events(question: Question) -> tuple[AnnotatedEvent, ...]:
 
 def _plain(text: Any) -> str:
     return " ".join(text_of(text).split())
-
-
-def _pairs(value: Mapping[str, Any]) -> list[Pair]:
-    return [
-        (int(pair["candidate"]), None if pair["reference"] is None else int(pair["reference"]))
-        for pair in value["pairs"]
-    ]
-
-
-def _labels_problem(events: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> str | None:
-    for number, (judged, count) in enumerate(zip(events, counts, strict=True), 1):
-        if judged["event"] != number:
-            return f"expected events 1 to {len(counts)} in order"
-        if [one["element"] for one in judged["elements"]] != list(range(1, count + 1)):
-            return f"event {number}: expected elements 1 to {count} in order"
-    return None
 
 
 def _to_split(caption: Caption) -> Ask[Any]:

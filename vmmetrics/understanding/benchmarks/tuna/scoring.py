@@ -240,16 +240,13 @@ def scores(events: Sequence[AnnotatedEvent], labels: Sequence[Sequence[str]]) ->
     found: Parts = {}
     for scope in ("", *(f"{kind} " for kind in TYPES)):
         if tally[scope, "all"]:
-            values = _measures(tally[scope, ENTAILMENT], tally[scope, CONTRADICTION], tally[scope, "all"])
+            entailed = tally[scope, ENTAILMENT]
+            said = entailed + tally[scope, CONTRADICTION]
+            precision, recall = entailed / said if said else 0.0, entailed / tally[scope, "all"]
+            both = precision + recall
+            values = (precision, recall, 2 * precision * recall / both if both else 0.0)
             found |= {f"{scope}{name}": value for name, value in zip(MEASURES, values, strict=True)}
     return found
-
-
-def _measures(entailed: float, contradicted: float, whole: float) -> tuple[float, float, float]:
-    precision = entailed / (entailed + contradicted) if entailed + contradicted else 0.0
-    recall = entailed / whole
-    both = precision + recall
-    return precision, recall, 2 * precision * recall / both if both else 0.0
 
 
 def released_scores(events: Any, relationship: Any) -> Parts | None:
