@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from vmmetrics.cas.label.ties import RaoKupper
 from vmmetrics.cas.label.videoreward_files import (
     MQ,
     REWARD_TOKENS,
@@ -30,6 +29,7 @@ from vmmetrics.cas.label.videoreward_files import (
 )
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.utils.statistics.ties import RaoKupper
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.video import Source, read_clip
 from vmmetrics.video.fingerprint import fingerprint
