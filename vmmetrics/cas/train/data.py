@@ -42,10 +42,6 @@ class Rectangle(NamedTuple):
     height: int
     width: int
 
-    def of(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The part of (..., H, W, 3) pictures, as a view."""
-        return frames[..., self.top : self.top + self.height, self.left : self.left + self.width, :]
-
 
 def training_view(
     frames: NDArray[np.uint8], plan: ViewPlan, change: Augmentation, draw: np.random.Generator
@@ -62,8 +58,9 @@ def training_view(
         (3, frames, size, size) float32, normalised.
     """
     taken = frames[draw_stretch(len(frames), plan, draw)]
-    part = draw_crop(frames.shape[1], frames.shape[2], change.least_crop, draw)
-    view = np.stack([resize(np.ascontiguousarray(part.of(frame)), (plan.size, plan.size)) for frame in taken])
+    top, left, height, width = draw_crop(frames.shape[1], frames.shape[2], change.least_crop, draw)
+    crops = taken[:, top : top + height, left : left + width]
+    view = np.stack([resize(np.ascontiguousarray(crop), (plan.size, plan.size)) for crop in crops])
     if draw.random() < change.flip:
         view = view[:, :, ::-1]
     view = change_colour(view, change.colour, draw)

@@ -70,7 +70,10 @@ def train(
     """
     with join(device) as team:
         watcher = watcher if watcher is not None and team.leads else Nobody()
-        _make_directory(out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot("write", out, error) from error
         tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
         failed = sorted((clip for part in tried for clip in part), key=lambda clip: clip.clip)
         split = _split(data.clips, failed, settings, watcher)
@@ -86,13 +89,6 @@ def train(
         trainer = Trainer(model, split, settings, team, out, run, workers, watcher)
         trainer.train()
         return _finish(trainer, split, data, failed, team, out, run)
-
-
-def _make_directory(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot("write", out, error) from error
 
 
 def _split(
