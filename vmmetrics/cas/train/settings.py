@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -84,7 +84,7 @@ class TrainSettings:
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
-        bounds = (
+        bounds: tuple[tuple[str, Callable[[float], bool], str], ...] = (
             ("of at least 1", lambda value: value >= 1, "epochs batch patience rate save_every"),
             ("above 0", lambda value: value > 0, "lr layer_decay clip_norm"),
             ("from 0 to below 1", lambda value: 0 <= value < 1, "warmup final_lr smoothing drop_path held_out"),
