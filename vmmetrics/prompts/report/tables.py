@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vmmetrics.prompts.plausibility import CHECKS, Plausibility
-from vmmetrics.prompts.selection.balance import AgainstRandom, Selection
+from vmmetrics.prompts.selection import AgainstRandom, Selection
 from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, DiversityFigure, LemmaSource
 from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Spread
 from vmmetrics.utils.display.markup import clean
