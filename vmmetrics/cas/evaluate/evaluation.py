@@ -84,6 +84,7 @@ class Evaluation:
     calibration_error: Interval
     bins: tuple[Bin, ...]
 
+
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
     """Agreement over all clips, and group by group.
@@ -261,7 +262,6 @@ def _embedded() -> LoadedClassifier:
         return scene.probabilities
 
     return LoadedClassifier(classify)
-
 
 
 def hold_against(
