@@ -174,26 +174,22 @@ def filter_entries(
     Returns:
         A decision for each entry.
     """
-    return _Filter(entries, settings or FilterSettings(), against, embed, judge).run()
+    chosen = settings or FilterSettings()
+    embed = None if EMBEDDING in chosen.without else embed
+    judge = None if VERDICT in chosen.without else judge
+    return _Filter(entries, chosen, against, embed, judge).run()
 
 
+@dataclass(slots=True)
 class _Filter:
-    def __init__(
-        self,
-        entries: Sequence[PromptEntry],
-        settings: FilterSettings,
-        against: Sequence[tuple[str, PromptEntry]],
-        embed: Embed | None,
-        judge: VerdictJudge | None,
-    ) -> None:
-        self._entries = entries
-        self._settings = settings
-        self._against = against
-        self._embed = None if EMBEDDING in settings.without else embed
-        self._judge = None if VERDICT in settings.without else judge
-        self._notes: dict[int, list[Reason]] = {}
-        self._reasons: dict[int, list[Reason]] = {}
-        self._verdicts: dict[int, Verdict] = {}
+    _entries: Sequence[PromptEntry]
+    _settings: FilterSettings
+    _against: Sequence[tuple[str, PromptEntry]]
+    _embed: Embed | None
+    _judge: VerdictJudge | None
+    _notes: dict[int, list[Reason]] = field(default_factory=dict)
+    _reasons: dict[int, list[Reason]] = field(default_factory=dict)
+    _verdicts: dict[int, Verdict] = field(default_factory=dict)
 
     def run(self) -> list[FilterDecision]:
         for place, entry in enumerate(self._entries):

@@ -217,7 +217,7 @@ class TerminalReview:
         self._keyboard = keyboard
         self._show_others = show_others
         self._message = ""
-        self._found: list[int] = []
+
         self._actions: dict[str, Callable[[], str | None]] = {
             "k": review.keep,
             "e": self._edit,
@@ -326,16 +326,14 @@ class TerminalReview:
 
     def _find(self) -> str:
         text = tidy(self._keyboard.line("find: ") or "")
-        self._found = self._review.find(text) if text else []
+        self._review.found = self._review.find(text) if text else []
         return self._next() if text else ""
 
     def _next(self) -> str:
-        if not self._found:
+        if not self._review.found:
             return "nothing found"
-        position, *rest = self._found
-        self._found = [*rest, position]
-        self._review.show(position)
-        return f"{len(self._found)} found"
+        self._review.show_found()
+        return f"{len(self._review.found)} found"
 
     def _go(self) -> str:
         try:
