@@ -48,7 +48,7 @@ def training_view(
         (3, frames, size, size) float32, normalised.
     """
     taken = frames[draw_stretch(len(frames), plan, draw)]
-    top, left, height, width = draw_crop(*frames.shape[1:3], (change.least_crop, 1), draw)
+    top, left, height, width = draw_crop(frames.shape[1], frames.shape[2], (change.least_crop, 1), draw)
     crops = taken[:, top : top + height, left : left + width]
     view = np.stack([resize(np.ascontiguousarray(crop), (plan.size, plan.size)) for crop in crops])
     if draw.random() < change.flip:

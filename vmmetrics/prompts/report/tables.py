@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.plausibility import CHECKS, Plausibility
 from vmmetrics.prompts.selection import AgainstRandom, Selection
-from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, DiversityFigure, LemmaSource
+from vmmetrics.prompts.statistics.measures import FIGURES, DiversityFigure, LemmaSource
 from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Spread
 from vmmetrics.utils.display.markup import clean
 

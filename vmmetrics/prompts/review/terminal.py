@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import select
 import shlex
@@ -146,8 +147,12 @@ class Keyboard:
         Returns:
             The line; None for Ctrl-C or Ctrl-D.
         """
-        readline = _readline()
+        readline: Any = None
+        with contextlib.suppress(ImportError):  # not offered everywhere
+            readline = importlib.import_module("readline")
         if readline is not None:
+            with contextlib.suppress(AttributeError):
+                readline.set_auto_history(False)
             readline.set_startup_hook(lambda: readline.insert_text(text))
         try:
             with self._lent():
@@ -186,16 +191,6 @@ class Keyboard:
                 raise SetupError(f"{command[0]} ended with code {done.returncode}")
             lines = file.read_text("utf-8", errors="replace").splitlines()
         return " ".join(line for line in lines if not line.startswith("#"))
-
-
-def _readline() -> Any:
-    try:
-        import readline
-    except ImportError:  # not offered here
-        return None
-    with contextlib.suppress(AttributeError):
-        readline.set_auto_history(False)
-    return readline
 
 
 _ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
