@@ -1,4 +1,4 @@
-"""How well probabilities of the five levels agree with labels: accuracy, error in levels, order, calibration."""
+"""How well a classifier agrees with labels: accuracy, error in levels, order, calibration (``vmmetrics cas eval``)."""
 
 from __future__ import annotations
 

@@ -236,8 +236,6 @@ def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], 
         own[name] += scale * (up.float() @ down.float())
 
 
-# Scoring a set of clips with VideoReward, resumable: rewards are appended to a file as they come.
-
 # From rewards to comparisons: what VideoReward would say of each pair.
 #
 # It was trained with ties in Rao and Kupper's form: P(A beats B) = σ(a − b − ln 5), P(B beats A) = σ(b − a − ln 5), a

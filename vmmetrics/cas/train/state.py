@@ -1,4 +1,4 @@
-"""What a run needs to go on exactly where it stopped, kept whole or not at all."""
+"""The processes of a training run, and what it needs to resume, kept whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of clips: who makes which, what was made with what, and the prompts beside them.
+"""Which clips are to be made, and their folder: what was made with what, and the prompts beside them.
 
 ``DIR/0001.mp4`` and so on, ``prompts.json``, which scoring reads, and ``generation.jsonl``: a line for each session
 (what makes the clips, versions, machine) and one for each clip made or failed. A clip appears whole or not at all.

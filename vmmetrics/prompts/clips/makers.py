@@ -1,4 +1,4 @@
-"""Clips from a diffusers text-to-video pipeline: its weights as safetensors only, and no code that comes with them."""
+"""Clips from any program, or from a diffusers pipeline: safetensors only, and no code that comes with the weights."""
 
 from __future__ import annotations
 

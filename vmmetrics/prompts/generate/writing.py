@@ -1,4 +1,4 @@
-"""What a language model is asked when it writes prompts, and when it looks over what it wrote."""
+"""How prompts are written: what a language model is asked, and sentences by grammar where there is none."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _closed(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 # Acceptable English from metadata alone: sentences for a combination where no language model is at hand.
 #
-# Several patterns of sentence, each a function from the parts to a text; a pattern that the parts do not allow, or that
+# Several patterns of sentence; a pattern that the parts do not allow, or that
 # comes out too short or too long, is passed over. Such sentences let the pipeline run anywhere; no library is made of
 # them unedited.
 

@@ -1,4 +1,4 @@
-"""The picture of a prompt list: patterns, tags, lengths, which classes do what, and nearest neighbours."""
+"""Charts of a prompt list (patterns, tags, lengths, who does what, nearest neighbours), and of two side by side."""
 
 from __future__ import annotations
 

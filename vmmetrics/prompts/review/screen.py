@@ -1,4 +1,4 @@
-"""What a reviewer sees: an entry and how far it is, as text that fits any width."""
+"""What a reviewer sees, as text that fits any width, and review by lines of commands."""
 
 from __future__ import annotations
 

@@ -212,7 +212,6 @@ class TerminalReview:
         self._keyboard = keyboard
         self._show_others = show_others
         self._message = ""
-
         self._actions: dict[str, Callable[[], str | None]] = {
             "k": review.keep,
             "e": self._edit,
