@@ -14,8 +14,8 @@ import numpy as np
 from vmmetrics.cas.label.ask import choose_pairs
 from vmmetrics.cas.label.comparisons import Comparison
 from vmmetrics.cas.label.levels import cut_levels
-from vmmetrics.cas.label.strength import Strengths, fit_strengths
-from vmmetrics.cas.label.ties import TIE_MODELS
+from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
+from vmmetrics.utils.statistics.ties import TIE_MODELS
 
 SPREAD = 1.5  # standard deviation of true strengths, log odds
 TAU = {"davidson": -0.5, "rao-kupper": 0.4}  # equal clips tie in 23 % and 20 % of comparisons

@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 
 from vmmetrics.cas.label.comparisons import optional_text, raise_problems, read_rows, required_text
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
+from vmmetrics.utils.rows import sha256_of
 from vmmetrics.video import Source, discover
 
 
@@ -74,14 +74,23 @@ def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
     without: list[str] = []
     problems: list[str] = []
     seen: dict[Path, str] = {}
-    by_key = _by_key(sources)
+    by_key = defaultdict(list)
+    for source in sources:
+        for key in _keys(source.name):
+            by_key[key].append(source)
     for where, fields in read_rows(labels, problems):
         try:
             name = required_text(fields, "clip")
             if fields.get("level") is None:
                 without.append(name)
                 continue
-            level = _level(fields)
+            value = str(fields["level"]).strip()
+            names = [*map(str, range(len(LEVELS))), *LEVELS]
+            if value.capitalize() not in names:
+                raise ValueError(
+                    f"expected level 0 to {len(LEVELS) - 1} or one of {', '.join(LEVELS)} but got {value!r}"
+                )
+            level = names.index(value.capitalize()) % len(LEVELS)
             source = _source_of(name, by_key)
             if source.path in seen:
                 raise ValueError(f"{name} is labelled twice, before as {seen[source.path]}")
@@ -93,31 +102,13 @@ def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
     raise_problems(problems)
     if not found:
         raise SetupError(f"{labels}: no clip in it has a level")
-    digest = hashlib.sha256(labels.read_bytes()).hexdigest()
-    return LabelledClips(tuple(sorted(found, key=lambda c: c.clip)), tuple(without), digest)
-
-
-def _level(fields: Mapping[str, Any]) -> int:
-    value = str(fields["level"]).strip()
-    if value.capitalize() in LEVELS:
-        return LEVELS.index(value.capitalize())
-    if value not in map(str, range(len(LEVELS))):
-        raise ValueError(f"expected level 0 to {len(LEVELS) - 1} or one of {', '.join(LEVELS)} but got {value!r}")
-    return int(value)
+    return LabelledClips(tuple(sorted(found, key=lambda c: c.clip)), tuple(without), sha256_of(labels))
 
 
 def _keys(name: str) -> tuple[str, str, str]:
     """The ways a clip may be named, the most telling first."""
     path = PurePosixPath(name)
     return name, f"name:{path.name}", f"stem:{path.stem}"
-
-
-def _by_key(sources: Iterable[Source]) -> dict[str, list[Source]]:
-    by_key = defaultdict(list)
-    for source in sources:
-        for key in _keys(source.name):
-            by_key[key].append(source)
-    return by_key
 
 
 def _source_of(name: str, by_key: Mapping[str, list[Source]]) -> Source:

@@ -53,7 +53,7 @@ def reward(
     Runs from local folders only. Running it again resumes. Exit codes: 0 all scored, 3 some clips
     failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips, rewarded
+    from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips
     from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.utils.storage.atomic import write_atomically
     from vmmetrics.utils.storage.journal import encode
@@ -73,7 +73,7 @@ def reward(
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
         messages.print(line, style="red" if step.error else "", soft_wrap=True)
-    lines = compare_rewards(rewarded(steps), sampled=sampled, seed=seed, across_prompts=across_prompts)
+    lines = compare_rewards(steps, sampled=sampled, seed=seed, across_prompts=across_prompts)
     write_atomically(out, b"".join(encode(line) for line in lines))
     failed = sum(step.error is not None for step in steps)
     messages.print(f"{count(len(lines), 'line')} of comparisons: {out}; rewards: {file}")

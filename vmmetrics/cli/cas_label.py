@@ -104,8 +104,8 @@ def label(
     _check(bool(comparisons), clips, ask, inputs, out, pairs_out)
     from vmmetrics.cas.label.comparisons import read_clip_list, read_comparisons
     from vmmetrics.cas.label.label import LabelSettings, label_clips, write_labels
-    from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD
     from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD
 
     output, messages = open_consoles()
     listed = None if clips is None else read_clip_list(clips)

@@ -179,7 +179,7 @@ def select(
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, write_entries
     from vmmetrics.prompts.report.tables import print_selection
-    from vmmetrics.prompts.selection.balance import select as choose
+    from vmmetrics.prompts.selection import select as choose
     from vmmetrics.utils.schema import plain
     from vmmetrics.utils.storage.atomic import write_json
 

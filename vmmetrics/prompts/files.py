@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.schema import check, parse_json, plain
-from vmmetrics.utils.storage.atomic import write_atomically, write_text
+from vmmetrics.utils.storage.atomic import write_text
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
 """Bytes of a list or table; a hundred thousand entries take about this."""
 
 _FILES: Final = {"classes": SubjectClass, "subjects": SubjectEntry, "places": Place, "actions": Action}
-
-T = TypeVar("T", SubjectClass, SubjectEntry, Place, Action)
 
 
 def metadata_folder() -> Path:
@@ -45,9 +43,14 @@ def read_entries(name: str | os.PathLike[str]) -> list[PromptEntry]:
 
 def write_entries(path: Path, entries: Iterable[PromptEntry]) -> None:
     """Write a prompt list, whole or not at all: an array with an entry a line for ``.json``, else JSON Lines."""
-    lines = [json.dumps(row_of(entry), ensure_ascii=False) for entry in entries]
-    text = "[\n" + ",\n".join(lines) + "\n]\n" if path.suffix.lower() == ".json" else "".join(f"{x}\n" for x in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
+    write_rows(path, map(row_of, entries))
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write objects, whole or not at all: an array with one a line for ``.json``, else JSON Lines."""
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    text = "[\n" + ",\n".join(lines) + "\n]\n" if path.suffix.lower() == ".json" else "".join(f"{x}\n" for x in lines)
     write_text(path, text)  # half a pair of UTF-16 is an escape in JSON too
 
 
@@ -69,22 +72,17 @@ def read_metadata(folder: Path | None = None) -> Metadata:
     home = metadata_folder() if folder is None else folder
     if not any((home / f"{name}.jsonl").is_file() for name in _FILES):
         raise SetupError(f"{home}: expected classes.jsonl, subjects.jsonl, places.jsonl or actions.jsonl there")
-    return Metadata(
-        classes=_read_table(home, "classes", SubjectClass),
-        subjects=_read_table(home, "subjects", SubjectEntry),
-        places=_read_table(home, "places", Place),
-        actions=_read_table(home, "actions", Action),
-    )
+    return Metadata(**{name: _read_table(home / f"{name}.jsonl", kind) for name, kind in _FILES.items()})
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
     """Write the tables of a folder that hold anything, each whole or not at all; defaults are left out."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _FILES:
-        rows = [_without_defaults(item) for item in getattr(metadata, name)]
+    for name, kind in _FILES.items():
+        defaults = {part.name: part.default for part in fields(kind)}
+        rows = [{key: v for key, v in asdict(item).items() if v != defaults[key]} for item in getattr(metadata, name)]
         if rows:
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            write_atomically(folder / f"{name}.jsonl", text.encode())
+            write_rows(folder / f"{name}.jsonl", rows)
 
 
 def read_rows(path: Path) -> list[Mapping[str, Any]]:
@@ -142,27 +140,17 @@ def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
 _OBJECTS = ("tags", "provenance")
 
 
-def _read_table(folder: Path, name: str, kind: type[T]) -> tuple[T, ...]:
-    path = folder / f"{name}.jsonl"
+def _read_table(path: Path, kind: Any) -> tuple[Any, ...]:
     if not path.is_file():
         return ()
-    return tuple(_item(kind, row, f"{path.name}, line {number}") for number, row in enumerate(read_rows(path), start=1))
-
-
-def _item(kind: type[T], row: Mapping[str, Any], where: str) -> T:
-    unknown = row.keys() - {part.name for part in fields(kind)}
-    if unknown:
-        raise SetupError(f"{where}: there is no field {min(unknown)}")
-    return check(kind, row, where)
-
-
-def _without_defaults(item: Any) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    for position, part in enumerate(fields(item)):
-        value = getattr(item, part.name)
-        if position == 0 or value != part.default:
-            kept[part.name] = list(value) if isinstance(value, tuple) else value
-    return kept
+    items = []
+    for number, row in enumerate(read_rows(path), start=1):
+        where = f"{path.name}, line {number}"
+        unknown = row.keys() - {part.name for part in fields(kind)}
+        if unknown:
+            raise SetupError(f"{where}: there is no field {min(unknown)}")
+        items.append(check(kind, row, where))
+    return tuple(items)
 
 
 def numbered(entries: Sequence[PromptEntry]) -> list[PromptEntry]:

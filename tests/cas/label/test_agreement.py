@@ -7,8 +7,8 @@ import pytest
 
 from vmmetrics.cas.label.agreement import goodness_of_fit, rate_raters, settle_repeats
 from vmmetrics.cas.label.comparisons import Comparison, Outcome
-from vmmetrics.cas.label.strength import fit_strengths
-from vmmetrics.cas.label.ties import TIE_MODELS
+from vmmetrics.utils.statistics.bradley_terry import fit_strengths
+from vmmetrics.utils.statistics.ties import TIE_MODELS
 
 
 def said(rater: str | None, a: str, b: str, outcome: Outcome, weight: float = 1.0) -> Comparison:
@@ -36,7 +36,7 @@ def test_repeats_share_one_voice_or_count_each() -> None:
 
 def test_rater_summary_by_hand() -> None:
     fit = fit_strengths([*ROWS, said(None, "z", "y", "a")], prior_sd=1.0)
-    strength = dict(zip(fit.clips, fit.strength, strict=True))
+    strength = dict(zip(fit.items, fit.strength, strict=True))
     assert strength["x"] > max(strength["y"], strength["z"])
     ann, ben, cat = rate_raters(ROWS, fit)
     # beside ann's two stand ben's one and cat's two: same, other, same, twice

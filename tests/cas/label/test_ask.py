@@ -9,9 +9,9 @@ import pytest
 from vmmetrics.cas.label import ask
 from vmmetrics.cas.label.ask import choose_pairs
 from vmmetrics.cas.label.comparisons import Comparison
-from vmmetrics.cas.label.strength import Strengths, fit_strengths
-from vmmetrics.cas.label.ties import information
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.bradley_terry import Strengths, fit_strengths
+from vmmetrics.utils.statistics.ties import information
 
 
 def decide(rng: np.random.Generator, beta: np.ndarray, i: int, j: int) -> Comparison:

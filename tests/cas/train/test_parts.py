@@ -63,7 +63,7 @@ def test_a_clip_too_short_repeats_its_last_frame_alone():
 
 def test_crops_lie_inside_and_keep_their_size():
     for draw in draws(200):
-        top, left, height, width = draw_crop(48, 64, 0.5, draw)
+        top, left, height, width = draw_crop(48, 64, (0.5, 1), draw)
         assert 0 <= top <= 48 - height and 0 <= left <= 64 - width
         assert height * width >= 0.45 * 48**2  # a side may have been cut to the frame's
         assert 0.7 <= height / width <= 1.4

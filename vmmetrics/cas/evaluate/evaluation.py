@@ -1,11 +1,11 @@
-"""How well probabilities of the five levels agree with labels: accuracy, error in levels, order, calibration."""
+"""How well a classifier agrees with labels: accuracy, error in levels, order, calibration (``vmmetrics cas eval``)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,10 +84,6 @@ class Evaluation:
     calibration_error: Interval
     bins: tuple[Bin, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
@@ -109,8 +105,8 @@ class EvaluationReport:
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
-            "overall": self.overall.to_json(),
-            "groups": {name: evaluation.to_json() for name, evaluation in self.groups.items()},
+            "overall": asdict(self.overall),
+            "groups": {name: asdict(evaluation) for name, evaluation in self.groups.items()},
             "spearman_within_groups": self.within_groups,
             "accuracy_of_the_commonest_level": self.majority,
         }
@@ -245,7 +241,15 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
     Raises:
         SetupError: The file is no such checkpoint, or torch is missing.
     """
-    return _embedded() if name == EMBEDDED else _of_checkpoint(Path(name), device, precision)
+    if name == EMBEDDED:
+        return _embedded()
+    from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
+    from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
+
+    checkpoint = read_checkpoint(Path(name))
+    model = VideoMAEPlausibility.of(checkpoint, device, cast("Any", precision))
+    seen = frozenset(checkpoint.meta.get("trained_prompts", ()))
+    return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
 
 
 def _embedded() -> LoadedClassifier:
@@ -258,16 +262,6 @@ def _embedded() -> LoadedClassifier:
         return scene.probabilities
 
     return LoadedClassifier(classify)
-
-
-def _of_checkpoint(path: Path, device: str | None, precision: Any) -> LoadedClassifier:
-    from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
-    from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
-
-    checkpoint = read_checkpoint(path)
-    model = VideoMAEPlausibility.of(checkpoint, device, precision)
-    seen = frozenset(checkpoint.meta.get("trained_prompts", ()))
-    return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
 
 
 def hold_against(

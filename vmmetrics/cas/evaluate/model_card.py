@@ -114,11 +114,8 @@ def write_card(card: Card, out: Path) -> None:
     try:
         (out / "card.json").write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         (out / "card.md").write_text(_markdown(card, content), encoding="utf-8")
-        curves, calibration = (
-            training_chart(card.history, card.best.number),
-            calibration_chart(card.report.overall.bins),
-        )
-        save_charts({"curves": curves, "calibration": calibration}, out)
+        curves = training_chart(card.history, card.best.number)
+        save_charts({"curves": curves, "calibration": calibration_chart(card.report.overall.bins)}, out)
     except OSError as error:
         raise cannot("write", f"the model card to {out}", error) from error
 

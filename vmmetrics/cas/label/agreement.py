@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from vmmetrics.cas.label.comparisons import Comparison
-from vmmetrics.cas.label.strength import Strengths
-from vmmetrics.cas.label.ties import LOSS, TIE, WIN
+from vmmetrics.utils.statistics.bradley_terry import Strengths
+from vmmetrics.utils.statistics.ties import LOSS, TIE, WIN
 
 Repeats = Literal["share", "keep"]
 TIE_BINS = 3
@@ -92,7 +92,7 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
         if row.rater is not None:
             by_pair[row.pair].append(row)
             by_rater[row.rater].append(row)
-    strength = dict(zip(fit.clips, fit.strength, strict=True))
+    strength = dict(zip(fit.items, fit.strength, strict=True))
     summaries = []
     for rater, own in sorted(by_rater.items()):
         same = [row.better == o.better for row in own for o in by_pair[row.pair] if o.rater != rater]
@@ -152,8 +152,3 @@ def goodness_of_fit(fit: Strengths) -> dict[str, Any]:
             if len(inside)
         ],
     }
-
-
-def as_record(summaries: Iterable[RaterSummary]) -> list[dict[str, Any]]:
-    """Rater summaries for a JSON file."""
-    return [asdict(summary) for summary in summaries]

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 
-from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD, Strengths, centred_inverse
-from vmmetrics.cas.label.ties import Davidson, TieModel, information
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD, Strengths, centred_inverse
+from vmmetrics.utils.statistics.ties import Davidson, TieModel, information
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -151,9 +151,8 @@ class _Pool:
 
     def links(self) -> list[tuple[int, tuple[int, int]]]:
         """Pairs (positions in the pool) that would link its components, each with how many pairs it links."""
-        sizes = np.bincount(np.unique(self.component, return_inverse=True)[1])
-        names, own = np.unique(self.component, return_inverse=True)
-        joined = np.arange(len(names))
+        _, own, sizes = np.unique(self.component, return_inverse=True, return_counts=True)
+        joined = np.arange(len(sizes))
         used = self.times.copy()
         links = []
         for group in self.rng.permutation(np.unique(self.group)):

@@ -134,14 +134,10 @@ def _json_lines(path: Path, text: str, problems: list[str]) -> Iterator[tuple[st
         where = f"{path}:{number}"
         try:
             fields = json.loads(line, object_pairs_hook=_without_repeats)
-        except RecursionError:
-            problems.append(f"{where}: it is nested too deeply")
-            continue
-        except ValueError as error:
-            problems.append(f"{where}: {error}")
-            continue
-        if not isinstance(fields, dict):
-            problems.append(f"{where}: expected a JSON object")
+            if not isinstance(fields, dict):
+                raise ValueError("expected a JSON object")
+        except (ValueError, RecursionError) as error:
+            problems.append(f"{where}: {'it is nested too deeply' if isinstance(error, RecursionError) else error}")
             continue
         yield where, {name: value for name, value in fields.items() if value is not None}
 
@@ -175,7 +171,19 @@ def _table_rows(path: Path, text: str, delimiter: str, problems: list[str]) -> I
 
 
 def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
-    a, b, outcome = _by_sides(fields) if "a" in fields or "b" in fields else _by_winner(fields)
+    outcome: Outcome
+    if "a" in fields or "b" in fields:
+        if "loser" in fields or "tie" in fields:
+            raise ValueError("loser and tie go with winner, not with a and b")
+        a, b, outcome = required_text(fields, "a"), required_text(fields, "b"), fields.get("winner", "")
+        if outcome not in ("a", "b", "tie"):
+            raise ValueError(f"expected winner a, b or tie but got {fields.get('winner')!r}")
+    else:
+        a, b = required_text(fields, "winner"), required_text(fields, "loser")
+        tie = str(fields.get("tie", "")).strip().lower()
+        if tie not in _TRUE | _FALSE:
+            raise ValueError(f"expected tie true or false but got {fields['tie']!r}")
+        outcome = "tie" if tie in _TRUE else "a"
     if a == b:
         raise ValueError(f"{a!r} is compared with itself")
     both = optional_text(fields, "prompt")
@@ -191,24 +199,6 @@ def _comparison(fields: Mapping[str, Any], where: str) -> Comparison:
         weight=_weight(fields.get("weight", 1.0)),
         where=where,
     )
-
-
-def _by_sides(fields: Mapping[str, Any]) -> tuple[str, str, Outcome]:
-    if "loser" in fields or "tie" in fields:
-        raise ValueError("loser and tie go with winner, not with a and b")
-    a, b = required_text(fields, "a"), required_text(fields, "b")
-    winner = fields.get("winner")
-    if winner not in ("a", "b", "tie"):
-        raise ValueError(f"expected winner a, b or tie but got {winner!r}")
-    return a, b, winner
-
-
-def _by_winner(fields: Mapping[str, Any]) -> tuple[str, str, Outcome]:
-    a, b = required_text(fields, "winner"), required_text(fields, "loser")
-    tie = str(fields.get("tie", "")).strip().lower()
-    if tie not in _TRUE | _FALSE:
-        raise ValueError(f"expected tie true or false but got {fields['tie']!r}")
-    return a, b, "tie" if tie in _TRUE else "a"
 
 
 def required_text(fields: Mapping[str, Any], name: str) -> str:
@@ -309,11 +299,8 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
             elif prompt is not None and prompt != prompts[clip]:
                 problems.append(f"{row.where}: {clip} has another prompt in {source[clip]}")
     raise_problems(problems)
-    return [ListedClip(clip, prompts[clip], _group(clip, known)) for clip in sorted(prompts)]
-
-
-def _group(clip: str, known: Mapping[str, ListedClip] | None) -> str | None:
-    if known is not None and known[clip].group is not None:
-        return known[clip].group
-    folder, slash, _ = clip.partition("/")
-    return folder if slash and folder else None
+    groups = {} if known is None else {name: entry.group for name, entry in known.items() if entry.group is not None}
+    return [
+        ListedClip(clip, prompts[clip], groups.get(clip, clip.partition("/")[0] if "/" in clip else "") or None)
+        for clip in sorted(prompts)
+    ]

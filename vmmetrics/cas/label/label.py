@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,15 +22,21 @@ from vmmetrics.cas.label.agreement import (
 from vmmetrics.cas.label.ask import PairQuestion
 from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips
 from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
-from vmmetrics.cas.label.strength import DEFAULT_PRIOR_SD, INTERVAL_Z, Strengths, explain_no_maximum, fit_strengths
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.utils.rows import sha256_of
+from vmmetrics.utils.statistics.bradley_terry import (
+    DEFAULT_PRIOR_SD,
+    INTERVAL_Z,
+    Strengths,
+    explain_no_maximum,
+    fit_strengths,
+)
+from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import encode
 from vmmetrics.utils.storage.provenance import now, version_of
 
 Scope = Literal["auto", "pooled", "prompt", "component"]
-SCOPES: tuple[Scope, ...] = ("auto", "pooled", "prompt", "component")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,10 @@ class Labelling:
 
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready record per clip, see docs/cas-labels.md."""
-        return [self._row(number) for number in range(len(self.clips))]
+        return [self._row(number, entry) for number, entry in enumerate(self.clips)]
 
-    def _row(self, number: int) -> dict[str, Any]:
-        entry, level = self.clips[number], int(self.levels.level[number])
+    def _row(self, number: int, entry: ListedClip) -> dict[str, Any]:
+        level = int(self.levels.level[number])
         judged: dict[str, Any] = dict.fromkeys(("level", "level_name", "strength", "se", "low", "high", "level_probs"))
         if level >= 0:
             strength, error = float(self.fit.strength[number]), float(self.fit.error[number])
@@ -140,7 +144,9 @@ class Labelling:
             "components": self.components(),
             "scope": self.scope,
             "cuts": self._cuts(),
-            "level_shares": self._level_shares(),
+            "level_shares": {
+                name: float(np.mean(self.levels.level[self.levels.level >= 0] == k)) for k, name in enumerate(LEVELS)
+            },
             "uncertain_clips": len(self.uncertain()),
             "repeats": asdict(self.repeats),
             "raters": [asdict(rater) for rater in self.raters],
@@ -165,10 +171,6 @@ class Labelling:
             shown = [place if math.isfinite(place) else None for place in places]
             cuts.append({"pool": pool, "prompt": name, "clips": len(inside), "strengths": shown})
         return cuts
-
-    def _level_shares(self) -> dict[str, float]:
-        labelled = self.levels.level[self.levels.level >= 0]
-        return {name: float(np.mean(labelled == k)) for k, name in enumerate(LEVELS)}
 
 
 def label_clips(
@@ -198,7 +200,10 @@ def label_clips(
         prior_sd=settings.prior_sd if settings.prior == "always" else None,
         prior_if_needed=settings.prior_sd if settings.prior == "auto" else None,
     )
-    times = _times(rows, names)
+    index = {name: number for number, name in enumerate(names)}
+    times = np.zeros(len(names))
+    for row in rows:
+        times[[index[row.a], index[row.b]]] += row.weight
     scope, pool = _pools(clips, fit, settings.scope, times)
     try:
         levels = cut_levels(fit.strength, fit.error, pool, settings.cut, settings.fixed_cuts)
@@ -207,14 +212,6 @@ def label_clips(
     raters = tuple(rate_raters(rows, fit))
     notes = _notes(clips, fit, settings, scope, pool, times)
     return Labelling(clips, fit, levels, pool, scope, times, raters, repeats, notes)
-
-
-def _times(rows: Sequence[Comparison], names: Sequence[str]) -> NDArray[np.float64]:
-    index = {name: number for number, name in enumerate(names)}
-    times = np.zeros(len(names))
-    for row in rows:
-        times[[index[row.a], index[row.b]]] += row.weight
-    return times
 
 
 def _pools(
@@ -249,7 +246,7 @@ def _notes(
     if settings.prior == "always":
         notes.append(f"prior used as asked, normal with standard deviation {fit.prior_sd:g}")
     elif fit.prior_sd is not None:
-        reason = explain_no_maximum(graph, fit.clips).partition(". ")[0].removeprefix("The likelihood has no maximum: ")
+        reason = explain_no_maximum(graph, fit.items).partition(". ")[0].removeprefix("The likelihood has no maximum: ")
         notes.append(f"prior used, normal with standard deviation {fit.prior_sd:g}, because {reason}")
     if components > 1:
         notes.append(
@@ -292,17 +289,14 @@ def write_labels(
     record = {
         "created": now(),
         "versions": {name: version_of(name) for name in ("vmmetrics", "numpy", "scipy")},
-        "inputs": [{"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in inputs],
+        "inputs": [{"path": str(path), "sha256": sha256_of(path)} for path in inputs],
         "comparisons": len(read.rows),
         "ignored_columns": list(read.ignored_columns),
         "clips": len(labelling.clips),
         "settings": asdict(settings),
         **labelling.meta(),
     }
-    write_atomically(
-        meta_path(out),
-        json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2).encode("utf-8", "backslashreplace"),
-    )
+    write_json(meta_path(out), record)
     _write_lines(out, labelling.rows())
 
 

@@ -28,7 +28,6 @@ from vmmetrics.functional.cas import LEVELS
 
 Floats = NDArray[np.float64]
 Cut = Literal["quantile", "normal", "fixed"]
-CUTS: tuple[Cut, ...] = ("quantile", "normal", "fixed")
 NORMAL_CUTS = tuple(float(ndtri(share)) for share in (0.2, 0.4, 0.6, 0.8))
 """Quintiles of the standard normal distribution."""
 SAME = 1e-6
@@ -83,7 +82,9 @@ def cut_levels(
             continue
         values = _snap(strength[inside])
         if cut == "quantile":
-            level[inside] = _by_rank(values)
+            share = (rankdata(values) - 0.5) / len(values)
+            # a share of exactly 0.2 must not fall below it by rounding
+            level[inside] = np.floor(share * len(LEVELS) + 1e-9)
             cuts[int(number)] = _between(values, level[inside])
         else:
             places = fixed if fixed is not None else values.mean() + values.std() * np.array(NORMAL_CUTS)
@@ -101,12 +102,6 @@ def _snap(values: Floats) -> Floats:
     snapped = np.empty_like(values)
     snapped[order] = (np.bincount(run, ordered) / np.bincount(run))[run]
     return snapped
-
-
-def _by_rank(values: Floats) -> NDArray[np.int64]:
-    share = (rankdata(values) - 0.5) / len(values)
-    # a share of exactly 0.2 must not fall below it by rounding
-    return np.asarray(np.floor(share * len(LEVELS) + 1e-9), np.int64)
 
 
 def _between(values: Floats, level: NDArray[np.int64]) -> tuple[float, ...]:

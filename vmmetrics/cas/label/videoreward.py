@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from vmmetrics.cas.label.ties import RaoKupper
 from vmmetrics.cas.label.videoreward_files import (
     MQ,
     REWARD_TOKENS,
@@ -30,6 +29,7 @@ from vmmetrics.cas.label.videoreward_files import (
 )
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
+from vmmetrics.utils.statistics.ties import RaoKupper
 from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.video import Source, read_clip
 from vmmetrics.video.discover import fingerprint
@@ -236,8 +236,6 @@ def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], 
         own[name] += scale * (up.float() @ down.float())
 
 
-# Scoring a set of clips with VideoReward, resumable: rewards are appended to a file as they come.
-
 # From rewards to comparisons: what VideoReward would say of each pair.
 #
 # It was trained with ties in Rao and Kupper's form: P(A beats B) = σ(a − b − ln 5), P(B beats A) = σ(b − a − ln 5), a
@@ -249,27 +247,32 @@ LOG_TIE = math.log(5)
 RATER = "VideoReward"
 
 
-class Rewarded(NamedTuple):
-    """A clip with its reward.
+@dataclass(frozen=True, slots=True)
+class RewardStep:
+    """One clip done.
 
     Attributes:
-        clip: Name.
-        raw: Raw motion quality.
-        prompt: Text it was generated from, or None.
+        clip: Its name.
+        reward: Raw motion quality, or None where it failed.
+        error: Why it failed, or None.
+        known: Whether the reward was in the file before.
+        prompt: Its prompt, or None.
     """
 
     clip: str
-    raw: float
+    reward: float | None
+    error: str | None = None
+    known: bool = False
     prompt: str | None = None
 
 
 def compare_rewards(
-    clips: list[Rewarded], *, sampled: bool = False, seed: int = 0, across_prompts: bool = False
+    steps: Iterable[RewardStep], *, sampled: bool = False, seed: int = 0, across_prompts: bool = False
 ) -> list[dict[str, Any]]:
     """Compare clips by their rewards, all pairs of one prompt.
 
     Args:
-        clips: Clips with rewards.
+        steps: Clips; those without a reward are left out.
         sampled: Draw one outcome per pair. Otherwise a pair gives three lines, one per outcome, weighted with its
             probability: no noise, but then intervals say how well one comparison per pair would do. Those lines name no
             rater, since they are one judgement in parts.
@@ -279,15 +282,16 @@ def compare_rewards(
     Returns:
         Lines in the format of comparisons.
     """
-    pools: Mapping[Hashable, list[Rewarded]] = defaultdict(list)
-    for clip in clips:
-        pools[None if across_prompts else clip.prompt].append(clip)
+    pools: Mapping[Hashable, list[tuple[RewardStep, float]]] = defaultdict(list)
+    for step in steps:
+        if step.reward is not None:
+            pools[None if across_prompts else step.prompt].append((step, step.reward))
     pairs = [pair for pool in pools.values() for pair in combinations(pool, 2)]
-    differences = np.array([a.raw - b.raw for a, b in pairs], np.float64)
+    differences = np.array([a - b for (_, a), (_, b) in pairs], np.float64)
     probabilities = np.exp(RaoKupper().log_probabilities(differences, LOG_TIE)).reshape(-1, 3)
     rng = np.random.default_rng(seed)
     lines = []
-    for (a, b), chances in zip(pairs, probabilities, strict=True):
+    for ((a, _), (b, _)), chances in zip(pairs, probabilities, strict=True):
         shown: dict[str, Any] = (
             {"prompt": a.prompt} if a.prompt == b.prompt else {"prompt_a": a.prompt, "prompt_b": b.prompt}
         )
@@ -308,25 +312,6 @@ class Rewarder(Protocol):
 
     def score(self, clip: Clip) -> MotionReward:
         """Score one clip."""
-
-
-@dataclass(frozen=True, slots=True)
-class RewardStep:
-    """One clip done.
-
-    Attributes:
-        clip: Its name.
-        reward: Raw motion quality, or None where it failed.
-        error: Why it failed, or None.
-        known: Whether the reward was in the file before.
-        prompt: Its prompt, or None.
-    """
-
-    clip: str
-    reward: float | None
-    error: str | None = None
-    known: bool = False
-    prompt: str | None = None
 
 
 def reward_clips(
@@ -379,8 +364,3 @@ class _Line:
     sha256: str
     model: str
     mq_raw: float
-
-
-def rewarded(steps: Iterable[RewardStep]) -> list[Rewarded]:
-    """The clips that have a reward."""
-    return [Rewarded(step.clip, step.reward, step.prompt) for step in steps if step.reward is not None]

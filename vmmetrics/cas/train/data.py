@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,19 +33,6 @@ LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """ITU-R BT.601."""
 
 
-class Rectangle(NamedTuple):
-    """A part of a picture, in pixels."""
-
-    top: int
-    left: int
-    height: int
-    width: int
-
-    def of(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The part of (..., H, W, 3) pictures, as a view."""
-        return frames[..., self.top : self.top + self.height, self.left : self.left + self.width, :]
-
-
 def training_view(
     frames: NDArray[np.uint8], plan: ViewPlan, change: Augmentation, draw: np.random.Generator
 ) -> FloatArray:
@@ -62,14 +48,15 @@ def training_view(
         (3, frames, size, size) float32, normalised.
     """
     taken = frames[draw_stretch(len(frames), plan, draw)]
-    part = draw_crop(frames.shape[1], frames.shape[2], change.least_crop, draw)
-    view = np.stack([resize(np.ascontiguousarray(part.of(frame)), (plan.size, plan.size)) for frame in taken])
+    top, left, height, width = draw_crop(frames.shape[1], frames.shape[2], (change.least_crop, 1), draw)
+    crops = taken[:, top : top + height, left : left + width]
+    view = np.stack([resize(np.ascontiguousarray(crop), (plan.size, plan.size)) for crop in crops])
     if draw.random() < change.flip:
         view = view[:, :, ::-1]
     view = change_colour(view, change.colour, draw)
     pixels = normalised(view)
     if draw.random() < change.erase:
-        top, left, height, width = draw_rectangle(plan.size, draw)
+        top, left, height, width = draw_crop(plan.size, plan.size, ERASED, draw)
         pixels[:, :, top : top + height, left : left + width] = 0  # ImageNet's mean, in every frame
     return pixels
 
@@ -83,22 +70,15 @@ def draw_stretch(num_frames: int, plan: ViewPlan, draw: np.random.Generator) -> 
     return np.concatenate([taken, np.full(plan.frames - len(taken), taken[-1])])
 
 
-def draw_crop(height: int, width: int, least: float, draw: np.random.Generator) -> Rectangle:
-    """Draw a crop nearly square, of at least a share ``least`` of the largest square's area."""
-    side = min(height, width) * np.sqrt(draw.uniform(least, 1))
+def draw_crop(
+    height: int, width: int, shares: tuple[float, float], draw: np.random.Generator
+) -> tuple[int, int, int, int]:
+    """Draw a part nearly square, of a share of the largest square's area: top, left, height and width in pixels."""
+    side = min(height, width) * np.sqrt(draw.uniform(*shares))
     stretch = np.sqrt(np.exp(draw.uniform(-np.log(ASPECT), np.log(ASPECT))))
     rows = int(np.clip(round(side * stretch), 1, height))
     columns = int(np.clip(round(side / stretch), 1, width))
-    top, left = draw.integers(0, height - rows + 1), draw.integers(0, width - columns + 1)
-    return Rectangle(int(top), int(left), rows, columns)
-
-
-def draw_rectangle(size: int, draw: np.random.Generator) -> Rectangle:
-    """Draw what is greyed out of a square picture."""
-    side = size * np.sqrt(draw.uniform(*ERASED))
-    stretch = np.sqrt(np.exp(draw.uniform(-np.log(ASPECT), np.log(ASPECT))))
-    rows, columns = (int(np.clip(round(s), 1, size)) for s in (side * stretch, side / stretch))
-    return Rectangle(int(draw.integers(0, size - rows + 1)), int(draw.integers(0, size - columns + 1)), rows, columns)
+    return int(draw.integers(0, height - rows + 1)), int(draw.integers(0, width - columns + 1)), rows, columns
 
 
 def change_colour(view: NDArray[np.uint8], amount: float, draw: np.random.Generator) -> NDArray[np.uint8]:
@@ -117,21 +97,13 @@ READERS = 4
 _ORDER, _VIEW = 1, 2  # keep the draws of order and views apart
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A clip that is left out, and why."""
-
-    clip: str
-    reason: str
-
-
-def try_clips(clips: Sequence[LabelledClip], progress: Callable[[int, int], None]) -> list[Unreadable]:
-    """Decode every clip once, so that none fails in the middle of training."""
-    failed = []
+def try_clips(clips: Sequence[LabelledClip], progress: Callable[[int, int], None]) -> dict[str, str]:
+    """Decode every clip once, so that none fails in the middle of training; return why those that fail do, by name."""
+    failed = {}
     with ThreadPoolExecutor(READERS) as pool:
         for done, (clip, reason) in enumerate(zip(clips, pool.map(_reason, clips), strict=True), 1):
             if reason is not None:
-                failed.append(Unreadable(clip.clip, reason))
+                failed[clip.clip] = reason
             progress(done, len(clips))
     return failed
 

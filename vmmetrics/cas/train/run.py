@@ -12,7 +12,7 @@ import numpy as np
 from vmmetrics.cas.evaluate.evaluation import EvaluationReport, report
 from vmmetrics.cas.evaluate.model_card import Card, write_card
 from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, split_by_prompt
-from vmmetrics.cas.train.data import Unreadable, try_clips
+from vmmetrics.cas.train.data import try_clips
 from vmmetrics.cas.train.settings import Epoch, Nobody, TrainSettings, Watcher
 from vmmetrics.cas.train.state import BEST, Team, join
 from vmmetrics.cas.train.trainer import Split, Trainer
@@ -71,9 +71,12 @@ def train(
     """
     with join(device) as team:
         watcher = watcher if watcher is not None and team.leads else Nobody()
-        _make_directory(out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot("write", out, error) from error
         tried = team.gather(try_clips(data.clips[team.rank :: team.size], watcher.reading))
-        failed = sorted((clip for part in tried for clip in part), key=lambda clip: clip.clip)
+        failed = dict(sorted((name, reason) for part in tried for name, reason in part.items()))
         split = _split(data.clips, failed, settings, watcher)
         model, origin = _build_model(SIZES[start] if isinstance(start, str) else start, settings, watcher)
         run = {
@@ -89,20 +92,12 @@ def train(
         return _finish(trainer, split, data, failed, team, out, run)
 
 
-def _make_directory(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot("write", out, error) from error
-
-
 def _split(
-    clips: Sequence[LabelledClip], failed: Sequence[Unreadable], settings: TrainSettings, watcher: Watcher
+    clips: Sequence[LabelledClip], failed: Mapping[str, str], settings: TrainSettings, watcher: Watcher
 ) -> Split:
-    for clip in failed:
-        watcher.notice(f"left out: {clip.clip}: {clip.reason}")
-    names = {clip.clip for clip in failed}
-    readable = [clip for clip in clips if clip.clip not in names]
+    for name, reason in failed.items():
+        watcher.notice(f"left out: {name}: {reason}")
+    readable = [clip for clip in clips if clip.clip not in failed]
     trained, held_out = split_by_prompt(readable, settings.held_out, settings.seed)
     absent = [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in trained)]
     if absent:
@@ -133,7 +128,7 @@ def _finish(
     trainer: Trainer,
     split: Split,
     data: LabelledClips,
-    failed: Sequence[Unreadable],
+    failed: Mapping[str, str],
     team: Team,
     out: Path,
     run: Mapping[str, Any],
@@ -150,7 +145,7 @@ def _finish(
         trained=split.trained,
         held_out=split.held_out,
         without_level=data.without_level,
-        unreadable=[asdict(clip) for clip in failed],
+        unreadable=[{"clip": name, "reason": reason} for name, reason in failed.items()],
         history=trainer.state.history,
         best=best,
         report=found,

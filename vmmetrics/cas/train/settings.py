@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -84,18 +84,16 @@ class TrainSettings:
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "patience", "rate", "save_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Expected {name} of at least 1 but got {getattr(self, name)}")
-        for name in ("lr", "layer_decay", "clip_norm"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"Expected {name} above 0 but got {getattr(self, name)}")
-        for name in ("warmup", "final_lr", "smoothing", "drop_path", "held_out"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"Expected {name} from 0 to below 1 but got {getattr(self, name)}")
-        for name in ("weight_decay", "mixup", "balance", "seed"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"Expected {name} of at least 0 but got {getattr(self, name)}")
+        bounds: tuple[tuple[str, Callable[[float], bool], str], ...] = (
+            ("of at least 1", lambda value: value >= 1, "epochs batch patience rate save_every"),
+            ("above 0", lambda value: value > 0, "lr layer_decay clip_norm"),
+            ("from 0 to below 1", lambda value: 0 <= value < 1, "warmup final_lr smoothing drop_path held_out"),
+            ("of at least 0", lambda value: value >= 0, "weight_decay mixup balance seed"),
+        )
+        for expected, holds, names in bounds:
+            for name in names.split():
+                if not holds(getattr(self, name)):
+                    raise ValueError(f"Expected {name} {expected} but got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""What a run needs to go on exactly where it stopped, kept whole or not at all."""
+"""The processes of a training run, and what it needs to resume, kept whole or not at all."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,16 +124,6 @@ def save(content: Mapping[str, Any], path: Path) -> None:
         draft.replace(path)
     except OSError as error:
         raise cannot("write", path, error) from error
-
-
-def state_to_plain(state: State) -> dict[str, Any]:
-    """The state as plain values."""
-    return asdict(state)
-
-
-def state_from_plain(stored: Mapping[str, Any]) -> State:
-    """The state that was stored."""
-    return State(stored["step"], list(stored["losses"]), [Epoch(**epoch) for epoch in stored["history"]])
 
 
 def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:

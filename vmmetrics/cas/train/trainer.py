@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from vmmetrics.cas.labelled_clips import LabelledClip
 from vmmetrics.cas.train.data import Order, TrainingViews, level_weights, load_batches
 from vmmetrics.cas.train.settings import Epoch, TrainSettings, Watcher
-from vmmetrics.cas.train.state import BEST, LAST, State, Team, read_last, save, state_from_plain, state_to_plain
+from vmmetrics.cas.train.state import BEST, LAST, State, Team, read_last, save
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.views import ViewPlan
@@ -201,7 +201,8 @@ class Trainer:
 
     def _train_step(self, clips: Tensor, levels: Tensor) -> float:
         settings, place = self._settings, (self.state.step, self._team.rank)
-        torch.manual_seed(_seed_of(settings.seed, _DEPTH, *place))  # for stochastic depth, inside the model
+        depth_seed = np.random.SeedSequence((settings.seed, _DEPTH, *place)).generate_state(1, np.uint64)[0]
+        torch.manual_seed(int(depth_seed >> 1))  # for stochastic depth, inside the model
         targets = soft_labels(levels, settings.smoothing)
         clips, targets = mix(clips, targets, settings.mixup, np.random.default_rng([settings.seed, _MIXUP, *place]))
         half = settings.precision != "fp32"
@@ -264,7 +265,7 @@ class Trainer:
                 "model": self.model.state_dict(),
                 "optimiser": self._optimiser.state_dict(),
                 "scaler": self._scaler.state_dict(),
-                "state": state_to_plain(self.state),
+                "state": asdict(self.state),
                 "run": dict(self._run),
             },
             self._out / LAST,
@@ -277,7 +278,8 @@ class Trainer:
         self.model.load_state_dict(stored["model"])
         self._optimiser.load_state_dict(stored["optimiser"])
         self._scaler.load_state_dict(stored["scaler"])
-        self.state = state_from_plain(stored["state"])
+        plain = stored["state"]
+        self.state = State(plain["step"], list(plain["losses"]), [Epoch(**epoch) for epoch in plain["history"]])
         if self._team.leads:
             self._watcher.notice(f"going on after step {self.state.step} of {self.steps}")
 
@@ -297,7 +299,3 @@ def mix(clips: Tensor, targets: Tensor, alpha: float, draw: np.random.Generator)
     share = float(draw.beta(alpha, alpha))
     others = torch.from_numpy(draw.permutation(len(clips))).to(clips.device)
     return share * clips + (1 - share) * clips[others], share * targets + (1 - share) * targets[others]
-
-
-def _seed_of(*parts: int) -> int:
-    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)

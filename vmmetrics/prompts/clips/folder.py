@@ -1,4 +1,4 @@
-"""The folder of clips: who makes which, what was made with what, and the prompts beside them.
+"""Which clips are to be made, and their folder: what was made with what, and the prompts beside them.
 
 ``DIR/0001.mp4`` and so on, ``prompts.json``, which scoring reads, and ``generation.jsonl``: a line for each session
 (what makes the clips, versions, machine) and one for each clip made or failed. A clip appears whole or not at all.
@@ -13,17 +13,17 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.prompts.entry import PATTERNS, PromptEntry, Tags
-from vmmetrics.prompts.files import row_of
+from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
+from vmmetrics.prompts.files import row_of, write_rows
 from vmmetrics.utils.schema import read_json
-from vmmetrics.utils.storage.atomic import write_text
+from vmmetrics.utils.storage.job_folder import prepare
 from vmmetrics.utils.storage.journal import Journal, Line, sync_folder
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
 from vmmetrics.utils.storage.provenance import differences
@@ -144,20 +144,14 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
         if name == "pattern" and value.lower() not in PATTERNS:
             raise ValueError(f"expected a pattern of {', '.join(PATTERNS)} but got {value!r}")
         wanted.setdefault(name, set()).add(value.lower())
-    return [entry for entry in entries if all(_FIELDS[name](entry).lower() in wanted[name] for name in wanted)]
+    return [
+        entry
+        for entry in entries
+        if all(getattr(entry.tags if name in CHOICES else entry, name, "").lower() in wanted[name] for name in wanted)
+    ]
 
 
-def _tag(name: str) -> Callable[[PromptEntry], str]:
-    return lambda entry: "" if entry.tags is None else str(getattr(entry.tags, name))
-
-
-_FIELDS: Mapping[str, Callable[[PromptEntry], str]] = {
-    "pattern": lambda entry: entry.pattern,
-    "index": lambda entry: entry.index,
-    "subject_noun": lambda entry: entry.subject_noun,
-    "subject_class": lambda entry: entry.subject_class,
-    **{part.name: _tag(part.name) for part in fields(Tags) if part.name != "seconds"},
-}
+_FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
 
 
 JOURNAL_FILE = "generation.jsonl"
@@ -189,12 +183,9 @@ class ClipFolder(Locked):
         self._sessions: list[Line] = []
         self._made: dict[str, Line] = {}  # newest line of each clip that tells of a success
         self._listed: tuple[Job, ...] = ()
+        prepare(path, JOURNAL_FILE, (), "clips")
+        self._journal = Journal(path / JOURNAL_FILE)
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            others = [file.name for file in path.iterdir() if not file.name.startswith(".")]
-            if others and JOURNAL_FILE not in others:
-                raise SetupError(f"{path} holds other files ({others[0]}, ...); choose an empty or new folder")
-            self._journal = Journal(path / JOURNAL_FILE)
             self._locks = ByteLocks(path / _LOCK_FILE)
         except OSError as error:
             raise cannot("write", f"clips to {path}", error) from error
@@ -318,13 +309,17 @@ class ClipFolder(Locked):
         """
         path = self.path / PROMPTS_FILE
         rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in self._listed}
-        for row in _rows(path):
+        earlier: Any = None
+        with suppress(SetupError):  # none, or not ours
+            earlier = read_json(path)
+        for row in earlier if isinstance(earlier, list) else []:
+            if not isinstance(row, dict) or not row.get("clip"):
+                continue
             clip = str(row["clip"])
             made_from = self._made.get(clip, {}).get("prompt")
             if (self.path / clip).is_file() and (clip not in rows or made_from not in (None, rows[clip]["prompt"])):
                 rows[clip] = row
-        lines = [json.dumps(row, ensure_ascii=False) for row in rows.values()]
-        write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
+        write_rows(path, rows.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,12 +333,3 @@ class _Line:
     seed: int | None = None
     bytes: int = 0
     error: str = ""
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    """Entries of an earlier list; none where it is not ours."""
-    try:
-        rows = read_json(path)
-    except SetupError:
-        return []
-    return [row for row in rows if isinstance(row, dict) and row.get("clip")] if isinstance(rows, list) else []

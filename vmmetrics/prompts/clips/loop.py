@@ -108,7 +108,13 @@ class _Loop:
             if self._settled(job):
                 self._listener.advance(self._folder.newest[job.clip])
             elif self._folder.claim(job):
-                self._claimed(job)
+                try:
+                    if not self._settled(job):  # another process may have been faster
+                        self._folder.record(self._line(job))
+                finally:
+                    self._folder.release(job)
+                self._warn()
+                self._listener.advance(self._folder.newest[job.clip])
             else:
                 pending.append(job)
                 idle += 1
@@ -117,7 +123,8 @@ class _Loop:
                     idle = 0
                 continue
             idle = 0
-        failed = {job.clip: self._reason(job) for job in jobs if not self._folder.made(job)}
+        left = [job.clip for job in jobs if not self._folder.made(job)]
+        failed = {clip: str(self._folder.newest.get(clip, {}).get("error", "the clip was taken away")) for clip in left}
         return ClipsOutcome(tuple(job.clip for job in jobs if job.clip not in failed), failed)
 
     def _join(self, working: bool) -> None:
@@ -137,15 +144,6 @@ class _Loop:
         line = self._folder.newest.get(job.clip)
         tried = line is not None and "error" in line and line is not self._earlier.get(job.clip)
         return tried or self._folder.made(job)
-
-    def _claimed(self, job: Job) -> None:
-        try:
-            if not self._settled(job):  # another process may have been faster
-                self._folder.record(self._line(job))
-        finally:
-            self._folder.release(job)
-        self._warn()
-        self._listener.advance(self._folder.newest[job.clip])
 
     def _line(self, job: Job) -> Line:
         """Make a clip; what to record of it."""
@@ -169,9 +167,6 @@ class _Loop:
         except Exception as error:  # whatever a model or program does to one prompt, the others go on
             line["error"] = str(error) if isinstance(error, ClipError) else f"{type(error).__name__}: {error}"
         return {**line, "seconds": round(time.monotonic() - start, 3), "when": now()}
-
-    def _reason(self, job: Job) -> str:
-        return str(self._folder.newest.get(job.clip, {}).get("error", "the clip was taken away"))
 
     def _warn(self) -> None:
         if self._folder.warnings:

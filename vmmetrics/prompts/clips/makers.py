@@ -1,4 +1,4 @@
-"""Clips from a diffusers text-to-video pipeline: its weights as safetensors only, and no code that comes with them."""
+"""Clips from any program, or from a diffusers pipeline: safetensors only, and no code that comes with the weights."""
 
 from __future__ import annotations
 
@@ -97,17 +97,16 @@ class CommandMaker:
             finally:
                 _end(process)
         if code:
-            cause = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with code {code}"
+            names = {int(known): known.name for known in signal.Signals}
+            cause = f"was killed by {names.get(-code, f'signal {-code}')}" if code < 0 else f"ended with code {code}"
             raise ClipError(f"The command {cause}{_last_words(log)}")
 
     def _filled(self, job: Job, out: Path) -> list[str]:
-        entry = job.entry
         values = {
-            "prompt": entry.prompt, "seed": str(job.seed), "out": str(out.absolute()), "index": entry.index,
-            "sample": str(job.sample), "subject": entry.subject, "action": entry.action, "place": entry.place,
-            "pattern": entry.pattern,
-        }  # fmt: skip
-        return [_FIELD.sub(lambda found: values[found[1]], part) for part in self._parts]
+            name: getattr(job.entry, name) for name in ("prompt", "index", "subject", "action", "place", "pattern")
+        }
+        values |= {"seed": str(job.seed), "out": str(out.absolute()), "sample": str(job.sample)}
+        return [_FIELD.sub(lambda found: values.get(found[1], found[0]), part) for part in self._parts]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -126,13 +125,6 @@ def _last_words(log: Path) -> str:
         file.seek(max(0, size - _LAST_WORDS))
         words = file.read().decode("utf-8", "replace").strip()
     return f": {words}" if words else ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 # Frames of a generator as a video file.

@@ -316,31 +316,20 @@ _WAITING = 2
 _parser: CaptionParser | None = None
 
 
-def parse_in_processes(
-    captions: Iterable[str],
-    jobs: int,
-    model: str | None,
-    nouns: Collection[str],
-    places: Collection[str],
-    verbs: Collection[str],
-) -> Iterator[ParsedCaption]:
+def parse_in_processes(captions: Iterable[str], jobs: int, *parser: Any) -> Iterator[ParsedCaption]:
     """What :meth:`CaptionParser.parse` finds, in the same order, by several processes.
 
     Args:
         captions: Read no further than the processes can follow.
         jobs: Processes.
-        model: As for :class:`~vmmetrics.prompts.extract.parsing.CaptionParser`.
-        nouns: As there.
-        places: As there.
-        verbs: As there.
+        parser: Arguments of :class:`CaptionParser`.
 
     Raises:
         SetupError: A process was killed, as a system does that runs out of memory.
     """
     context = multiprocessing.get_context("spawn")
     rest, waiting = iter(captions), deque[Future[list[ParsedCaption]]]()
-    start = (model, frozenset(nouns), frozenset(places), frozenset(verbs))
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=start) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=parser) as pool:
         try:
             while True:
                 while len(waiting) < _WAITING * jobs and (batch := list(islice(rest, BATCH))):
@@ -354,10 +343,10 @@ def parse_in_processes(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start(model: str | None, nouns: Collection[str], places: Collection[str], verbs: Collection[str]) -> None:
+def _start(*parser: Any) -> None:
     global _parser
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads stops these
-    _parser = CaptionParser(model, nouns, places, verbs)
+    _parser = CaptionParser(*parser)
 
 
 def _parse(captions: list[str]) -> list[ParsedCaption]:

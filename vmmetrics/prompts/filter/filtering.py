@@ -11,7 +11,7 @@ prompts without a note (what a person should look at) stay before others, and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -24,6 +24,7 @@ from vmmetrics.prompts.filter.safety import find_unsafe
 from vmmetrics.prompts.filter.verdicts import Verdict, VerdictJudge
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
 from vmmetrics.utils.endpoint import CostLimitError, NoAnswerError
+from vmmetrics.utils.schema import plain
 from vmmetrics.utils.text.similarity import Measure, TextMatch, containment, cosine, take_distinct
 
 # Prompts that say what another one says: by sentence embeddings, and by the n-grams of words they share.
@@ -44,8 +45,14 @@ EMBEDDING: Final = "embedding"
 N_GRAMS: Final = "n-grams"
 
 
-class Duplicates:
-    """Finds near-duplicates in a fixed set of texts.
+def likeness_measures(
+    texts: Sequence[str],
+    vectors: NDArray[np.float32] | None,
+    least_cosine: float = COSINE,
+    least_overlap: float = OVERLAP,
+    grams: bool = True,
+) -> dict[str, Measure]:
+    """Measures of how alike texts are, for :func:`~vmmetrics.utils.text.similarity.take_distinct`.
 
     Args:
         texts: N texts.
@@ -54,25 +61,11 @@ class Duplicates:
         least_overlap: From which share of n-grams on.
         grams: Whether n-grams are looked at.
     """
-
-    def __init__(
-        self,
-        texts: Sequence[str],
-        vectors: NDArray[np.float32] | None,
-        least_cosine: float = COSINE,
-        least_overlap: float = OVERLAP,
-        grams: bool = True,
-    ) -> None:
-        self._measures: dict[str, Measure] = {}
-        if vectors is not None:
-            self._measures[EMBEDDING] = Measure(cosine(vectors), least_cosine)
-        if grams:
-            split = [[word.lower() for word in words(text)] for text in texts]
-            self._measures[N_GRAMS] = Measure(containment(split, GRAM), least_overlap)
-
-    def find(self, order: Sequence[int], taken: Sequence[int] = ()) -> list[list[TextMatch]]:
-        """For each place of ``order``, the nearest earlier texts that it repeats; see :func:`take_distinct`."""
-        return take_distinct(order, self._measures, taken)
+    measures = {} if vectors is None else {EMBEDDING: Measure(cosine(vectors), least_cosine)}
+    if grams:
+        split = [[word.lower() for word in words(text)] for text in texts]
+        measures[N_GRAMS] = Measure(containment(split, GRAM), least_overlap)
+    return measures
 
 
 EASE: Final = 30.0
@@ -181,33 +174,30 @@ def filter_entries(
     Returns:
         A decision for each entry.
     """
-    return _Filter(entries, settings or FilterSettings(), against, embed, judge).run()
+    chosen = settings or FilterSettings()
+    embed = None if EMBEDDING in chosen.without else embed
+    judge = None if VERDICT in chosen.without else judge
+    return _Filter(entries, chosen, against, embed, judge).run()
 
 
+@dataclass(slots=True)
 class _Filter:
-    def __init__(
-        self,
-        entries: Sequence[PromptEntry],
-        settings: FilterSettings,
-        against: Sequence[tuple[str, PromptEntry]],
-        embed: Embed | None,
-        judge: VerdictJudge | None,
-    ) -> None:
-        self._entries = entries
-        self._settings = settings
-        self._against = against
-        self._embed = None if EMBEDDING in settings.without else embed
-        self._judge = None if VERDICT in settings.without else judge
-        self._notes: dict[int, list[Reason]] = {}
-        self._reasons: dict[int, list[Reason]] = {}
-        self._verdicts: dict[int, Verdict] = {}
+    _entries: Sequence[PromptEntry]
+    _settings: FilterSettings
+    _against: Sequence[tuple[str, PromptEntry]]
+    _embed: Embed | None
+    _judge: VerdictJudge | None
+    _notes: dict[int, list[Reason]] = field(default_factory=dict)
+    _reasons: dict[int, list[Reason]] = field(default_factory=dict)
+    _verdicts: dict[int, Verdict] = field(default_factory=dict)
 
     def run(self) -> list[FilterDecision]:
         for place, entry in enumerate(self._entries):
             self._reasons[place] = _faults_of(entry, self._settings)
             self._notes[place] = []
-            for reason, certain in _unsafe(entry, self._settings):
-                (self._reasons if certain else self._notes)[place].append(reason)
+            for finding in [] if SAFETY in self._settings.without else find_unsafe(entry.prompt):
+                reason = Reason(SAFETY, f"{finding.kind}: {finding.words!r}")
+                (self._reasons if finding.certain else self._notes)[place].append(reason)
         open_places = [place for place in range(len(self._entries)) if not self._reasons[place]]
         rivals = sorted(open_places, key=lambda place: (bool(self._notes[place]), place))
         repeated = self._settle(rivals)
@@ -215,51 +205,38 @@ class _Filter:
 
     def _settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
         """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
-        duplicates = self._duplicates(rivals)
+        # over the other lists' prompts and then the rivals, which have the places behind them
+        texts = [entry.prompt for _, entry in self._against] + [self._entries[place].prompt for place in rivals]
+        settings, vectors = self._settings, None if self._embed is None else self._embed(texts)
+        grams = N_GRAMS not in settings.without
+        measures = likeness_measures(texts, vectors, settings.least_cosine, settings.least_overlap, grams)
         ended: str | None = None
         while True:
-            left = [place for place in rivals if not self._dropped_by_verdict(place)]
-            repeated = self._repeated(left, rivals, duplicates)
+            dropped = {place for place, verdict in self._verdicts.items() if verdict.decision == "drop"}
+            left = [place for place in rivals if place not in dropped]
+            repeated = self._repeated(left, rivals, measures)
             unasked = [place for place in left if place not in repeated and place not in self._verdicts]
             if self._judge is None or not unasked:
                 return repeated
             if ended is None:
-                ended = self._ask(self._judge, unasked)
+                try:
+                    for number, verdict in self._judge.verdicts([self._entries[place] for place in unasked]):
+                        self._verdicts[unasked[number]] = verdict
+                except (NoAnswerError, CostLimitError) as error:
+                    ended = str(error)
             for place in unasked:
                 self._verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
 
-    def _ask(self, judge: VerdictJudge, places: Sequence[int]) -> str | None:
-        """Have verdicts of some entries; what ended the asking before its time, if anything did."""
-        try:
-            for number, verdict in judge.verdicts([self._entries[place] for place in places]):
-                self._verdicts[places[number]] = verdict
-        except (NoAnswerError, CostLimitError) as error:
-            return str(error)
-        return None
-
-    def _dropped_by_verdict(self, place: int) -> bool:
-        return place in self._verdicts and self._verdicts[place].decision == "drop"
-
-    def _duplicates(self, rivals: Sequence[int]) -> Duplicates:
-        """Over the other lists' prompts and then the rivals, which have the places behind them."""
-        texts = [entry.prompt for _, entry in self._against] + [self._entries[place].prompt for place in rivals]
-        settings = self._settings
-        return Duplicates(
-            texts,
-            None if self._embed is None else self._embed(texts),
-            settings.least_cosine,
-            settings.least_overlap,
-            grams=N_GRAMS not in settings.without,
-        )
-
-    def _repeated(self, left: Sequence[int], rivals: Sequence[int], duplicates: Duplicates) -> dict[int, list[Reason]]:
+    def _repeated(
+        self, left: Sequence[int], rivals: Sequence[int], measures: Mapping[str, Measure]
+    ) -> dict[int, list[Reason]]:
         """Those of ``left`` that repeat another, and why; those with too common an opening as well."""
         before = len(self._against)
         at = {place: before + number for number, place in enumerate(rivals)}
         crowded: dict[int, list[Reason]] = {}
         while True:
             order = [place for place in left if place not in crowded]
-            found = duplicates.find([at[place] for place in order], range(before))
+            found = take_distinct([at[place] for place in order], measures, range(before))
             repeated = {
                 place: [self._repeat(match, rivals) for match in matches]
                 for place, matches in zip(order, found, strict=True)
@@ -322,12 +299,6 @@ def _faults_of(entry: PromptEntry, settings: FilterSettings) -> list[Reason]:
     return reasons
 
 
-def _unsafe(entry: PromptEntry, settings: FilterSettings) -> list[tuple[Reason, bool]]:
-    if SAFETY in settings.without:
-        return []
-    return [(Reason(SAFETY, f"{f.kind}: {f.words!r}"), f.certain) for f in find_unsafe(entry.prompt)]
-
-
 def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
     """A decision as a line of the decisions file: the entry's index and prompt, what became of it, and why."""
     told = {"reasons": decision.reasons, "notes": decision.notes}
@@ -335,13 +306,10 @@ def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any
         "index": entry.index,
         "prompt": entry.prompt,
         "decision": decision.outcome,
-        **{name: [_line(reason) for reason in some] for name, some in told.items()},
+        **{
+            name: [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
+            for name, some in told.items()
+        },
         "words": decision.words,
         "reading_ease": None if decision.ease != decision.ease else round(decision.ease, 1),
     }
-
-
-def _line(reason: Reason) -> dict[str, Any]:
-    values = {"check": reason.check, "why": reason.why, "figure": reason.figure, "limit": reason.limit}
-    values["other"] = reason.other
-    return {name: value for name, value in values.items() if value is not None and value == value}

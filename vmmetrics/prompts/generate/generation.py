@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -25,10 +25,10 @@ from vmmetrics.prompts.generate.writing import (
     writing_question,
 )
 from vmmetrics.prompts.metadata import Metadata
-from vmmetrics.utils.endpoint import THREADS, Answer, Client, Estimate, Question
+from vmmetrics.utils.endpoint import THREADS, Client, Estimate, Question
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.job_folder import SoleFolder
-from vmmetrics.utils.storage.journal import Journal, Line
+from vmmetrics.utils.storage.journal import Journal
 from vmmetrics.utils.text.inflection import ing_form
 
 # A folder of generated candidates: it only grows, and what is in it survives being killed anywhere.
@@ -107,9 +107,20 @@ class Candidates(SoleFolder):
         kept = self._without_repeats(outcome)
         fresh = [entry for entry in kept.accepted if entry.index not in self._known_entries]
         rejected = [rejection for rejection in kept.rejected if rejection.entry.index not in self._known_entries]
-        self._journals["rejected"].append(_rejected_line(rejection) for rejection in rejected)
+        self._journals["rejected"].append(
+            row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
+            for rejection in rejected
+        )
         self._journals["candidates"].append(row_of(entry) for entry in fresh)
-        line = _combination_line(kept)
+        line = {
+            "combination": kept.combination.key,
+            "number": kept.combination.number,
+            "status": kept.status,
+            **({"why": kept.why} if kept.why else {}),
+            "accepted": len(kept.accepted),
+            "rejected": len(kept.rejected),
+            **kept.combination.described(),
+        }
         self._journals["combinations"].append([line])  # last: where this line stands, the candidates stand too
         self._known_entries |= {entry.index for entry in fresh} | {rejection.entry.index for rejection in rejected}
         self._texts |= {_same(entry.prompt): entry.index for entry in fresh}
@@ -127,7 +138,7 @@ class Candidates(SoleFolder):
                 accepted.append(entry)
             else:
                 rejected.append(RejectedPrompt(entry, "repeat", [f"the same words as {first}"]))
-        return CombinationOutcome(outcome.combination, outcome.status, outcome.why, accepted, rejected)
+        return replace(outcome, accepted=accepted, rejected=rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +166,6 @@ _JOURNALS = {"candidates": _Candidate, "rejected": _Candidate, "combinations": _
 
 def _same(text: str) -> str:
     return " ".join(text.lower().split())
-
-
-def _rejected_line(rejection: RejectedPrompt) -> Line:
-    return row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
-
-
-def _combination_line(outcome: CombinationOutcome) -> Line:
-    counts = {"accepted": len(outcome.accepted), "rejected": len(outcome.rejected)}
-    named = {"combination": outcome.combination.key, "number": outcome.combination.number, "status": outcome.status}
-    return named | ({"why": outcome.why} if outcome.why else {}) | counts | outcome.combination.described()
 
 
 WRITTEN_TOKENS = 150
@@ -286,13 +287,18 @@ class GenerationPlan:
             entry_of(written, combination, self._index(combination, place), self._origin(combination, provenance))
             for place, written in enumerate(answer.value["candidates"])
         ]
-        sound, rejected = _checked(entries)
+        sound, rejected = _parted(entries, "checks", list(map(faults, entries)))
         if not sound:
             return CombinationOutcome(combination, "written", rejected=rejected)
         verdicts = client.ask(reviewing_question(combination, [entry.prompt for entry in sound]))
         if verdicts.kind == "unreachable":  # what was written is kept as a reply, and costs nothing next time
             return CombinationOutcome(combination, verdicts.kind, verdicts.why or "")
-        passed, failed = _looked_over(sound, verdicts)
+        if verdicts.value is None:  # without a verdict none passes
+            reasons = [[f"no verdict, {verdicts.kind}: {verdicts.why}"]] * len(sound)
+        else:
+            by_number = {int(verdict["number"]): faults_of(verdict) for verdict in verdicts.value["verdicts"]}
+            reasons = [by_number[number] for number in range(1, len(sound) + 1)]
+        passed, failed = _parted(sound, "review", reasons)
         return CombinationOutcome(combination, "written", accepted=passed, rejected=[*rejected, *failed])
 
     def _by_grammar(self, combination: Combination) -> CombinationOutcome:
@@ -318,7 +324,7 @@ class GenerationPlan:
             )
             for place, text in enumerate(texts)
         ]
-        sound, rejected = _checked(entries)
+        sound, rejected = _parted(entries, "checks", list(map(faults, entries)))
         return CombinationOutcome(combination, "written", accepted=sound, rejected=rejected)
 
     def _writing(self, combination: Combination) -> Question[Combination]:
@@ -332,16 +338,9 @@ class GenerationPlan:
         return {**how, "combination": combination.key, "seed": self.settings.seed}
 
 
-def _checked(entries: Sequence[PromptEntry]) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
-    """Those that pass the checks of ours, and those that do not."""
-    found = [(entry, faults(entry)) for entry in entries]
-    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, "checks", wrong) for e, wrong in found if wrong]
-
-
-def _looked_over(entries: Sequence[PromptEntry], answer: Answer) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
-    """Those that pass the second look, and those that do not; without a verdict none does."""
-    if answer.value is None:
-        return [], [RejectedPrompt(entry, "review", [f"no verdict, {answer.kind}: {answer.why}"]) for entry in entries]
-    by_number = {int(verdict["number"]): faults_of(verdict) for verdict in answer.value["verdicts"]}
-    found = [(entry, by_number[number]) for number, entry in enumerate(entries, start=1)]
-    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, "review", wrong) for e, wrong in found if wrong]
+def _parted(
+    entries: Sequence[PromptEntry], stage: str, reasons: Sequence[Sequence[str]]
+) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
+    """Those that nothing speaks against, and those that something does."""
+    found = list(zip(entries, reasons, strict=True))
+    return [e for e, wrong in found if not wrong], [RejectedPrompt(e, stage, wrong) for e, wrong in found if wrong]

@@ -1,12 +1,11 @@
-"""What a language model is asked when it writes prompts, and when it looks over what it wrote."""
+"""How prompts are written: what a language model is asked, and sentences by grammar where there is none."""
 
 from __future__ import annotations
 
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST, form, length, repeats, words
@@ -204,7 +203,7 @@ def _closed(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 # Acceptable English from metadata alone: sentences for a combination where no language model is at hand.
 #
-# Several patterns of sentence, each a function from the parts to a text; a pattern that the parts do not allow, or that
+# Several patterns of sentence; a pattern that the parts do not allow, or that
 # comes out too short or too long, is passed over. Such sentences let the pipeline run anywhere; no library is made of
 # them unedited.
 
@@ -234,35 +233,17 @@ _CAMERAS = {
 }
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """What sentences are built of.
-
-    Attributes:
-        subject: With article or number.
-        verb: The finite verb with its complement.
-        doing: The -ing form with its complement; empty where it cannot be told.
-        be: "is" or "are".
-        place: With its preposition.
-        ending: What is to be seen at last, as a clause; empty where it does not fit.
-    """
-
-    subject: str
-    verb: str
-    doing: str
-    be: str
-    place: str
-    ending: str
-
-
-_PATTERNS: tuple[Callable[[_Parts], str], ...] = (
-    lambda p: f"{p.subject} {p.verb} {p.place}",
-    lambda p: f"{p.place}, {p.subject} {p.verb}",
-    lambda p: f"{p.subject} {p.place} {p.verb}" if len(p.place.split()) <= 5 else "",
-    lambda p: f"{p.place}, {p.subject} {p.be} {p.doing}" if p.doing else "",
-    lambda p: f"there {p.be} {p.subject} {p.place}, {p.doing}" if p.doing else "",
-    lambda p: f"{p.subject} {p.be} {p.doing} {p.place}" if p.doing else "",
+_PATTERNS = (
+    "{subject} {verb} {place}",
+    "{place}, {subject} {verb}",
+    "{subject} {place} {verb}",
+    "{place}, {subject} {be} {doing}",
+    "there {be} {subject} {place}, {doing}",
+    "{subject} {be} {doing} {place}",
 )
+_BETWEEN = _PATTERNS[2]
+"""Only for a place of few words, since it stands between subject and verb."""
+_MOST_BETWEEN = 5
 _ENDINGS = (" until {}.", ". In the end, {}.", ", and in the end {}.")
 
 
@@ -277,33 +258,29 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
         Texts of 12 to 35 words that are not alike.
     """
     draw = random.Random(f"{seed} {combination.key}")  # noqa: S311  (chance, not secrets)
-    parts = _parts(combination)
+    action, place = combination.action, combination.place
+    many = combination.quantity != "one"
+    finite = action.lemma if many else third_person(action.lemma)
+    following = conform(action.complement, "base" if many else "third")
+    doing = conform(action.complement, "ing")
+    parts = {
+        "subject": combination.noun_phrase,
+        "verb": f"{finite} {action.complement if following is None else following}".strip(),
+        "doing": "" if doing is None else f"{ing_form(action.lemma)} {doing}".strip(),
+        "be": "are" if many else "is",
+        "place": place.phrase or f"in {article(place.name)} {place.name}",
+    }
+    ending = _seen_at_last(action) if _ending_fits(combination) else ""
     for pattern in draw.sample(_PATTERNS, len(_PATTERNS)):
-        clause = pattern(parts)
-        if not clause:
+        unsaid = "{doing}" in pattern and not parts["doing"]
+        if unsaid or (pattern == _BETWEEN and len(parts["place"].split()) > _MOST_BETWEEN):
             continue
-        endings = draw.sample(_ENDINGS, len(_ENDINGS)) if parts.ending else []
-        texts = (_finished(clause, ending.format(parts.ending), combination, draw) for ending in (*endings, "."))
+        clause = pattern.format(**parts)
+        endings = [one.format(ending) for one in draw.sample(_ENDINGS, len(_ENDINGS))] if ending else []
+        texts = (_finished(clause, one, combination, draw) for one in (*endings, "."))
         fitting = next((text for text in texts if not (length(text) or form(text) or repeats(text))), None)
         if fitting is not None:
             yield fitting
-
-
-def _parts(combination: Combination) -> _Parts:
-    action, place = combination.action, combination.place
-    many = combination.quantity != "one"
-    complement = action.complement
-    finite = action.lemma if many else third_person(action.lemma)
-    following = conform(complement, "base" if many else "third")
-    doing = conform(complement, "ing")
-    return _Parts(
-        subject=combination.noun_phrase,
-        verb=f"{finite} {complement if following is None else following}".strip(),
-        doing="" if doing is None else f"{ing_form(action.lemma)} {doing}".strip(),
-        be="are" if many else "is",
-        place=place.phrase or f"in {article(place.name)} {place.name}",
-        ending=_seen_at_last(action) if _ending_fits(combination) else "",
-    )
 
 
 def _seen_at_last(action: Action) -> str:

@@ -1,4 +1,4 @@
-"""The picture of a prompt list: patterns, tags, lengths, which classes do what, and nearest neighbours."""
+"""Charts of a prompt list (patterns, tags, lengths, who does what, nearest neighbours), and of two side by side."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import PATTERNS
 from vmmetrics.prompts.report.tables import shown
 from vmmetrics.prompts.statistics.diversity import NEAR_DUPLICATE
-from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, TAG_VALUES
+from vmmetrics.prompts.statistics.measures import FIGURES, TAG_VALUES
 from vmmetrics.prompts.statistics.report import NEAREST_STEP, ListComparison, ListStatistics
 from vmmetrics.utils.display import style
 from vmmetrics.utils.display.canvas import FAINT, INK, RULE, WIDTH, chart_style, hexadecimal, label, nothing_to_draw
@@ -42,11 +43,15 @@ def statistics_chart(found: ListStatistics) -> Figure:
     return figure
 
 
+def _empty(axes: Axes, why: str) -> None:
+    nothing_to_draw(axes, why)
+    axes.set_yticks([])
+
+
 def _patterns(axes: Axes, found: ListStatistics) -> None:
     axes.set_title("prompts of each pattern")
     if list(found.patterns) == [""]:
-        nothing_to_draw(axes, "the list has no patterns")
-        axes.set_yticks([])
+        _empty(axes, "the list has no patterns")
         return
     names = [name or "(no pattern)" for name in found.patterns]
     counts = list(found.patterns.values())
@@ -71,8 +76,7 @@ def _lengths(axes: Axes, found: ListStatistics) -> None:
 def _tags(axes: Axes, found: ListStatistics) -> None:
     axes.set_title("tags, share of all prompts")
     if not found.tags:
-        nothing_to_draw(axes, "the list has no tags")
-        axes.set_yticks([])
+        _empty(axes, "the list has no tags")
         return
     draw_shares(axes, [(name, found.tags[name]) for name in TAG_VALUES], found.prompts)
 
@@ -97,8 +101,7 @@ def draw_shares(axes: Axes, rows: Sequence[tuple[str, Mapping[str, int]]], promp
 def _nearest(axes: Axes, found: ListStatistics) -> None:
     if not found.nearest:
         axes.set_title("nearest neighbours")
-        nothing_to_draw(axes, "not measured")
-        axes.set_yticks([])
+        _empty(axes, "not measured")
         return
     pairs = int(found.figures["pairs"])
     sampled = "" if found.sampled == found.prompts else f", of {found.sampled:,} sampled"
@@ -211,8 +214,7 @@ def _both_tags(axes: Axes, both: Both) -> None:
     axes.set_title("tags, share of all prompts")
     tagged = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.tags]
     if not tagged:
-        nothing_to_draw(axes, "neither list has tags")
-        axes.set_yticks([])
+        _empty(axes, "neither list has tags")
         return
     rows = [
         (tag, value)
@@ -237,8 +239,7 @@ def _both_nearest(axes: Axes, both: Both) -> None:
     axes.set_title("nearest neighbours, share of the list")
     measured = [(one, colour) for one, colour in zip(both, COLOURS, strict=True) if one.nearest]
     if not measured:
-        nothing_to_draw(axes, "not measured")
-        axes.set_yticks([])
+        _empty(axes, "not measured")
         return
     for one, colour in measured:
         lefts = np.array(list(one.nearest))

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.plausibility import CHECKS, Plausibility
-from vmmetrics.prompts.selection.balance import AgainstRandom, Selection
-from vmmetrics.prompts.statistics.measures import FIGURES, LONGEST, SHORTEST, DiversityFigure, LemmaSource
+from vmmetrics.prompts.selection import AgainstRandom, Selection
+from vmmetrics.prompts.statistics.measures import FIGURES, DiversityFigure, LemmaSource
 from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics, Spread
 from vmmetrics.utils.display.markup import clean
 
@@ -34,14 +35,21 @@ def print_statistics(found: ListStatistics, console: Console) -> None:
     """Print a list's figures."""
     console.print(_grid(f"{clean(found.name)}: {found.prompts:,} prompts", ("pattern", "prompts"), _patterns([found])))
     if found.tags:
-        rows = [(name, _values(counts, found.prompts)) for name, counts in found.tags.items()]
+        rows = [
+            (name, "  ".join(f"{value} {number} ({number / found.prompts:.0%})" for value, number in counts.items()))
+            for name, counts in found.tags.items()
+        ]
         console.print(_grid("tags", ("tag", "values"), rows, left=2))
     rows = [(figure.title, shown(figure, found.figures.get(figure.key))) for figure in FIGURES]
     rows.append(("prompts with another's very text", str(found.repeats)))
     console.print(_grid(f"variety (actions by {_ACTIONS[found.actions]})", ("", "value"), rows))
     console.print(_grid("words of a prompt", ("", "words"), _lengths([found])))
     if found.plausibility is not None:
-        _print_plausibility(found.plausibility, console)
+        rows = [(words, _flagged(found.plausibility, check)) for check, words in CHECKS.items()]
+        console.print(_grid("against the metadata", ("what is wrong", "of those that can be judged"), rows))
+        for check in CHECKS:
+            for flag in [flag for flag in found.plausibility.flags if flag.check == check][:_EXAMPLES]:
+                console.print(Text(f"  {clean(flag.index)} {check}: {clean(flag.reason)}", "dim"), soft_wrap=True)
     _print_notes(_notes(found), console)
 
 
@@ -102,22 +110,10 @@ def _lengths(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
     return [*rows, (f"of {SHORTEST} to {LONGEST} words", *(f"{one.lengths.within:.1%}" for one in lists))]
 
 
-def _values(counts: Mapping[str, int], prompts: int) -> str:
-    return "  ".join(f"{value} {number} ({number / prompts:.0%})" for value, number in counts.items())
-
-
 def _flagged(found: Plausibility | None, check: str) -> str:
     if found is None or not found.judged[check]:
         return "cannot be known"
     return f"{found.flagged(check):,} of {found.judged[check]:,}"
-
-
-def _print_plausibility(found: Plausibility, console: Console) -> None:
-    rows = [(words, _flagged(found, check)) for check, words in CHECKS.items()]
-    console.print(_grid("against the metadata", ("what is wrong", "of those that can be judged"), rows))
-    for check in CHECKS:
-        for flag in [flag for flag in found.flags if flag.check == check][:_EXAMPLES]:
-            console.print(Text(f"  {clean(flag.index)} {check}: {clean(flag.reason)}", "dim"), soft_wrap=True)
 
 
 def _notes(found: ListStatistics) -> list[str]:
@@ -164,11 +160,8 @@ def print_selection(found: Selection, prompts: int, console: Console) -> None:
     patterns = ", ".join(f"{pattern} {number}" for pattern, number in found.patterns.items())
     console.print(Text(f"{len(found.places):,} of {prompts:,} prompts: {patterns or 'no patterns'}"), soft_wrap=True)
     heads = ("chosen", f"{found.random:,} random", "their 95 %", "of them better")
-    grid = Table(title="objective: higher is better", title_justify="left", box=SIMPLE_HEAD)
-    grid.add_column("term")
-    for head in heads:
-        grid.add_column(head, justify="right")
-    grid.add_row("objective", *_cells(found.objective), end_section=True)
+    grid = _grid("objective: higher is better", ("term", *heads), [("objective", *_cells(found.objective))])
+    grid.add_section()
     for name, value in found.parts.items():
         grid.add_row(name, *_cells(value))
     console.print(grid)
@@ -176,12 +169,7 @@ def print_selection(found: Selection, prompts: int, console: Console) -> None:
         console.print(Text("no tags, so no proportions to hold against the list's", "dim"))
         return
     title = "distance to the list's proportions (total variation, 0 to 1): lower is better"
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    grid.add_column("tag")
-    for head in heads:
-        grid.add_column(head, justify="right")
-    for name, value in found.distances.items():
-        grid.add_row(name, *_cells(value))
+    grid = _grid(title, ("tag", *heads), [(name, *_cells(value)) for name, value in found.distances.items()])
     grid.add_section()
     grid.add_row("mean over tags", *_cells(found.mean_distance))
     console.print(grid)

@@ -1,4 +1,4 @@
-"""How far reviewers of prompts agree: percent, Cohen's κ and Krippendorff's α, and where they differ."""
+"""What reviewers' decisions come to: the list they leave, and how far they agree (percent, Cohen's κ, α)."""
 
 from __future__ import annotations
 

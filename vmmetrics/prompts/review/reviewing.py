@@ -105,6 +105,7 @@ class Review:
     Attributes:
         entries: In the order they are shown.
         current: Position of the entry shown; None where everything is decided.
+        found: Positions that :meth:`find` found, the next to be shown first.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class Review:
         self._clock = clock
         self._shown_at = clock()
         self.current: int | None = None
+        self.found: list[int] = []
         self._advance(-1)
 
     @property
@@ -231,13 +233,20 @@ class Review:
         """Leave the entry shown as it is, and show the next that is not decided."""
         self._advance(-1 if self.current is None else self.current)
 
+    def show_found(self) -> None:
+        """Show the next of what was found, around."""
+        position, *rest = self.found
+        self.found = [*rest, position]
+        self.show(position)
+
     def find(self, text: str) -> list[int]:
-        """Positions of the entries that hold a text anywhere, case apart, from the next one on and around."""
+        """Find the entries that hold a text anywhere, case apart, from the next one on and around."""
         names = ("index", "prompt", "subject", "subject_noun", "action", "place", "pattern")
         start = 0 if self.current is None else self.current + 1
         around = [*range(start, len(self.entries)), *range(start)]
         texts = {position: " ".join(getattr(self.entries[position], name) for name in names) for position in around}
-        return [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
+        self.found = [position for position, whole in texts.items() if text.casefold() in whole.casefold()]
+        return self.found
 
     def at_index(self, index: str) -> int | None:
         """Position of the entry with an index, leading zeros apart; None where there is none.

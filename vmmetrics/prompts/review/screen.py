@@ -1,4 +1,4 @@
-"""What a reviewer sees: an entry and how far it is, as text that fits any width."""
+"""What a reviewer sees, as text that fits any width, and review by lines of commands."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class LineReview:
         self._console = console
         self._show_others = show_others
         self._reader = reader
-        self._found: list[int] = []
+
         self._seen = False  # whether the entry that a decision without an index would fall on was asked for
         self._due = False  # whether it is still to be printed, unless the next line decides
         self._reasons_told = False
@@ -294,18 +294,15 @@ class LineReview:
         self._tell("nothing to take back" if taken is None else f"{taken.index}  taken back: {decision_text(taken)}")
 
     def _find(self, words: str) -> None:
-        self._found = self._review.find(words)
-        if not self._found:
+        if not self._review.find(words):
             raise ValueError("nothing found")
         self._next("")
 
     def _next(self, _: str) -> None:
-        if not self._found:
+        if not self._review.found:
             self._on("")
             return
-        position, *rest = self._found
-        self._found = [*rest, position]
-        self._review.show(position)
+        self._review.show_found()
         self._print("")
 
     def _go(self, index: str) -> None:

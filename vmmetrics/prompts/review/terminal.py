@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import select
 import shlex
@@ -146,8 +147,12 @@ class Keyboard:
         Returns:
             The line; None for Ctrl-C or Ctrl-D.
         """
-        readline = _readline()
+        readline: Any = None
+        with contextlib.suppress(ImportError):  # not offered everywhere
+            readline = importlib.import_module("readline")
         if readline is not None:
+            with contextlib.suppress(AttributeError):
+                readline.set_auto_history(False)
             readline.set_startup_hook(lambda: readline.insert_text(text))
         try:
             with self._lent():
@@ -188,16 +193,6 @@ class Keyboard:
         return " ".join(line for line in lines if not line.startswith("#"))
 
 
-def _readline() -> Any:
-    try:
-        import readline
-    except ImportError:  # not offered here
-        return None
-    with contextlib.suppress(AttributeError):
-        readline.set_auto_history(False)
-    return readline
-
-
 _ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
 
 
@@ -217,7 +212,6 @@ class TerminalReview:
         self._keyboard = keyboard
         self._show_others = show_others
         self._message = ""
-        self._found: list[int] = []
         self._actions: dict[str, Callable[[], str | None]] = {
             "k": review.keep,
             "e": self._edit,
@@ -326,16 +320,14 @@ class TerminalReview:
 
     def _find(self) -> str:
         text = tidy(self._keyboard.line("find: ") or "")
-        self._found = self._review.find(text) if text else []
+        self._review.found = self._review.find(text) if text else []
         return self._next() if text else ""
 
     def _next(self) -> str:
-        if not self._found:
+        if not self._review.found:
             return "nothing found"
-        position, *rest = self._found
-        self._found = [*rest, position]
-        self._review.show(position)
-        return f"{len(self._found)} found"
+        self._review.show_found()
+        return f"{len(self._review.found)} found"
 
     def _go(self) -> str:
         try:

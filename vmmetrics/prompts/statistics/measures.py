@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError
+from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
 from vmmetrics.prompts.statistics.diversity import (
@@ -93,8 +94,6 @@ def _verb(doc: Any) -> str:
     return str((verbs or words or list(doc[:1]))[0].lemma_.lower())
 
 
-SHORTEST, LONGEST = 12, 35
-"""Words of a good prompt (issue 6)."""
 SAMPLE = 2_000
 """Prompts that are parsed and embedded; of longer lists a seeded sample. 1,488 took three minutes of a shared core."""
 

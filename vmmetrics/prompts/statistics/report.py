@@ -296,7 +296,13 @@ def compare(
     size = most if size is None else size
     if not 2 <= size <= most:
         raise SetupError(f"Expected a size from 2 to {most}, the prompts that both lists have, but got {size}")
-    pieces, notes = _alike(first, second)
+    pieces: tuple[Taken, Taken] = first.sample, second.sample
+    notes: tuple[str, ...] = ()
+    if "words" in (first.sample.source, second.sample.source):  # both lists' actions are told apart in the same way
+        pieces = by_words(first.sample, first.sampled), by_words(second.sample, second.sampled)
+        notes = ("actions are told apart by their words, since base forms are not known on both sides",)
+    elif "parsed" in (first.sample.source, second.sample.source):
+        notes = ("base forms of actions: the parser's where the list has none",)
     generator = np.random.default_rng(seed)
     measured = [_draw(taken, size, draws, generator) for taken in pieces]
     figures = {
@@ -307,16 +313,6 @@ def compare(
     return ListComparison(
         describe(first, metadata, seed=seed), describe(second, metadata, seed=seed), size, figures, notes
     )
-
-
-def _alike(first: Prepared, second: Prepared) -> tuple[tuple[Taken, Taken], tuple[str, ...]]:
-    """Both lists' pieces with their actions told apart in the same way."""
-    sources = {first.sample.source, second.sample.source}
-    if "words" in sources:
-        pieces = by_words(first.sample, first.sampled), by_words(second.sample, second.sampled)
-        return pieces, ("actions are told apart by their words, since base forms are not known on both sides",)
-    note = "base forms of actions: the parser's where the list has none" if "parsed" in sources else ""
-    return (first.sample, second.sample), (note,) if note else ()
 
 
 def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -> dict[str, list[float]]:

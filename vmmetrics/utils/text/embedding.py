@@ -8,7 +8,6 @@ averaging of token vectors: Reimers and Gurevych, "Sentence-BERT", 2019.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -25,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.utils.rows import sha256_of
+from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.text.encoder import Encoder, Shape
 
 # Arrays of a ``.safetensors`` file, mapped into memory: plain numbers behind a header of JSON, nothing that runs.
@@ -195,7 +196,6 @@ MODEL: Final = "all-MiniLM-L6-v2"
 Advance = Callable[[int], None]
 
 _WEIGHTS: Final = "model.safetensors"
-_LARGEST_CONFIG: Final = 2**20
 _LONGEST: Final = 256
 """Tokens, the model's ``max_seq_length``, where its folder does not say otherwise."""
 _TOKENS_AT_ONCE: Final = 2048
@@ -230,10 +230,12 @@ class SentenceEmbedding:
     """
 
     def __init__(self, folder: Path) -> None:
-        config = _read_object(folder / "config.json")
+        config = check(dict[str, Any], read_json(folder / "config.json"), folder)
         longest = _LONGEST
         if (folder / "sentence_bert_config.json").is_file():
-            longest = _read_object(folder / "sentence_bert_config.json").get("max_seq_length", _LONGEST)
+            longest = check(dict[str, Any], read_json(folder / "sentence_bert_config.json"), folder).get(
+                "max_seq_length", _LONGEST
+            )
         self._encoder = Encoder(read_tensors(folder / _WEIGHTS), Shape.from_config(config))
         positions = self._encoder.shape.positions
         if type(longest) is not int or not 3 <= longest <= positions:
@@ -316,8 +318,7 @@ def _model(folder: Path) -> SentenceEmbedding:
 @lru_cache(maxsize=4)
 def _hash(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise cannot("read", path, error) from error
 
@@ -332,16 +333,3 @@ def _batches(numbers: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], NDAr
         for start in range(0, len(places), size):
             some = places[start : start + size]
             yield some, np.array([numbers[place] for place in some], np.int64)
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            value = json.loads(file.read(_LARGEST_CONFIG))
-    except OSError as error:
-        raise cannot("read", path, error) from error
-    except ValueError as error:
-        raise SetupError(f"{path}: not readable as JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise SetupError(f"{path}: expected an object")
-    return value

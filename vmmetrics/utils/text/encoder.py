@@ -65,38 +65,6 @@ def _whole(config: Mapping[str, Any], name: str) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class _Linear:
-    weight: Floats  # (in, out)
-    bias: Floats
-
-    def __call__(self, x: Floats) -> Floats:
-        return x @ self.weight + self.bias
-
-
-@dataclass(frozen=True, slots=True)
-class _Norm:
-    weight: Floats
-    bias: Floats
-    epsilon: float
-
-    def __call__(self, x: Floats) -> Floats:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        variance = np.square(centred).mean(axis=-1, keepdims=True)
-        normed: Floats = centred / np.sqrt(variance + np.float32(self.epsilon)) * self.weight + self.bias
-        return normed
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    projected: _Linear  # queries, keys and values side by side
-    merged: _Linear
-    after_attention: _Norm
-    widened: _Linear
-    narrowed: _Linear
-    after_network: _Norm
-
-
 class Encoder:
     """The encoder: numbers of tokens in, a vector for each out.
 
@@ -109,19 +77,36 @@ class Encoder:
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], shape: Shape) -> None:
-        weights = _Weights(tensors, shape)
         self.shape = shape
-        self._words = weights.array("embeddings.word_embeddings.weight", (-1, shape.width))
-        positions = weights.array("embeddings.position_embeddings.weight", (shape.positions, shape.width))
-        first_kind = weights.array("embeddings.token_type_embeddings.weight", (-1, shape.width))[0]
+        self._norms: dict[str, tuple[Floats, Floats]] = {}
+        self._linears: dict[str, tuple[Floats, Floats]] = {}  # (in, out) and (out,)
+        width = shape.width
+        self._words = _array(tensors, "embeddings.word_embeddings.weight", (-1, width))
+        positions = _array(tensors, "embeddings.position_embeddings.weight", (shape.positions, width))
+        first_kind = _array(tensors, "embeddings.token_type_embeddings.weight", (-1, width))[0]
         self._positions: Floats = positions + first_kind
-        self._norm = weights.norm("embeddings.LayerNorm")
-        self._blocks = [weights.block(f"encoder.layer.{number}") for number in range(shape.layers)]
+        self._take_norm(tensors, "embeddings")
+        for block in self._blocks:
+            parts = [f"{block}.attention.self.{part}" for part in ("query", "key", "value")]
+            for part in parts:
+                self._take_linear(tensors, part, width, width)
+            both = zip(*(self._linears.pop(part) for part in parts), strict=True)
+            weight, bias = (np.concatenate(side, axis=-1) for side in both)
+            self._linears[f"{block}.projected"] = weight, bias  # queries, keys and values side by side
+            self._take_linear(tensors, f"{block}.attention.output.dense", width, width)
+            self._take_norm(tensors, f"{block}.attention.output")
+            self._take_linear(tensors, f"{block}.intermediate.dense", width, shape.inner)
+            self._take_linear(tensors, f"{block}.output.dense", shape.inner, width)
+            self._take_norm(tensors, f"{block}.output")
 
     @property
     def vocabulary(self) -> int:
         """How many tokens there are."""
         return len(self._words)
+
+    @property
+    def _blocks(self) -> list[str]:
+        return [f"encoder.layer.{number}" for number in range(self.shape.layers)]
 
     def __call__(self, tokens: NDArray[np.int64]) -> Floats:
         """Encode texts of one length.
@@ -133,11 +118,33 @@ class Encoder:
         Returns:
             (N, T, width).
         """
-        x = self._norm(self._words[tokens] + self._positions[: tokens.shape[1]])
+        x = self._normed("embeddings", self._words[tokens] + self._positions[: tokens.shape[1]])
         for block in self._blocks:
-            x = block.after_attention(x + block.merged(self._attended(block.projected(x))))
-            x = block.after_network(x + block.narrowed(gelu(block.widened(x))))
+            mixed = self._attended(self._linear(f"{block}.projected", x))
+            x = self._normed(f"{block}.attention.output", x + self._linear(f"{block}.attention.output.dense", mixed))
+            wide = gelu(self._linear(f"{block}.intermediate.dense", x))
+            x = self._normed(f"{block}.output", x + self._linear(f"{block}.output.dense", wide))
         return x
+
+    def _take_norm(self, tensors: Mapping[str, NDArray[Any]], name: str) -> None:
+        width = (self.shape.width,)
+        weight, bias = (_array(tensors, f"{name}.LayerNorm.{part}", width) for part in ("weight", "bias"))
+        self._norms[name] = weight, bias
+
+    def _take_linear(self, tensors: Mapping[str, NDArray[Any]], name: str, inputs: int, outputs: int) -> None:
+        weight = np.ascontiguousarray(_array(tensors, f"{name}.weight", (outputs, inputs)).T)
+        self._linears[name] = weight, _array(tensors, f"{name}.bias", (outputs,))
+
+    def _linear(self, name: str, x: Floats) -> Floats:
+        weight, bias = self._linears[name]
+        return x @ weight + bias
+
+    def _normed(self, name: str, x: Floats) -> Floats:
+        weight, bias = self._norms[name]
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = np.square(centred).mean(axis=-1, keepdims=True)
+        normed: Floats = centred / np.sqrt(variance + np.float32(self.shape.epsilon)) * weight + bias
+        return normed
 
     def _attended(self, projected: Floats) -> Floats:
         """Mix values by how well keys fit queries: (N, T, 3 width) to (N, T, width)."""
@@ -160,41 +167,12 @@ def gelu(x: Floats) -> Floats:
     return out
 
 
-class _Weights:
-    """Weights by name, looked at before they are used."""
-
-    def __init__(self, tensors: Mapping[str, NDArray[Any]], shape: Shape) -> None:
-        self._tensors = tensors
-        self._shape = shape
-
-    def array(self, name: str, shape: tuple[int, ...]) -> Floats:
-        found = self._tensors.get(name)
-        if found is None:
-            raise SetupError(f"The weights lack {name}: they are not a BERT's")
-        fits = len(found.shape) == len(shape) and all(a in (b, -1) for a, b in zip(shape, found.shape, strict=True))
-        if not fits or found.dtype != np.float32:
-            raise SetupError(f"Expected {name} to be float32 of shape {shape} but got {found.dtype} of {found.shape}")
-        return found
-
-    def norm(self, name: str) -> _Norm:
-        width = (self._shape.width,)
-        return _Norm(self.array(f"{name}.weight", width), self.array(f"{name}.bias", width), self._shape.epsilon)
-
-    def linear(self, name: str, inputs: int, outputs: int) -> _Linear:
-        weight = self.array(f"{name}.weight", (outputs, inputs))
-        return _Linear(np.ascontiguousarray(weight.T), self.array(f"{name}.bias", (outputs,)))
-
-    def block(self, name: str) -> _Block:
-        width, inner = self._shape.width, self._shape.inner
-        parts = [self.linear(f"{name}.attention.self.{part}", width, width) for part in ("query", "key", "value")]
-        together = _Linear(
-            np.concatenate([part.weight for part in parts], axis=1), np.concatenate([part.bias for part in parts])
-        )
-        return _Block(
-            projected=together,
-            merged=self.linear(f"{name}.attention.output.dense", width, width),
-            after_attention=self.norm(f"{name}.attention.output.LayerNorm"),
-            widened=self.linear(f"{name}.intermediate.dense", width, inner),
-            narrowed=self.linear(f"{name}.output.dense", inner, width),
-            after_network=self.norm(f"{name}.output.LayerNorm"),
-        )
+def _array(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Floats:
+    """A weight, looked at before it is used; -1 stands for any size."""
+    found = tensors.get(name)
+    if found is None:
+        raise SetupError(f"The weights lack {name}: they are not a BERT's")
+    fits = len(found.shape) == len(shape) and all(a in (b, -1) for a, b in zip(shape, found.shape, strict=True))
+    if not fits or found.dtype != np.float32:
+        raise SetupError(f"Expected {name} to be float32 of shape {shape} but got {found.dtype} of {found.shape}")
+    return found

@@ -87,10 +87,6 @@ NOUNLIKE_ADJECTIVES = _set(
     "glass metal stone plastic gold silver light baby adult giant male female square round human blonde blond "
     "brunette elder"
 )
-NOUNLIKE_ADJECTIVES = _set(
-    "glass metal stone plastic gold silver light baby adult giant male female square round human blonde blond "
-    "brunette elder"
-)
 VERBS = _set(
     "walk run jump sit stand dance swim fly ride drive play eat drink sing cook cut hold throw catch kick hit "
     "push pull climb crawl roll turn spin rotate move look watch smile laugh cry talk speak read write draw "

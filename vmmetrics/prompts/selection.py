@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.errors import SetupError
+from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 
 TAGS = ("skeleton", "camera", "amplitude", "speed", "subjects", "interaction")
 """Tags whose proportions a subset keeps."""
@@ -43,11 +44,11 @@ COVERED: Mapping[str, Callable[[PromptEntry], Hashable]] = {
 """What is covered; an empty value is one not known and counts for nothing."""
 
 _TAG_WEIGHT = 2.0
-"""Of a tag against 1 for what is covered. Measured on 1,488 prompts and three seeds: with 1, one of three choices of 60
-leaves a tag's proportions short, with 4 each leaves something uncovered; with 2 two of three have all of both."""
+"""Of a tag against 1 for what is covered (1,488 prompts, three choices of 60): with 1, one leaves a tag's proportions
+short, with 4 each leaves something uncovered; with 2 two of three have all of both."""
 
 MOST_EXCHANGES = 1_000_000
-"""Prompts looked at in one round of :func:`exchange`: a few seconds."""
+"""Looks in one round of :func:`exchange`: a few seconds."""
 _ROUNDING = 1e-9  # of F: below it, two sums of the same terms in another order
 
 
@@ -57,24 +58,16 @@ def _within(entry: PromptEntry, value: str) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """One term of the objective.
-
-    Attributes:
-        name: Of what ("place").
-        weight: w_g.
-        labels: (N,) number of each prompt's value; -1 where it is not known.
-        quotas: (V,) how many prompts of each value count.
-        full: The most that :meth:`filled` can be.
-    """
+    """One term of the objective: w_g, Σ_v min(|S_v|, quota_v) and the most that it can be."""
 
     name: str
     weight: float
-    labels: NDArray[np.int64]
-    quotas: NDArray[np.int64]
+    labels: NDArray[np.int64]  # (N,) number of each prompt's value; -1 where it is not known
+    quotas: NDArray[np.int64]  # (V,) how many prompts of each value count
     full: int
 
     def filled(self, chosen: NDArray[np.int64]) -> int:
-        """Σ_v min(|S_v|, quota_v) of a choice, (k,) places in the list."""
+        """The term of a choice, (k,) places in the list."""
         labels = self.labels[chosen]
         counts = np.bincount(labels[labels >= 0], minlength=self.quotas.size)
         return int(np.minimum(counts, self.quotas).sum())
@@ -82,13 +75,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """F, for a list and a size.
-
-    Attributes:
-        facets: The terms over facets.
-        weight: w_r of the facility location.
-        cosines: (R, N) of the represented prompts with all, negative ones as 0; None without that term.
-    """
+    """F, for a list and a size: facets, and w_r and (R, N) cosines (negative ones as 0) of the facility location."""
 
     facets: tuple[Facet, ...]
     weight: float = 0.0
@@ -103,10 +90,10 @@ class Objective:
             found["likeness"] = float(nearest.mean(dtype=np.float64))
         return found
 
-    def value(self, chosen: Sequence[int]) -> float:
-        """F(S)."""
+    def value(self, parts: Mapping[str, float]) -> float:
+        """F(S) from its :meth:`parts`."""
         weights = {facet.name: facet.weight for facet in self.facets} | {"likeness": self.weight}
-        return sum(weights[name] * part for name, part in self.parts(chosen).items())
+        return sum(weights[name] * part for name, part in parts.items())
 
 
 def objective_for(
@@ -163,16 +150,13 @@ def apportion(counts: Sequence[int], size: int) -> list[int]:
 def greedy(
     objective: Objective, groups: NDArray[np.int64], room: Sequence[int], generator: np.random.Generator
 ) -> list[int]:
-    """Choose prompt after prompt, each time the one that adds most.
+    """Choose prompt after prompt, each time the one that adds most; return places in the list in that order.
 
     Args:
         objective: F.
         groups: (N,) group of each prompt.
         room: How many each group may have; their sum is chosen, or all there are.
         generator: Decides between prompts that add as much.
-
-    Returns:
-        Places in the list, in the order of choice.
     """
     gains = _Gains(objective)
     left = list(room)
@@ -199,15 +183,7 @@ def exchange(objective: Objective, groups: NDArray[np.int64], chosen: Sequence[i
     """Swap chosen prompts for others of their group as long as that adds anything.
 
     Greedy choice cannot take back what it chose when little was covered yet; what it reached can only be bettered here.
-    Left as it is where a round would take more than :data:`MOST_EXCHANGES` looks.
-
-    Args:
-        objective: F.
-        groups: (N,) group of each prompt.
-        chosen: From :func:`greedy`.
-
-    Returns:
-        Places in the list.
+    Left as it is where a round would take more than :data:`MOST_EXCHANGES` looks. Arguments as for :func:`greedy`.
     """
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     if sum(len(members[groups[place]]) for place in chosen) > MOST_EXCHANGES:
@@ -234,36 +210,191 @@ class _Gains:
     """F(S + j) − F(S), kept up while S changes."""
 
     def __init__(self, objective: Objective) -> None:
-        self._worth = [facet.weight / facet.full for facet in objective.facets]
-        self._labels = np.stack([f.labels for f in objective.facets], axis=1).tolist() if objective.facets else None
-        self._left = [facet.quotas.tolist() for facet in objective.facets]
+        self._facets = [(f.weight / f.full, f.labels.tolist(), f.quotas.tolist()) for f in objective.facets]
         self._weight, self._cosines = objective.weight, objective.cosines
-        self._nearest = None if objective.cosines is None else np.zeros(len(objective.cosines), np.float32)
+        self._nearest = np.zeros(0 if objective.cosines is None else len(objective.cosines), np.float32)
 
     def of(self, place: int) -> float:
         gain = 0.0
-        if self._labels is not None:
-            for worth, label, left in zip(self._worth, self._labels[place], self._left, strict=True):
-                if label >= 0 and left[label] > 0:
-                    gain += worth
-        if self._cosines is not None and self._nearest is not None:
+        for worth, labels, left in self._facets:
+            if labels[place] >= 0 and left[labels[place]] > 0:
+                gain += worth
+        if self._cosines is not None:
             closer = np.maximum(self._cosines[:, place] - self._nearest, 0)
             gain += self._weight * float(closer.mean(dtype=np.float64))
         return gain
 
     def remove(self, place: int, others: Sequence[int]) -> None:
         """Take a prompt out of S, which leaves ``others``."""
-        if self._labels is not None:
-            for label, left in zip(self._labels[place], self._left, strict=True):
-                if label >= 0:
-                    left[label] += 1
+        self._count(place, 1)
         if self._cosines is not None:
             self._nearest = self._cosines[:, np.asarray(others, np.int64)].max(axis=1, initial=0)
 
     def add(self, place: int) -> None:
-        if self._labels is not None:
-            for label, left in zip(self._labels[place], self._left, strict=True):
-                if label >= 0:
-                    left[label] -= 1
-        if self._cosines is not None and self._nearest is not None:
+        self._count(place, -1)
+        if self._cosines is not None:
             np.maximum(self._nearest, self._cosines[:, place], out=self._nearest)
+
+    def _count(self, place: int, change: int) -> None:
+        for _, labels, left in self._facets:
+            if labels[place] >= 0:
+                left[labels[place]] += change
+
+
+RANDOM_SUBSETS = 1000
+_LARGEST_DRAW = 20_000_000
+"""Prompts drawn for the random subsets altogether, a few seconds' worth; larger subsets are held against fewer."""
+LONGEST_LIST = 20_000
+"""Prompts that the facility location takes."""
+REPRESENTED = 2_000
+"""Prompts that the chosen must come near; of longer lists a seeded sample: 2,000 × 20,000 cosines take 160 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstRandom:
+    """A figure of the chosen subset beside that of random ones.
+
+    Attributes:
+        chosen: Of the subset.
+        mean: Mean over the random ones.
+        low: Their 2.5th percentile.
+        high: Their 97.5th percentile.
+        better: Share of the random ones that are strictly better.
+    """
+
+    chosen: float
+    mean: float
+    low: float
+    high: float
+    better: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A subset and what it is worth.
+
+    Attributes:
+        places: Of the chosen in the list, ascending.
+        patterns: Prompts chosen of each pattern.
+        parts: Term to its value for the subset and for random ones, within [0, 1], higher is better.
+        objective: F, likewise.
+        distances: Tag to the total variation between its proportions in the subset and in the list, within [0, 1],
+            lower is better; empty where the list has no tags.
+        mean_distance: Mean of those over tags, or None.
+        random: How many random subsets.
+    """
+
+    places: tuple[int, ...]
+    patterns: Mapping[str, int]
+    parts: Mapping[str, AgainstRandom]
+    objective: AgainstRandom
+    distances: Mapping[str, AgainstRandom]
+    mean_distance: AgainstRandom | None
+    random: int
+
+
+def select(
+    entries: Sequence[PromptEntry],
+    size: int,
+    *,
+    seed: int,
+    balanced: bool = True,
+    vectors: NDArray[np.float32] | None = None,
+    random_subsets: int = RANDOM_SUBSETS,
+) -> Selection:
+    """Choose a subset by greedy cover.
+
+    Args:
+        entries: The list.
+        size: Prompts to choose, at least 1 and at most all.
+        seed: Of ties and of the random subsets.
+        balanced: Give every pattern as many, up to one where ``size`` is no multiple of their number.
+        vectors: (N, D) unit embeddings for the facility location, or None.
+        random_subsets: To compare with; fewer where they would be very large.
+
+    Raises:
+        SetupError: The list is empty, or the size cannot be had, or not in balance.
+    """
+    if not entries:
+        raise SetupError("The list holds no prompts, so there is nothing to choose from")
+    if not 1 <= size <= len(entries):
+        raise SetupError(f"Expected a size from 1 to {len(entries)}, the prompts of the list, but got {size}")
+    if vectors is not None and len(entries) > LONGEST_LIST:
+        raise SetupError(f"The term on embeddings takes lists of up to {LONGEST_LIST} prompts but got {len(entries)}")
+    groups, room = _groups(entries, size) if balanced else (np.zeros(len(entries), np.int64), [size])
+    generator = np.random.default_rng(seed)
+    represented = None
+    if vectors is not None and len(entries) > REPRESENTED:
+        represented = np.sort(generator.choice(len(entries), REPRESENTED, replace=False))
+    objective = objective_for(entries, size, vectors=vectors, represented=represented)
+    places = sorted(exchange(objective, groups, greedy(objective, groups, room, generator)))
+    number = max(1, min(random_subsets, _LARGEST_DRAW // size))
+    members = [np.flatnonzero(groups == group) for group in range(len(room))]
+    draws = [np.array(places)]
+    for _ in range(number):
+        parts = [generator.choice(some, many, replace=False) for some, many in zip(members, room, strict=True)]
+        draws.append(np.concatenate(parts))
+    return _measured(entries, objective, draws)
+
+
+def total_variation(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
+    """Half the summed absolute differences of two (V,) sets of counts, each taken as shares of its sum.
+
+    >>> total_variation(np.array([1, 1]), np.array([3, 1]))
+    0.25
+    """
+    return float(np.abs(part / part.sum() - whole / whole.sum()).sum() / 2)
+
+
+def tag_distances(objective: Objective, places: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
+    """Tag to the total variation between a choice and the list; without those that either does not know."""
+    found: dict[str, float] = {}
+    for facet in objective.facets:
+        known = facet.labels[np.asarray(places, np.int64)]
+        part = np.bincount(known[known >= 0], minlength=facet.quotas.size)
+        if facet.name in TAGS and part.any():
+            whole = np.bincount(facet.labels[facet.labels >= 0], minlength=facet.quotas.size)
+            found[facet.name] = total_variation(part, whole)
+    return found
+
+
+def _groups(entries: Sequence[PromptEntry], size: int) -> tuple[NDArray[np.int64], list[int]]:
+    counts = Counter(entry.pattern for entry in entries)
+    if counts[""]:
+        raise SetupError(
+            f"{counts['']} of {len(entries)} prompts have no pattern to balance; --no-balance does without"
+        )
+    patterns = [pattern for pattern in PATTERNS if counts[pattern]]
+    whole, left = divmod(size, len(patterns))
+    largest = sorted(patterns, key=lambda pattern: -counts[pattern])[:left]
+    room = [whole + (pattern in largest) for pattern in patterns]
+    short = [f"{p} has {counts[p]} of {n}" for p, n in zip(patterns, room, strict=True) if counts[p] < n]
+    if short:
+        raise SetupError(f"Too few prompts for a balance over patterns: {'; '.join(short)}; --no-balance does without")
+    return np.array([patterns.index(entry.pattern) for entry in entries], np.int64), room
+
+
+def _measured(entries: Sequence[PromptEntry], objective: Objective, draws: Sequence[NDArray[np.int64]]) -> Selection:
+    """``draws``: the choice and after it random ones."""
+    parts = [objective.parts(draw) for draw in draws]
+    values = [objective.value(part) for part in parts]
+    distances = [tag_distances(objective, draw) for draw in draws]
+    names = [name for name in distances[0] if all(name in distance for distance in distances)]
+    means = [float(np.mean([distance[name] for name in names])) for distance in distances] if names else []
+    patterns = Counter(entries[place].pattern for place in draws[0])
+    return Selection(
+        places=tuple(draws[0].tolist()),
+        patterns={pattern: patterns[pattern] for pattern in PATTERNS if patterns[pattern]},
+        parts={name: _against([part[name] for part in parts], higher=True) for name in parts[0]},
+        objective=_against(values, higher=True),
+        distances={name: _against([distance[name] for distance in distances], higher=False) for name in names},
+        mean_distance=_against(means, higher=False) if names else None,
+        random=len(draws) - 1,
+    )
+
+
+def _against(values: Sequence[float], *, higher: bool) -> AgainstRandom:
+    chosen, others = values[0], np.array(values[1:])
+    better = others > chosen if higher else others < chosen
+    low, high = np.percentile(others, (2.5, 97.5))
+    return AgainstRandom(chosen, float(others.mean()), float(low), float(high), float(better.mean()))

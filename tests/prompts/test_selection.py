@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -15,11 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
+from vmmetrics.prompts import selection
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry, Tags
 from vmmetrics.prompts.files import read_entries, write_entries
-from vmmetrics.prompts.selection import balance
-from vmmetrics.prompts.selection.balance import select, total_variation
-from vmmetrics.prompts.selection.selection import apportion, exchange, greedy, objective_for
+from vmmetrics.prompts.selection import Objective, apportion, exchange, greedy, objective_for, select, total_variation
+
+
+def value(objective: Objective, chosen: Sequence[int]) -> float:
+    return objective.value(objective.parts(chosen))
 
 
 def entry(number: int, generator: np.random.Generator, patterns: int = 2) -> PromptEntry:
@@ -57,9 +61,9 @@ def units(number: int, seed: int) -> np.ndarray:
 def test_greedy_reaches_its_bound(seed: int) -> None:
     entries, size = some(10, seed), 4
     objective = objective_for(entries, size, vectors=units(10, seed) if seed % 2 else None)
-    best = max(objective.value(choice) for choice in combinations(range(10), size))
+    best = max(value(objective, choice) for choice in combinations(range(10), size))
     chosen = greedy(objective, np.zeros(10, np.int64), [size], np.random.default_rng(seed))
-    assert objective.value(chosen) >= (1 - 1 / math.e) * best
+    assert value(objective, chosen) >= (1 - 1 / math.e) * best
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -68,9 +72,9 @@ def test_balanced_greedy_reaches_its_bound(seed: int) -> None:
     objective = objective_for(entries, size)
     groups = np.array([PATTERNS.index(e.pattern) for e in entries])
     balanced = [c for c in combinations(range(10), size) if Counter(groups[list(c)].tolist()) == {0: 2, 1: 2}]
-    best = max(objective.value(choice) for choice in balanced)
+    best = max(value(objective, choice) for choice in balanced)
     chosen = greedy(objective, groups, [2, 2], np.random.default_rng(seed))
-    assert objective.value(chosen) >= best / 2
+    assert value(objective, chosen) >= best / 2
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -81,8 +85,8 @@ def test_lazy_is_plain_greedy(seed: int) -> None:
     chosen = greedy(objective, np.zeros(24, np.int64), [size], np.random.default_rng(seed))
     for step in range(size):
         before, left = chosen[:step], [place for place in range(24) if place not in chosen[:step]]
-        assert objective.value([*before, chosen[step]]) == pytest.approx(
-            max(objective.value([*before, place]) for place in left)
+        assert value(objective, [*before, chosen[step]]) == pytest.approx(
+            max(value(objective, [*before, place]) for place in left)
         )
 
 
@@ -94,11 +98,11 @@ def test_exchange_leaves_nothing_that_one_swap_would_better(seed: int) -> None:
     before = greedy(objective, groups, [3, 3], np.random.default_rng(seed))
     after = exchange(objective, groups, before)
     assert Counter(groups[after].tolist()) == {0: 3, 1: 3}
-    assert objective.value(after) >= objective.value(before) - 1e-9
+    assert value(objective, after) >= value(objective, before) - 1e-9
     for position, place in enumerate(after):
         rest = after[:position] + after[position + 1 :]
         others = [other for other in range(20) if groups[other] == groups[place] and other not in after]
-        assert objective.value(after) >= max(objective.value([*rest, other]) for other in others) - 1e-6
+        assert value(objective, after) >= max(value(objective, [*rest, other]) for other in others) - 1e-6
 
 
 @given(st.integers(0, 1000), st.data())
@@ -108,8 +112,8 @@ def test_objective_is_monotone_and_submodular(seed: int, data: st.DataObject) ->
     order = data.draw(st.permutations(range(8)))
     cut, further = sorted(data.draw(st.tuples(st.integers(0, 6), st.integers(0, 6))))
     small, large, new = order[:cut], order[:further], order[7]
-    gain = objective.value([*small, new]) - objective.value(small)
-    later = objective.value([*large, new]) - objective.value(large)
+    gain = value(objective, [*small, new]) - value(objective, small)
+    later = value(objective, [*large, new]) - value(objective, large)
     assert gain >= later - 1e-9
     assert later >= -1e-9
 
@@ -200,8 +204,8 @@ def test_distances_by_hand() -> None:
         replace(e, tags=Tags(speed=speed)) for e, speed in zip(some(4), ("slow", "slow", "fast", "fast"), strict=True)
     ]
     objective = objective_for(entries, 2)
-    assert balance.tag_distances(objective, [0, 1])["speed"] == 0.5
-    assert balance.tag_distances(objective, [0, 2])["speed"] == 0
+    assert selection.tag_distances(objective, [0, 1])["speed"] == 0.5
+    assert selection.tag_distances(objective, [0, 2])["speed"] == 0
 
 
 def test_nearness_alone_picks_one_of_each_cluster() -> None:
@@ -212,11 +216,11 @@ def test_nearness_alone_picks_one_of_each_cluster() -> None:
 
 
 def test_long_lists_are_represented_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balance, "REPRESENTED", 5)
+    monkeypatch.setattr(selection, "REPRESENTED", 5)
     entries = some(40)
     found = select(entries, 6, seed=0, vectors=units(40, 0), random_subsets=3)
     assert found == select(entries, 6, seed=0, vectors=units(40, 0), random_subsets=3)
-    monkeypatch.setattr(balance, "LONGEST_LIST", 39)
+    monkeypatch.setattr(selection, "LONGEST_LIST", 39)
     with pytest.raises(SetupError, match="up to 39 prompts"):
         select(entries, 6, seed=0, vectors=units(40, 0))
 

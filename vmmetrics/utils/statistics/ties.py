@@ -1,9 +1,9 @@
-"""How likely a win, a tie and a loss are between two clips whose strengths differ by d.
+"""How likely a win, a tie and a loss are between two items whose strengths differ by d.
 
 Two models, each with one tie parameter τ; both log-likelihoods are concave in (d, τ), so a fit has one optimum.
 
 - Davidson (JASA 65, 1970): P(win) : P(tie) : P(loss) = e^(d/2) : e^τ : e^(−d/2). τ = log ν; without ties τ = −∞.
-- Rao and Kupper (JASA 62, 1967): P(win) = σ(d − τ), P(loss) = σ(−d − τ), P(tie) the rest. τ = log θ > 0: a clip must
+- Rao and Kupper (JASA 62, 1967): P(win) = σ(d − τ), P(loss) = σ(−d − τ), P(tie) the rest. τ = log θ > 0: a item must
   be ahead by a threshold to be seen as better.
 
 Without ties both become the model of Bradley and Terry (Biometrika 39, 1952), P(win) = σ(d): Davidson's at τ = −∞.
@@ -22,7 +22,7 @@ from scipy.special import expit, log_expit
 
 Floats = NDArray[np.float64]
 WIN, TIE, LOSS = 0, 1, 2
-"""Columns of counts and probabilities, seen from the first clip of a pair."""
+"""Columns of counts and probabilities, seen from the first item of a pair."""
 
 
 class Derivatives(NamedTuple):
@@ -42,7 +42,7 @@ class TieModel(Protocol):
     parameter: str
 
     def start(self, tie_share: float) -> float:
-        """A τ to begin a fit with: the one that gives ``tie_share`` (in 0..1, ends excluded) to equal clips."""
+        """A τ to begin a fit with: the one that gives ``tie_share`` (in 0..1, ends excluded) to equal items."""
 
     def allows(self, tau: float) -> bool:
         """Whether τ lies where the model is defined."""
@@ -61,7 +61,7 @@ class Davidson:
     parameter = "log nu"
 
     def start(self, tie_share: float) -> float:
-        """Equal clips tie with probability e^τ / (2 + e^τ)."""
+        """Equal items tie with probability e^τ / (2 + e^τ)."""
         return float(np.log(2 * tie_share / (1 - tie_share)))
 
     def allows(self, tau: float) -> bool:
@@ -94,7 +94,7 @@ class RaoKupper:
     parameter = "log theta"
 
     def start(self, tie_share: float) -> float:
-        """Equal clips tie with probability 1 − 2σ(−τ)."""
+        """Equal items tie with probability 1 − 2σ(−τ)."""
         return float(np.log1p(tie_share) - np.log1p(-tie_share))
 
     def allows(self, tau: float) -> bool:
@@ -136,15 +136,15 @@ def information(model: TieModel, d: Floats, tau: float) -> Floats:
 
 # Whether comparisons pin the strengths down: what is connected, and whether a maximum of the likelihood exists.
 #
-# Draw an edge from the winner to the loser of every comparison, and one both ways for every tie. Clips in different
+# Draw an edge from the winner to the loser of every comparison, and one both ways for every tie. Items in different
 # *components* (edges taken without direction) were never compared, not even through others. For wins alone a finite,
 # unique maximum exists where each component is strongly connected (Ford, American Mathematical Monthly 64, 1957):
-# otherwise some clips never lost to the rest, and raising all of them never stops paying.
+# otherwise some items never lost to the rest, and raising all of them never stops paying.
 #
 # With ties that is necessary and not enough. Both tie models can run away in one more direction: strengths apart by s·u
 # while the tie parameter grows by s (Rao-Kupper; s/2 for Davidson), s → ∞. No comparison gets less likely on that way
-# if every winner is ahead by at least 1 in u and tied clips differ by at most 1; one win and one tie of the same two
-# clips are the smallest example. Such a u exists unless some cycle of edges has more wins than ties, because these are
+# if every winner is ahead by at least 1 in u and tied items differ by at most 1; one win and one tie of the same two
+# items are the smallest example. Such a u exists unless some cycle of edges has more wins than ties, because these are
 # difference constraints: win u(loser) ≤ u(winner) − 1, tie u ≤ u' + 1, whose only obstacle is a cycle of negative sum.
 # So: ties count as edges both ways, and where there are ties one cycle with more wins than ties must exist besides (the
 # tie parameter is shared, so one in any component is enough).
@@ -157,8 +157,8 @@ class WinGraph:
     """What the comparisons connect.
 
     Attributes:
-        component: (N,) number of each clip's component, numbered by first clip.
-        block: (N,) number of each clip's strongly connected part.
+        component: (N,) number of each item's component, numbered by first item.
+        block: (N,) number of each item's strongly connected part.
         ties_pinned: Whether some cycle has more wins than ties; true where there are no ties.
     """
 
@@ -183,12 +183,12 @@ class WinGraph:
         return self.ties_pinned and not self.loose_components
 
 
-def build_win_graph(clips: int, first: Ints, second: Ints, counts: NDArray[np.float64]) -> WinGraph:
+def build_win_graph(items: int, first: Ints, second: Ints, counts: NDArray[np.float64]) -> WinGraph:
     """Study the graph of comparisons.
 
     Args:
-        clips: Number of clips N.
-        first: (P,) index of the first clip of each pair.
+        items: Number of items N.
+        first: (P,) index of the first item of each pair.
         second: (P,) index of the second.
         counts: (P, 3) weights of first won, tie, second won.
 
@@ -198,15 +198,17 @@ def build_win_graph(clips: int, first: Ints, second: Ints, counts: NDArray[np.fl
     won, tied, lost = (counts[:, column] > 0 for column in range(3))
     winners, losers = np.concatenate([first[won], second[lost]]), np.concatenate([second[won], first[lost]])
     one, other = np.concatenate([first[tied], second[tied]]), np.concatenate([second[tied], first[tied]])
-    wins = _graph(clips, winners, losers)
-    both = _graph(clips, np.concatenate([winners, one]), np.concatenate([losers, other]))
+    wins = _graph(items, winners, losers)
+    both = _graph(items, np.concatenate([winners, one]), np.concatenate([losers, other]))
     component = _number(connected_components(both, directed=False)[1])
-    pinned = not tied.any() or _has_cycle(wins) or _more_wins_than_ties(clips, (winners, losers), (one, other))
+    # a cycle of wins alone has no ties, so it is enough, and it is quick to find
+    cycle = connected_components(wins, connection="strong")[0] < items
+    pinned = bool(not tied.any() or cycle or _more_wins_than_ties(items, (winners, losers), (one, other)))
     return WinGraph(component, _number(connected_components(both, connection="strong")[1]), pinned)
 
 
-def _graph(clips: int, tails: Ints, heads: Ints) -> csr_array:
-    return coo_array((np.ones(len(tails)), (tails, heads)), shape=(clips, clips)).tocsr()
+def _graph(items: int, tails: Ints, heads: Ints) -> csr_array:
+    return coo_array((np.ones(len(tails)), (tails, heads)), shape=(items, items)).tocsr()
 
 
 def _number(labels: NDArray[np.int32]) -> Ints:
@@ -217,18 +219,12 @@ def _number(labels: NDArray[np.int32]) -> Ints:
     return np.asarray(order[inverse], np.int64)
 
 
-def _has_cycle(wins: csr_array) -> bool:
-    """A cycle of wins alone has no ties, so it is enough, and it is quick to find."""
-    parts, _ = connected_components(wins, connection="strong")
-    return bool(parts < wins.shape[0])
-
-
-def _more_wins_than_ties(clips: int, wins: tuple[Ints, Ints], ties: tuple[Ints, Ints]) -> bool:
+def _more_wins_than_ties(items: int, wins: tuple[Ints, Ints], ties: tuple[Ints, Ints]) -> bool:
     """Bellman-Ford with −1 for wins and +1 for ties: whether distances never settle."""
     tails, heads = np.concatenate([wins[0], ties[0]]), np.concatenate([wins[1], ties[1]])
     lengths = np.concatenate([np.full(len(wins[0]), -1), np.full(len(ties[0]), 1)])
-    distance = np.zeros(clips, np.int64)  # as from an extra clip with an edge of length 0 to every other
-    for _ in range(clips + 1):
+    distance = np.zeros(items, np.int64)  # as from an extra item with an edge of length 0 to every other
+    for _ in range(items + 1):
         shorter = distance.copy()
         np.minimum.at(shorter, heads, distance[tails] + lengths)
         if np.array_equal(shorter, distance):

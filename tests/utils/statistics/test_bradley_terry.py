@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from vmmetrics.cas.label.comparisons import Comparison, Outcome
-from vmmetrics.cas.label.strength import Strengths, count_pairs, fit_strengths
-from vmmetrics.cas.label.ties import TIE_MODELS, build_win_graph, information
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.bradley_terry import Strengths, count_pairs, fit_strengths
+from vmmetrics.utils.statistics.ties import TIE_MODELS, build_win_graph, information
 
 MODELS = sorted(TIE_MODELS)
 OUTCOMES: tuple[Outcome, ...] = ("a", "tie", "b")
@@ -181,7 +181,7 @@ def test_names_and_order_do_not_matter(
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     other = fit_some(shuffled, model, "".join(names))
     assert other is not None
-    order = [other.clips.index(name) for name in names]
+    order = [other.items.index(name) for name in names]
     np.testing.assert_allclose(other.strength[order], fit.strength, atol=1e-7)
     np.testing.assert_allclose(other.error[order], fit.error, atol=1e-7)
 

@@ -9,7 +9,7 @@ import pytest
 
 from vmmetrics.cas.label.comparisons import read_comparisons
 from vmmetrics.cas.label.label import LabelSettings, label_clips
-from vmmetrics.cas.label.videoreward import MotionReward, Rewarded, compare_rewards, reward_clips, rewarded
+from vmmetrics.cas.label.videoreward import MotionReward, RewardStep, compare_rewards, reward_clips
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.video import discover
@@ -17,7 +17,7 @@ from vmmetrics.video.prompts import Prompts
 
 
 def test_probabilities_are_those_of_the_training_loss() -> None:
-    lines = compare_rewards([Rewarded("x", 1.0), Rewarded("y", -0.5)])
+    lines = compare_rewards([RewardStep("x", 1.0), RewardStep("y", -0.5)])
     chances = {line["winner"]: line["weight"] for line in lines}
     assert chances["a"] == pytest.approx(1 / (1 + math.exp(-(1.5 - math.log(5)))))
     assert chances["b"] == pytest.approx(1 / (1 + math.exp(-(-1.5 - math.log(5)))))
@@ -26,7 +26,7 @@ def test_probabilities_are_those_of_the_training_loss() -> None:
 
 def test_soft_comparisons_give_the_rewards_back(tmp_path: Path) -> None:
     raw = np.random.default_rng(0).normal(0, 2, 12)
-    lines = compare_rewards([Rewarded(f"{k:02d}", float(value), "p") for k, value in enumerate(raw)])
+    lines = compare_rewards([RewardStep(f"{k:02d}", float(value), prompt="p") for k, value in enumerate(raw)])
     file = tmp_path / "c.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     labels = label_clips(read_comparisons([file]).rows, settings=LabelSettings(ties="rao-kupper"))
@@ -38,7 +38,7 @@ def test_soft_comparisons_give_the_rewards_back(tmp_path: Path) -> None:
 
 
 def test_drawn_outcomes_follow_the_probabilities_and_the_seed() -> None:
-    clips = [Rewarded(f"{k:03d}", 0.0) for k in range(80)]
+    clips = [RewardStep(f"{k:03d}", 0.0) for k in range(80)]
     lines = compare_rewards(clips, sampled=True, seed=4)
     assert lines == compare_rewards(clips, sampled=True, seed=4)
     assert lines != compare_rewards(clips, sampled=True, seed=5)
@@ -48,7 +48,7 @@ def test_drawn_outcomes_follow_the_probabilities_and_the_seed() -> None:
 
 
 def test_prompts_are_kept_apart_unless_asked() -> None:
-    clips = [Rewarded("x", 0.0, "p"), Rewarded("y", 1.0, "p"), Rewarded("z", 2.0, "q")]
+    clips = [RewardStep("x", 0.0, prompt="p"), RewardStep("y", 1.0, prompt="p"), RewardStep("z", 2.0, prompt="q")]
     assert {(line["a"], line["b"]) for line in compare_rewards(clips)} == {("x", "y")}
     across = compare_rewards(clips, across_prompts=True, sampled=True)
     assert len(across) == 3
@@ -81,7 +81,7 @@ def test_rewards_are_kept_as_they_come_and_not_scored_twice(tmp_path: Path) -> N
         ("torn.mp4", None),
     ]
     assert steps[2].error
-    assert [clip.clip for clip in rewarded(steps)] == ["dark.npy", "light.npy"]
+    assert [step.clip for step in steps if step.reward is not None] == ["dark.npy", "light.npy"]
     np.save(folder / "dark.npy", np.full((3, 8, 8, 3), 50, np.uint8))
     again = list(reward_clips(sources, prompts, model, "one", rewards))
     assert [(step.reward, step.known) for step in again[:2]] == [(50.0, False), (200.0, True)]

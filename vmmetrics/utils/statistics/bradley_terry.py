@@ -1,4 +1,4 @@
-"""A strength per clip from pairwise comparisons: Bradley-Terry with ties, by maximum likelihood.
+"""A strength per item from pairwise comparisons: Bradley-Terry with ties, by maximum likelihood.
 
 log L(β, τ) = Σ_pairs Σ_outcomes n · log P(outcome | β_first − β_second, τ), with one tie model of :mod:`.ties` and,
 where a prior is used, minus Σ β² / (2 s²). It is concave; Newton steps with a line search find its one maximum.
@@ -13,34 +13,53 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
-from vmmetrics.cas.label.comparisons import Comparison
-from vmmetrics.cas.label.ties import TIE, TIE_MODELS, Davidson, Derivatives, TieModel, WinGraph, build_win_graph
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.statistics.ties import TIE, TIE_MODELS, Davidson, Derivatives, TieModel, WinGraph, build_win_graph
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEFAULT_PRIOR_SD = 1.5
 """Standard deviation of the normal prior where one is needed: 95 % of pairs then differ by less than 1.96 · √2 · 1.5 =
-4.2, that is, the weaker clip wins at least 1.5 % of their comparisons."""
+4.2, that is, the weaker item wins at least 1.5 % of their comparisons."""
 INTERVAL_Z = 1.959964
 """Half width of a 95 % interval in standard errors."""
 _DECREMENT = 1e-18  # squared Newton step in standard errors: far below rounding of what is printed
 _MAX_STEPS = 200  # a damped Newton method on such a function needs some ten
 
 
+class PairJudgement(Protocol):
+    """One comparison of two items, as much of it as a fit needs."""
+
+    @property
+    def a(self) -> str:
+        """First item."""
+
+    @property
+    def b(self) -> str:
+        """Second item, another one."""
+
+    @property
+    def outcome(self) -> Literal["a", "b", "tie"]:
+        """Which was better."""
+
+    @property
+    def weight(self) -> float:
+        """How many judgements it counts for, above 0."""
+
+
 class PairCounts(NamedTuple):
     """Comparisons summed per pair.
 
     Attributes:
-        first: (P,) index of the clip that comes first.
+        first: (P,) index of the item that comes first.
         second: (P,) index of the other, above ``first``.
         counts: (P, 3) weights of first won, tie, second won.
     """
@@ -55,11 +74,11 @@ class Strengths:
     """The fit.
 
     Attributes:
-        clips: Names, N of them.
-        strength: (N,) centred per component, in log odds; NaN for a clip without comparisons.
+        items: Names, N of them.
+        strength: (N,) centred per component, in log odds; NaN for a item without comparisons.
         error: (N,) standard errors; NaN likewise.
         graph: What the comparisons connect.
-        covariance: Per component of at least two clips, the covariance of its centred strengths, in order of clips.
+        covariance: Per component of at least two items, the covariance of its centred strengths, in order of items.
         pairs: What was fitted.
         model: The tie model; Davidson's at τ = −∞ where there are no ties.
         tau: The tie parameter.
@@ -68,7 +87,7 @@ class Strengths:
         log_likelihood: log L at the maximum, without the prior.
     """
 
-    clips: tuple[str, ...]
+    items: tuple[str, ...]
     strength: Floats
     error: Floats
     graph: WinGraph
@@ -90,9 +109,9 @@ class Strengths:
         return self.strength[self.pairs.first] - self.strength[self.pairs.second]
 
 
-def count_pairs(comparisons: Sequence[Comparison], clips: Sequence[str]) -> PairCounts:
-    """Sum comparisons per pair of ``clips``."""
-    index = {clip: number for number, clip in enumerate(clips)}
+def count_pairs(comparisons: Sequence[PairJudgement], items: Sequence[str]) -> PairCounts:
+    """Sum comparisons per pair of ``items``."""
+    index = {item: number for number, item in enumerate(items)}
     sums: dict[tuple[int, int], list[float]] = {}
     for row in comparisons:
         a, b = index[row.a], index[row.b]
@@ -105,8 +124,8 @@ def count_pairs(comparisons: Sequence[Comparison], clips: Sequence[str]) -> Pair
 
 
 def fit_strengths(
-    comparisons: Sequence[Comparison],
-    clips: Sequence[str] | None = None,
+    comparisons: Sequence[PairJudgement],
+    items: Sequence[str] | None = None,
     *,
     ties: str = "davidson",
     prior_sd: float | None = None,
@@ -116,7 +135,7 @@ def fit_strengths(
 
     Args:
         comparisons: At least one, not all of them ties.
-        clips: Names, which must hold every clip compared. Default: those compared, sorted.
+        items: Names, which must hold every item compared. Default: those compared, sorted.
         ties: ``"davidson"`` or ``"rao-kupper"``.
         prior_sd: Use a normal prior with this standard deviation, whatever the data.
         prior_if_needed: Prior to use only where the likelihood has no maximum; None makes that an error.
@@ -129,26 +148,26 @@ def fit_strengths(
     """
     if ties not in TIE_MODELS:
         raise SetupError(f"Expected a tie model out of {', '.join(TIE_MODELS)} but got {ties!r}")
-    if clips is None:
-        clips = sorted({clip for row in comparisons for clip in row.pair})
-    pairs = count_pairs(comparisons, clips)
+    if items is None:
+        items = sorted({item for row in comparisons for item in (row.a, row.b)})
+    pairs = count_pairs(comparisons, items)
     total = pairs.counts.sum()
     if total == 0:
         raise SetupError("There are no comparisons to fit strengths to")
     tie_share = float(pairs.counts[:, TIE].sum() / total)
     if tie_share == 1:
         raise SetupError(
-            "Every comparison is a tie: no clip can be told from another, and the tie parameter is endless"
+            "Every comparison is a tie: no item can be told from another, and the tie parameter is endless"
         )
-    graph = build_win_graph(len(clips), *pairs)
+    graph = build_win_graph(len(items), *pairs)
     if prior_sd is None and not graph.has_maximum:
         prior_sd = prior_if_needed
         if prior_sd is None:
-            raise SetupError(explain_no_maximum(graph, clips))
-    return _Fit(pairs, graph, TIE_MODELS[ties] if tie_share > 0 else Davidson(), prior_sd).run(tuple(clips), tie_share)
+            raise SetupError(explain_no_maximum(graph, items))
+    return _Fit(pairs, graph, TIE_MODELS[ties] if tie_share > 0 else Davidson(), prior_sd).run(tuple(items), tie_share)
 
 
-def explain_no_maximum(graph: WinGraph, clips: Sequence[str]) -> str:
+def explain_no_maximum(graph: WinGraph, items: Sequence[str]) -> str:
     """Why the likelihood has no maximum, in words."""
     if not graph.loose_components:
         return (
@@ -159,9 +178,9 @@ def explain_no_maximum(graph: WinGraph, clips: Sequence[str]) -> str:
     inside = np.flatnonzero(graph.component == loose[0])
     blocks = [inside[graph.block[inside] == block] for block in np.unique(graph.block[inside])]
     smallest = min(blocks, key=len)
-    names = ", ".join(clips[number] for number in smallest[:5]) + (", ..." if len(smallest) > 5 else "")
+    names = ", ".join(items[number] for number in smallest[:5]) + (", ..." if len(smallest) > 5 else "")
     return (
-        f"The likelihood has no maximum: {len(loose)} of {graph.components} groups of compared clips fall into parts "
+        f"The likelihood has no maximum: {len(loose)} of {graph.components} groups of compared items fall into parts "
         f"that always won or always lost against each other (such as {names}). Compare more pairs, or state a prior"
     )
 
@@ -175,12 +194,12 @@ class _Fit:
         self.precision = 0.0 if prior_sd is None else prior_sd**-2
         self.size = len(graph.component)
         self.free_tau = bool(pairs.counts[:, TIE].any())
-        # Without a prior the information is singular along each component's mean; fixing one clip there removes that.
+        # Without a prior the information is singular along each component's mean; fixing one item there removes that.
         anchors = np.unique(graph.component, return_index=True)[1]
         self.fixed = np.zeros(self.size)
         self.fixed[anchors] = 0.0 if self.precision else 1.0
 
-    def run(self, clips: tuple[str, ...], tie_share: float) -> Strengths:
+    def run(self, items: tuple[str, ...], tie_share: float) -> Strengths:
         beta = np.zeros(self.size)
         tau = self.model.start(tie_share) if self.free_tau else -math.inf
         value = self._objective(beta, tau)
@@ -194,8 +213,9 @@ class _Fit:
             value = new
         else:
             raise SetupError(f"The fit of {self.model.name} did not settle in {_MAX_STEPS} steps")
-        beta -= self._component_means(beta)
-        return self._result(clips, beta, tau)
+        component = self.graph.component
+        beta -= (np.bincount(component, beta) / np.bincount(component))[component]
+        return self._result(items, beta, tau)
 
     def log_likelihood(self, beta: Floats, tau: float) -> float:
         """Logarithm of the likelihood, without the prior."""
@@ -209,13 +229,8 @@ class _Fit:
     def _differences(self, beta: Floats) -> Floats:
         return np.asarray(beta[self.pairs.first] - beta[self.pairs.second])
 
-    def _component_means(self, beta: Floats) -> Floats:
-        """(N,) mean of each clip's component."""
-        component = self.graph.component
-        return np.asarray((np.bincount(component, beta) / np.bincount(component))[component])
-
     def _spread(self, values: Floats) -> Floats:
-        """Sum per-pair derivatives in d to the clips: + for the first, − for the second."""
+        """Sum per-pair derivatives in d to the items: + for the first, − for the second."""
         first, second = self.pairs.first, self.pairs.second
         return np.asarray(np.bincount(first, values, self.size) - np.bincount(second, values, self.size))
 
@@ -260,7 +275,7 @@ class _Fit:
             share /= 2
         return beta, tau, value
 
-    def _result(self, clips: tuple[str, ...], beta: Floats, tau: float) -> Strengths:
+    def _result(self, items: tuple[str, ...], beta: Floats, tau: float) -> Strengths:
         slopes = self._derivatives(beta, tau)
         information = self._laplacian(-slopes.d_d)
         coupling = -self._spread(slopes.d_tau) if self.free_tau else np.zeros(self.size)
@@ -280,7 +295,7 @@ class _Fit:
                 matrix += np.outer(pull, pull) / left
             error[inside] = np.sqrt(np.diag(matrix))
         return Strengths(
-            clips=clips,
+            items=items,
             strength=np.where(np.isnan(error), math.nan, beta),
             error=error,
             graph=self.graph,

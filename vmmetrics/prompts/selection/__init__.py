@@ -1,1 +1,0 @@
-"""Subsets of a prompt list that cover it and are balanced."""
