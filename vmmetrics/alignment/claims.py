@@ -14,7 +14,7 @@ import numpy as np
 
 from vmmetrics.alignment.results import (
     Ceiling,
-    Difference,
+    MetricDifference,
     NameBaseline,
     PairAlignment,
     Power,
@@ -183,11 +183,11 @@ def ceiling_claim(top: Ceiling) -> Iterator[str]:
         )
 
 
-def difference_claims(differences: Sequence[Difference], report: StudyReport) -> list[str]:
+def difference_claims(differences: Sequence[MetricDifference], report: StudyReport) -> list[str]:
     """Which metrics are told apart, and how near two may be without being so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
-        found: list[tuple[Difference, Estimate]] = [(d, getattr(d, level)) for d in differences]
+        found: list[tuple[MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
         known = [(d, figure) for d, figure in found if figure.low is not None and figure.high is not None]
         if not known:
             continue
@@ -209,7 +209,7 @@ def difference_claims(differences: Sequence[Difference], report: StudyReport) ->
     return claims
 
 
-def _ordered(difference: Difference, figure: Estimate) -> str:
+def _ordered(difference: MetricDifference, figure: Estimate) -> str:
     """Which of two metrics is ahead, by how much."""
     if above(figure):
         return f"{difference.first} above {difference.second} by {_interval(figure)}"

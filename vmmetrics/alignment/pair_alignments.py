@@ -16,8 +16,8 @@ from vmmetrics.alignment.levels import (
     within_prompt,
     without_model,
 )
-from vmmetrics.alignment.results import Difference, PairAlignment
-from vmmetrics.alignment.study import Plan, Sample, Study, known_clips, sample_of, samples_of, snapped
+from vmmetrics.alignment.results import MetricDifference, PairAlignment
+from vmmetrics.alignment.study import PreparedStudy, Sample, Study, known_clips, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import (
     Estimate,
@@ -145,7 +145,7 @@ def _unit_ranks(values: FloatArray) -> FloatArray:
     return unit
 
 
-def measure_alignments(plan: Plan) -> Iterator[PairAlignment]:
+def measure_alignments(plan: PreparedStudy) -> Iterator[PairAlignment]:
     """In the order of the study's metrics, for each in the order of the dimensions it faces."""
     found = {}
     for dimension in plan.rated:
@@ -158,8 +158,8 @@ def measure_alignments(plan: Plan) -> Iterator[PairAlignment]:
 
 
 def _of_sample(sample: Sample, missing: int, resamples: int, seed: int) -> list[PairAlignment]:
-    tau = [_kendall(sample, number) for number in range(len(sample.metrics))]
     columns = zip(
+        sample.metrics,
         overall_spearman(sample, resamples, seed),
         overall_pearson(sample, resamples, seed),
         within_prompt(sample, resamples, seed),
@@ -170,21 +170,8 @@ def _of_sample(sample: Sample, missing: int, resamples: int, seed: int) -> list[
         strict=True,
     )
     return [
-        PairAlignment(
-            sample.metrics[k],
-            sample.dimension,
-            rho,
-            tau[k].b,
-            tau[k].c,
-            r,
-            prompt,
-            model,
-            others,
-            ranks,
-            names,
-            missing,
-        )
-        for k, (rho, r, prompt, model, others, ranks, names) in enumerate(columns)
+        PairAlignment(metric, sample.dimension, rho, *_kendall(sample, number), r, *levels, missing)
+        for number, (metric, rho, r, *levels) in enumerate(columns)
     ]
 
 
@@ -202,12 +189,12 @@ def _kendall(sample: Sample, number: int) -> Kendall:
 ALL_PAIRS = 12
 """Metrics up to which every pair is compared; of more, each is compared with the best and with those named."""
 
-Pair = tuple[str, str]
+MetricPair = tuple[str, str]
 
 
 def measure_differences(
     study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
-) -> tuple[Difference, ...]:
+) -> tuple[MetricDifference, ...]:
     """Compare the metrics that face a dimension.
 
     The interval is the percentile interval of the difference over bootstrap samples of prompts, p twice the smaller
@@ -222,10 +209,10 @@ def measure_differences(
         seed: Of the random numbers.
     """
     known = {metric: known_clips(study, metric, dimension) for metric in metrics}
-    by_clips: dict[bytes, list[Pair]] = {}
+    by_clips: dict[bytes, list[MetricPair]] = {}
     for first, second in compared(study, dimension, metrics, against):
         by_clips.setdefault((known[first] & known[second]).tobytes(), []).append((first, second))
-    found: dict[Pair, Difference] = {}
+    found: dict[MetricPair, MetricDifference] = {}
     for clips, pairs in by_clips.items():
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         sample = sample_of(study, dimension, names, np.frombuffer(clips, bool))
@@ -233,7 +220,7 @@ def measure_differences(
     return tuple(found[pair] for pair in sorted(found, key=lambda pair: [metrics.index(name) for name in pair]))
 
 
-def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[Pair]:
+def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[MetricPair]:
     """Which metrics are compared: all pairs of up to 12, else each with the best (pooled Spearman) and ``against``."""
     if len(metrics) <= ALL_PAIRS:
         return list(itertools.combinations(metrics, 2))
@@ -248,12 +235,12 @@ def compared(study: Study, dimension: str, metrics: Sequence[str], against: str 
     return list({frozenset(pair): pair for pair in pairs}.values())
 
 
-def _differences(sample: Sample, pairs: Sequence[Pair], resamples: int, seed: int) -> list[Difference]:
+def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, seed: int) -> list[MetricDifference]:
     n = len(sample.ratings)
     if n < LEAST_CLIPS:
         note = f"a difference needs {LEAST_CLIPS} clips that both metrics have, and there are {n}"
         none = Estimate(None, n=n, note=note)
-        return [Difference(first, second, sample.dimension, none, none) for first, second in pairs]
+        return [MetricDifference(first, second, sample.dimension, none, none) for first, second in pairs]
     place = {name: number for number, name in enumerate(sample.metrics)}
     pooled = _point_and_drawn(sample, resamples, seed)
     of_models = sample.of_known_models()
@@ -270,7 +257,7 @@ def _differences(sample: Sample, pairs: Sequence[Pair], resamples: int, seed: in
             apart = apart[:, ~np.isnan(apart[0])]  # the models in which both have a correlation
             note = f"no model has {LEAST_CLIPS} clips on which both metrics and the judgements vary"
             inside = _estimate(mean_of_defined(apart), apart.shape[1], len(set(of_models.prompts)), note)
-        found.append(Difference(*pair, sample.dimension, overall, inside))
+        found.append(MetricDifference(*pair, sample.dimension, overall, inside))
     return found
 
 

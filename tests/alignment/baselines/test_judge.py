@@ -15,7 +15,7 @@ import pytest
 from vmmetrics.alignment.baselines.judge import (
     DIMENSIONS,
     REFUSED,
-    Endpoint,
+    EndpointJudge,
     JudgeSettings,
     Panel,
     read_answer,
@@ -206,7 +206,7 @@ def test_nobody_there(judged):
 
 def test_replies_are_kept_by_all_they_depend_on():
     kept = JudgeSettings("some-model", "http://127.0.0.1:9/v1")
-    judge = Endpoint(kept)
+    judge = EndpointJudge(kept)
     turns = [Turn("user", "x", (b"picture",))]
     others = (replace(kept, frames=11), replace(kept, side=500), replace(kept, tokens=9), replace(kept, model="other"))
     keys = {Panel(judge, settings).key(turns) for settings in (kept, *others)}
@@ -277,7 +277,7 @@ def test_addresses_that_are_refused(url, said):
 
 def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch):
     monkeypatch.setenv("VMMETRICS_JUDGE_KEY", "se\ncret")
-    judge = Endpoint(JudgeSettings("m", url="http://127.0.0.1:9/v1"))
+    judge = EndpointJudge(JudgeSettings("m", url="http://127.0.0.1:9/v1"))
     with pytest.raises(SetupError) as caught:
         judge.reply([Turn("user", "x")])
     assert "cret" not in str(caught.value)

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from benchmarks.cas_recipe.ladder import DEFECTS as LADDER
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, PERTURBATIONS, NotApplicableError, Things
+from vmmetrics.alignment.perturbations import (
+    DEFECTS,
+    INVARIANCES,
+    PERTURBATIONS,
+    NotApplicableError,
+    Things,
+    perturbation,
+)
 from vmmetrics.alignment.perturbations.frames import TIMINGS, burst_frames
 from vmmetrics.alignment.perturbations.motion import smooth_walk
 from vmmetrics.clip import Clip

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines.catalogue import Loaded
+from vmmetrics.alignment.baselines.catalogue import LoadedFamily
 from vmmetrics.alignment.baselines.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Scene
@@ -92,7 +92,7 @@ _NETWORK = {  # its dover.yml, without the branch for aesthetics, whose backbone
 }
 
 
-def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
     """Load DOVER.
 
     Args:
@@ -123,7 +123,7 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
         places = stretches(len(scene.clip))
         return MetricResult(float(np.mean([_score(network, scene.clip.frames[place], device) for place in places])))
 
-    return Loaded({"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")})
+    return LoadedFamily({"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")})
 
 
 def _fill(network: Any, state: Mapping[str, Any], name: str) -> None:

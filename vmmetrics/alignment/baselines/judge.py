@@ -11,14 +11,14 @@ from typing import Any, Protocol
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, Loaded
+from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, LoadedFamily
 from vmmetrics.alignment.baselines.files import find, hashes, model_from_folder, prepare_device, require, versions
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import MetricResult
-from vmmetrics.utils.endpoint import Endpoint as AnyEndpoint
 from vmmetrics.utils.endpoint import (
+    Endpoint,
     EndpointSettings,
     NoAnswerError,
     Reply,
@@ -67,12 +67,10 @@ DIMENSIONS = {
 SYSTEM = (
     "You rate the motion in short video clips. You are shown frames of one clip in order, with the time of each. Judge "
     "only what changes between frames, not beauty, style or whether a description is followed. Use the whole scale; "
-    "where you are unsure between two levels, take the lower one. Answer with one JSON object and nothing else."
+    "where you are unsure between two levels, take the lower one. JudgeAnswer with one JSON object and nothing else."
 )
 
-AGAIN = (
-    "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
-)
+AGAIN = "That answer cannot be used: {why}. JudgeAnswer with the JSON object alone, every key once, whole numbers from 1 to 5."
 """What is said to an answer that cannot be read."""
 
 
@@ -107,7 +105,7 @@ def schema() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgeAnswer:
     """What a judge said of a clip.
 
     Attributes:
@@ -119,10 +117,10 @@ class Answer:
     missing: str | None = None
 
 
-REFUSED = Answer({}, "the judge refused to rate the clip")
+REFUSED = JudgeAnswer({}, "the judge refused to rate the clip")
 
 
-def read_answer(text: str) -> Answer:
+def read_answer(text: str) -> JudgeAnswer:
     r"""Read an answer: the first JSON object in it, whatever stands around.
 
     >>> read_answer('```json\n{"cas": 4, "mss": 5, "ois": null, "pas": 2, "tcs": 3}\n```').levels["ois"] is None
@@ -145,11 +143,11 @@ def read_answer(text: str) -> Answer:
         if level is not None and not LEVELS[0] <= level <= LEVELS[1]:
             return _unusable("a level is outside of 1..5")
         levels[key] = level
-    return Answer(levels)
+    return JudgeAnswer(levels)
 
 
-def _unusable(why: str) -> Answer:
-    return Answer({}, f"the judge's answer was unusable: {why}")
+def _unusable(why: str) -> JudgeAnswer:
+    return JudgeAnswer({}, f"the judge's answer was unusable: {why}")
 
 
 # A judge and the answers it gave before: asks, asks again where an answer cannot be used, and keeps the replies.
@@ -158,7 +156,7 @@ def _unusable(why: str) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class JudgedFrames:
     """The frames a judge is shown.
 
     Attributes:
@@ -170,7 +168,7 @@ class Shown:
     pictures: tuple[bytes, ...]
 
 
-def show(clip: Clip, count: int, side: int) -> Shown:
+def show(clip: Clip, count: int, side: int) -> JudgedFrames:
     """Take frames of a clip.
 
     Args:
@@ -188,7 +186,7 @@ def show(clip: Clip, count: int, side: int) -> Shown:
         written, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 92])
         assert written  # noqa: S101  (an uint8 picture can always be written)
         pictures.append(data.tobytes())
-    return Shown(tuple(float(clip.timestamps[place]) for place in places), tuple(pictures))
+    return JudgedFrames(tuple(float(clip.timestamps[place]) for place in places), tuple(pictures))
 
 
 KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
@@ -243,14 +241,14 @@ class JudgeSettings:
         return {"model": self.model, "url": self.url, **asked}
 
 
-class Judge(Protocol):
+class ClipJudge(Protocol):
     """Answers a conversation."""
 
     identity: Mapping[str, Any]
     """What else its replies depend on, ready for JSON."""
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far.
+        """JudgeAnswer what was said so far.
 
         Raises:
             ClipError: No answer could be had; another time it might.
@@ -267,7 +265,7 @@ class Panel:
         settings: What it is shown, and where its replies are kept.
     """
 
-    judge: Judge
+    judge: ClipJudge
     settings: JudgeSettings
     _cache: ReplyCache = field(init=False)
 
@@ -275,7 +273,7 @@ class Panel:
         kept = self.settings.cache
         self._cache = ReplyCache(default_folder("judge") if kept is None else Path(kept))
 
-    def rate(self, clip: Clip) -> Answer:
+    def rate(self, clip: Clip) -> JudgeAnswer:
         """Have a clip rated, asking again a few times while the answer cannot be used.
 
         Raises:
@@ -305,12 +303,12 @@ def _fault(reply: Reply) -> str | None:
     return None if answer is REFUSED else answer.missing
 
 
-def _read(reply: Reply) -> Answer:
+def _read(reply: Reply) -> JudgeAnswer:
     if reply.refused:
         return REFUSED
     answer = read_answer(reply.text)
     if answer.missing is not None and reply.cut:
-        return Answer({}, "the judge's answer was unusable: cut off for its length")
+        return JudgeAnswer({}, "the judge's answer was unusable: cut off for its length")
     return answer
 
 
@@ -319,7 +317,7 @@ def _read(reply: Reply) -> Answer:
 # A judge behind an OpenAI-compatible endpoint.
 
 
-class Endpoint:
+class EndpointJudge:
     """Asks a model behind an endpoint.
 
     Args:
@@ -329,10 +327,10 @@ class Endpoint:
     identity: Mapping[str, Any] = {"temperature": 0}
 
     def __init__(self, settings: JudgeSettings) -> None:
-        self._endpoint = AnyEndpoint(settings.at_endpoint())
+        self._endpoint = Endpoint(settings.at_endpoint())
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far; what may pass is tried again.
+        """JudgeAnswer what was said so far; what may pass is tried again.
 
         Raises:
             ClipError: No answer, however often it was tried.
@@ -344,7 +342,7 @@ class Endpoint:
             raise ClipError(f"The judge gave {error}") from error
 
 
-class LocalModel:
+class LocalJudge:
     """Answers with a model that ``AutoModelForImageTextToText`` can load; greedy, so that answers can be had again.
 
     Args:
@@ -374,7 +372,7 @@ class LocalModel:
         }
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far."""
+        """JudgeAnswer what was said so far."""
         import torch
         from PIL import Image
 
@@ -397,7 +395,7 @@ class LocalModel:
 NOTHING = "the judge found nothing to rate"
 
 
-def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
+def load(given: JudgeSettings | None, threads: int | None) -> LoadedFamily:
     """Make the judge ready.
 
     Raises:
@@ -409,11 +407,13 @@ def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
             "or --judge FOLDER for one of transformers"
         )
     if given.url is not None:
-        judge: Judge = Endpoint(given)
+        judge: ClipJudge = EndpointJudge(given)
     else:
-        judge = LocalModel(given, threads)
+        judge = LocalJudge(given, threads)
     panel = Panel(judge, given)
-    return Loaded({f"judge_{key}": _measure(panel, key) for key in DIMENSIONS}, given.part() | dict(judge.identity))
+    return LoadedFamily(
+        {f"judge_{key}": _measure(panel, key) for key in DIMENSIONS}, given.part() | dict(judge.identity)
+    )
 
 
 def _measure(panel: Panel, key: str) -> Callable[[Scene], MetricResult]:

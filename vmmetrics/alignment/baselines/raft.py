@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import cv2
@@ -15,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.alignment.baselines.catalogue import (
-    Loaded,
-    Measure,
-    forward_backward_error_of,
-    magnitude_of,
+    BaselineMeasure,
+    LoadedFamily,
+    flow_magnitude,
+    forward_backward_error,
     resized_frames,
-    warping_error_of,
+    warping_error,
 )
 from vmmetrics.alignment.baselines.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.errors import SetupError
@@ -37,7 +38,7 @@ BATCH = 4
 """Pairs at a time: about 1 GB at the working size."""
 
 
-def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
     """Load RAFT from the user's file.
 
     Args:
@@ -53,12 +54,11 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     network = _network(state, str(path))
     device = prepare_device(threads)
     raft = RAFT(network.to(device), device)
-    measured: dict[str, Measure] = {
-        "raft_flow_magnitude": lambda scene: magnitude_of(scene, lambda: raft.flow(scene)),
-        "raft_warping_error": lambda scene: warping_error_of(scene, lambda: raft.flow(scene)),
-        "raft_forward_backward_error": lambda scene: forward_backward_error_of(scene, lambda: raft.flow(scene)),
+    measured: dict[str, BaselineMeasure] = {
+        f"raft_{measure.__name__}": partial(measure, flow=raft.flow)
+        for measure in (flow_magnitude, warping_error, forward_backward_error)
     }
-    return Loaded(measured, {"weights": hashes(path), "versions": versions("torch", "torchvision")})
+    return LoadedFamily(measured, {"weights": hashes(path), "versions": versions("torch", "torchvision")})
 
 
 def _network(state: Mapping[str, Any], name: str) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, Loaded
+from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, LoadedFamily
 from vmmetrics.alignment.baselines.files import find, hashes, model_from_folder, prepare_device, require, versions
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
 from vmmetrics.errors import SetupError
@@ -38,7 +38,7 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 """Of the pictures CLIP was trained on (its release)."""
 
 
-def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
     """Load CLIP; VBench's is ``openai/clip-vit-base-patch32``.
 
     Raises:
@@ -56,7 +56,7 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     )
 
 
-def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
     """Load DINO; VBench's is ``facebook/dino-vitb16``.
 
     Raises:
@@ -104,7 +104,7 @@ class _Pictures:
 
 def _loaded(
     name: str, path: Path, pictures: _Pictures, network: Any, encode: Callable[[Any, Any], Any], threads: int | None
-) -> Loaded:
+) -> LoadedFamily:
     device = prepare_device(threads)
     network = network.to(device)
 
@@ -121,14 +121,14 @@ def _loaded(
             return MetricResult(None, ONE_FRAME)
         return MetricResult(consistency(features(scene.clip.frames)))
 
-    return Loaded({name: measure}, {"weights": hashes(path), "versions": versions("torch", "transformers")})
+    return LoadedFamily({name: measure}, {"weights": hashes(path), "versions": versions("torch", "transformers")})
 
 
 MULTIPLE = 64
 """FILM's pyramid halves pictures that often; its release pads to this."""
 
 
-def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
     """Load the interpolator.
 
     Raises:
@@ -150,7 +150,7 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
             return MetricResult(None, "fewer than three frames: none lies between two others")
         return MetricResult(interpolation_smoothness(scene.clip.frames, interpolator.between))
 
-    return Loaded({"film_smoothness": measure}, {"weights": hashes(path), "versions": versions("torch")})
+    return LoadedFamily({"film_smoothness": measure}, {"weights": hashes(path), "versions": versions("torch")})
 
 
 class Interpolator:

@@ -48,7 +48,7 @@ class MetricFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DosePoint:
     """The answer to one strength.
 
     Attributes:
@@ -81,7 +81,7 @@ class Curve:
 
     metric: str
     defect: str
-    points: tuple[Point, ...]
+    points: tuple[DosePoint, ...]
     fitted: tuple[float, ...]
     step_back: float | None
     monotone: bool | None
@@ -216,7 +216,7 @@ _ROUNDING = 1e-9  # smaller changes are those of the last digits
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ProbeTable:
     """A table.
 
     Attributes:
@@ -232,7 +232,7 @@ class Grid:
     notes: tuple[str, ...] = ()
 
 
-def grids(report: ProbeReport) -> list[Grid]:
+def grids(report: ProbeReport) -> list[ProbeTable]:
     """Return the tables of a report that have rows."""
     made = [_facts(report), _effects(report), _noticed(report), _harmless(report), _rates(report), _left(report)]
     return [grid for grid in made if grid.rows]
@@ -243,16 +243,16 @@ def short(name: str) -> str:
     return name.upper() if name in ("cas", "mss", "ois", "pas", "tcs") else name
 
 
-def _facts(report: ProbeReport) -> Grid:
+def _facts(report: ProbeReport) -> ProbeTable:
     rows = tuple(
         (short(m.name), str(m.clips), str(len(m.lost)), f"{m.scale:.3g}", NONE if m.noise is None else f"{m.noise:.3g}")
         for m in report.metrics
     )
     notes = ("noise: root mean square of the changes under harmless changes, at least 1 % of the scale",)
-    return Grid("Metrics", ("metric", "clips scored", "without a score", "scale", "noise"), rows, notes)
+    return ProbeTable("Metrics", ("metric", "clips scored", "without a score", "scale", "noise"), rows, notes)
 
 
-def _effects(report: ProbeReport) -> Grid:
+def _effects(report: ProbeReport) -> ProbeTable:
     names = [m.name for m in report.metrics]
     rows = []
     for found in report.specificity:
@@ -262,14 +262,16 @@ def _effects(report: ProbeReport) -> Grid:
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
     heads = ("defect", "owner", *map(short, names), "owner first")
-    return Grid(f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes)
+    return ProbeTable(
+        f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes
+    )
 
 
 def _effect(value: float | None, owner: bool) -> str:
     return NONE if value is None else f"{value:+.1f}{'*' if owner else ''}"
 
 
-def _noticed(report: ProbeReport) -> Grid:
+def _noticed(report: ProbeReport) -> ProbeTable:
     rows = []
     for defect in report.defects:
         found = [report.curve(m.name, defect) for m in report.metrics]
@@ -280,7 +282,7 @@ def _noticed(report: ProbeReport) -> Grid:
         "?: fewer clips have a score before and after than an interval needs",
     )
     heads = ("defect", *(short(m.name) for m in report.metrics))
-    return Grid("Smallest strength noticed", heads, tuple(rows), notes)
+    return ProbeTable("Smallest strength noticed", heads, tuple(rows), notes)
 
 
 def _noticed_cell(found: Curve) -> str:
@@ -290,7 +292,7 @@ def _noticed_cell(found: Curve) -> str:
     return "no" if known else "?"
 
 
-def _harmless(report: ProbeReport) -> Grid:
+def _harmless(report: ProbeReport) -> ProbeTable:
     def cell(found: Invariance | None) -> str:
         if found is None:
             return NONE
@@ -307,14 +309,14 @@ def _harmless(report: ProbeReport) -> Grid:
     t = report.tolerance
     notes = (f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale",)
     heads = ("change", *(short(m.name) for m in report.metrics))
-    return Grid("Absolute change under harmless changes: mean, largest", heads, rows, notes)
+    return ProbeTable("Absolute change under harmless changes: mean, largest", heads, rows, notes)
 
 
 def _amount(size: float) -> str:
     return "0" if size < _ROUNDING else f"{size:.2g}"
 
 
-def _rates(report: ProbeReport) -> Grid:
+def _rates(report: ProbeReport) -> ProbeTable:
     rows = []
     for metric in report.metrics:
         found = sorted((r for r in report.rates if r.metric == metric.name), key=lambda r: r.lowest)
@@ -331,13 +333,13 @@ def _rates(report: ProbeReport) -> Grid:
         f"the lowest rate, frames a second, down to which the score stays within {report.tolerance.single:g} of the "
         "scale of that at the clip's own rate; open below: no lower rate left enough frames",
     )
-    return Grid("minFPS", heads, tuple(rows), notes)
+    return ProbeTable("minFPS", heads, tuple(rows), notes)
 
 
-def _left(report: ProbeReport) -> Grid:
+def _left(report: ProbeReport) -> ProbeTable:
     rows = [(clip, what, why) for clip, what, why in report.inapplicable]
     rows += [(clip, f"{case}{f', {metric}' if metric else ''}", why) for clip, case, metric, why in report.failures]
-    return Grid("Not done", ("clip", "what", "why"), tuple(rows))
+    return ProbeTable("Not done", ("clip", "what", "why"), tuple(rows))
 
 
 def to_markdown(report: ProbeReport) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.display.markup import listed
 
 _SUFFIX = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # ".mp4" and ".webm", and not the end of "Wan2.1"
 _SHOWN_CLASHES = 3
@@ -69,7 +70,10 @@ def match_names(
             for key in keys[0].keys() & keys[1].keys():
                 left, right = keys[0][key], keys[1][key]
                 if len(left) > 1 or len(right) > 1:
-                    shown = _some([first[i] for i in left]), _some([second[i] for i in right])
+                    shown = (
+                        listed([first[i] for i in left], _SHOWN_NAMES),
+                        listed([second[i] for i in right], _SHOWN_NAMES),
+                    )
                     clashes.append(f"{shown[0]} ({sides[0]}) and {shown[1]} ({sides[1]})")
                     continue
                 pairs.append((left[0], right[0]))
@@ -134,11 +138,6 @@ def _where(depth: int, deepest: int) -> str:
     if depth == deepest:
         return "path"
     return "file name" if depth == 1 else f"last {depth} parts of the path"
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
 
 
 def _clash_message(clashes: list[str]) -> list[str]:

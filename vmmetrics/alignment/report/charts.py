@@ -26,7 +26,6 @@ from vmmetrics.utils.display.canvas import (
     NAME,
     NULL,
     PEOPLE,
-    RULE,
     WIDTH,
     chart_style,
     grid_of,
@@ -96,7 +95,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         handles.append(Line2D([], [], color=PEOPLE, linewidth=1.5, label="single rater against the others"))
     if baseline and baseline.overall.value is not None:
         handles.append(Line2D([], [], color=NAME, linewidth=1.5, linestyle="--", label="model's name alone"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
@@ -133,8 +132,7 @@ def _frame(axes: Axes, rows: int) -> None:
     axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    axes.grid(axis="x")
 
 
 def _limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -199,16 +197,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
     values = np.ma.masked_invalid(np.asarray(matrix.values, np.float64))
     edges = np.arange(size + 1) - 0.5
     colours = _DIVERGING.with_extremes(bad=_MISSING_CELL)
-    mesh = axes.pcolormesh(
-        edges,
-        edges,
-        values,
-        cmap=colours,
-        vmin=-1,
-        vmax=1,
-        edgecolors="white",
-        linewidth=1,
-    )
+    mesh = axes.pcolormesh(edges, edges, values, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1)
     axes.set_aspect("equal")
     axes.set_ylim(size - 0.5, -0.5)
     axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
@@ -272,8 +261,7 @@ def _best_first(study: Study, rating: FloatArray) -> list[str]:
 
 def _boxes(axes: Axes, study: Study, values: FloatArray, order: list[str], looks: dict[str, tuple[str, str]]) -> None:
     axes.use_sticky_edges = False
-    axes.grid(axis="x", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    axes.grid(axis="x")
     models = np.array(study.models)
     known = {model: values[(models == model) & np.isfinite(values)] for model in order}
     if not any(found.size for found in known.values()):
