@@ -75,7 +75,7 @@ def metric_claim(pair: PairAlignment, smallest: float | None) -> str:
         return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
         return (
-            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {_models(inside.n)}; "
+            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {inside.n} model{'s' * (inside.n != 1)}; "
             f"{_said(pooled)} over all clips){_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, smallest)
@@ -264,10 +264,6 @@ def _interval(figure: Estimate) -> str:
         return value
     rough = ", roughly" if figure.note and "rough" in figure.note else ""
     return f"{value} [{_number(figure.low)}, {_number(figure.high)}{rough}]"
-
-
-def _models(count: int) -> str:
-    return f"{count} model{'s' * (count != 1)}"
 
 
 def _number(value: float | None) -> str:

@@ -242,14 +242,18 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
         none = Estimate(None, n=n, note=note)
         return [MetricDifference(first, second, sample.dimension, none, none) for first, second in pairs]
     place = {name: number for number, name in enumerate(sample.metrics)}
-    pooled = _point_and_drawn(sample, resamples, seed)
+    reasons = [why_undefined(row, sample.ratings) for row in sample.scores]
+    point = np.array([_spearman_or_nan(row, sample.ratings) for row in sample.scores])
+    drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
+    pooled = np.concatenate([point[:, None], drawn], axis=1)
     of_models = sample.of_known_models()
     within = _within(of_models, resamples, seed) if of_models.models else None
     prompts = len(set(sample.prompts))
     found = []
     for pair in pairs:
         one, other = (place[name] for name in pair)
-        overall = _estimate(pooled[one] - pooled[other], n, prompts, _constant(sample, one, other))
+        why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
+        overall = _estimate(pooled[one] - pooled[other], n, prompts, why)
         if within is None:
             inside = Estimate(None, note="the models of the clips are not known")
         else:
@@ -259,13 +263,6 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
             inside = _estimate(mean_of_defined(apart), apart.shape[1], len(set(of_models.prompts)), note)
         found.append(MetricDifference(*pair, sample.dimension, overall, inside))
     return found
-
-
-def _point_and_drawn(sample: Sample, resamples: int, seed: int) -> FloatArray:
-    """(K, 1 + R) Spearman, of the sample first."""
-    point = [_spearman_or_nan(row, sample.ratings) for row in sample.scores]
-    drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
-    return np.concatenate([np.array(point)[:, None], drawn], axis=1)
 
 
 def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
@@ -282,11 +279,6 @@ def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
 
 def _spearman_or_nan(x: FloatArray, y: FloatArray) -> float:
     return spearman(x, y)[0] if why_undefined(x, y) is None else np.nan
-
-
-def _constant(sample: Sample, *numbers: int) -> str:
-    reasons = ((sample.metrics[k], why_undefined(sample.scores[k], sample.ratings)) for k in numbers)
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
 
 def _estimate(values: FloatArray, n: int, prompts: int, why_none: str) -> Estimate:

@@ -203,7 +203,9 @@ def measure_ablations(
         FITTED: partial(_fitted, z, pairs, folds, seed),
     }
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
-    bench = _Bench(study, pairs, _judgements(study, dimension), resamples, seed)
+    rated = dimension in study.ratings
+    judgements = finite(study.mean_rating(dimension)) if rated else np.full(len(study.clips), np.nan)
+    bench = _Bench(study, pairs, judgements, resamples, seed)
     return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
 
 
@@ -275,7 +277,11 @@ def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str
         steps.append(candidates[best])
     without = [combine([other for other in everything if other != k]) for k in everything]
     figures = bench.figures([full, *without, *steps])
-    added = [_flattered(figure) for figure in figures[len(metrics) + 1 : -1]]
+    # of all but the last the note that its metrics were chosen on these clips
+    added = [
+        CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (figure.accuracy, figure.spearman, figure.within_model)))
+        for figure in figures[len(metrics) + 1 : -1]
+    ]
     return Ablation(
         dimension=dimension,
         combination=name,
@@ -284,12 +290,6 @@ def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str
         added=tuple(zip((metrics[k] for k in order), [*added, figures[-1]], strict=True)),
         weights={metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)},
     )
-
-
-def _flattered(figure: CombinationFigure) -> CombinationFigure:
-    """The same with the note that its metrics were chosen on these clips."""
-    parts = (figure.accuracy, figure.spearman, figure.within_model)
-    return CombinationFigure(*(with_note(part, ORDER_NOTE) for part in parts))
 
 
 def _equal(z: FloatArray, pairs: Pairs, columns: Sequence[int]) -> Combined:
@@ -303,9 +303,3 @@ def _fitted(z: FloatArray, pairs: Pairs, folds: IntArray, seed: int, columns: Se
     return Combined(
         fitted.margins(pairs), fitted.scores(), np.full(len(columns), np.nan) if weights is None else weights
     )
-
-
-def _judgements(study: Study, dimension: str) -> FloatArray:
-    if dimension in study.ratings:
-        return finite(study.mean_rating(dimension))
-    return np.full(len(study.clips), np.nan)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import cv2
@@ -113,7 +112,11 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFam
             f"dover needs the package of that name, which cannot be loaded ({error}): {INSTALL}"
         ) from error
     path = find("dover", given, "DOVER.pth", "the published weights DOVER.pth")
-    _fill(network, read_state(path), str(path))
+    technical = {key: value for key, value in read_state(path).items() if key.startswith(f"{BRANCH}_")}
+    try:
+        network.load_state_dict(technical)
+    except RuntimeError as error:
+        raise SetupError(f"{path}: these are not the weights of DOVER's technical branch: {error}") from error
     device = prepare_device(threads)
     network = network.to(device).eval()
 
@@ -124,15 +127,6 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFam
         return MetricResult(float(np.mean([_score(network, scene.clip.frames[place], device) for place in places])))
 
     return LoadedFamily({"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")})
-
-
-def _fill(network: Any, state: Mapping[str, Any], name: str) -> None:
-    """Give the network its weights."""
-    ours = {key: value for key, value in state.items() if key.startswith(f"{BRANCH}_")}
-    try:
-        network.load_state_dict(ours)
-    except RuntimeError as error:
-        raise SetupError(f"{name}: these are not the weights of DOVER's technical branch: {error}") from error
 
 
 def _score(network: Any, frames: Any, device: Any) -> float:

@@ -172,16 +172,13 @@ def track_survival(
     x, y = np.meshgrid(np.arange(STEP / 2, width, STEP), np.arange(STEP / 2, height, STEP))
     start = np.stack([x.ravel(), y.ravel()], -1)
     at, alive = start, np.ones(len(start), np.bool_)
-    for flow, valid in [*zip(forward, forward_valid, strict=True), *_reversed(backward, backward_valid)]:
+    there, back = zip(forward, forward_valid, strict=True), zip(backward[::-1], backward_valid[::-1], strict=True)
+    for flow, valid in (*there, *back):
         column, row = np.rint(at).astype(int).T
         alive &= valid[np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)]
         at = at + look_up(flow, at[:, None])[:, 0]
     gap = np.hypot(*(at - start).T)
     return float(np.mean(alive & (gap <= HOME * np.hypot(width, height))))
-
-
-def _reversed(flow: FloatArray, valid: BoolArray) -> list[tuple[FloatArray, BoolArray]]:
-    return list(zip(flow[::-1], valid[::-1], strict=True))
 
 
 # SSIM of consecutive frames.

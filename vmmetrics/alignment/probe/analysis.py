@@ -160,6 +160,9 @@ def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[s
     defects = tuple(name for name in DEFECTS if name in kinds)
     facts = {metric: _facts(scores, metric) for metric in scores.metrics}
     curves = tuple(curve(scores, facts[metric], defect) for metric in scores.metrics for defect in defects)
+    # once for all strengths; that a clip has too few frames for a rate is no news
+    told = [line for line in lines if "inapplicable" in line and line["kind"] != RATE]
+    inapplicable = tuple(dict.fromkeys((line["clip"], line["kind"], line["inapplicable"]) for line in told))
     return ProbeReport(
         metrics=tuple(facts.values()),
         clips=scores.clips,
@@ -170,7 +173,7 @@ def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[s
         specificity=tuple(specificity(curves, facts, defect) for defect in defects),
         invariances=tuple(_invariances(scores, facts.values(), tolerance)),
         rates=tuple(_rates(scores, facts.values(), tolerance)),
-        inapplicable=_inapplicable(lines),
+        inapplicable=inapplicable,
         failures=tuple(_failures(lines)),
         seconds=float(sum(line.get("seconds", 0.0) for line in lines)),
         settings=settings,
@@ -237,12 +240,6 @@ def rate_limit(
             return RateLimit(facts.name, clip, native, lowest, True, tried)
         lowest = fps
     return RateLimit(facts.name, clip, native, lowest, False, tried)
-
-
-def _inapplicable(lines: Sequence[CaseLine]) -> tuple[tuple[str, str, str], ...]:
-    """What could not be done, once for all strengths; that a clip has too few frames for a rate is no news."""
-    told = [(line["clip"], line["kind"], line["inapplicable"]) for line in lines if "inapplicable" in line]
-    return tuple(dict.fromkeys(item for item in told if item[1] != RATE))
 
 
 def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:

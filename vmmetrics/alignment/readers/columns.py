@@ -296,7 +296,11 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
             if annotation.get("was_cancelled") or annotation.get("skipped"):
                 skipped += 1
                 continue
-            rows.append({**data, **_annotator(annotation.get("completed_by")), **_answers(annotation.get("result"))})
+            person = annotation.get("completed_by")
+            if isinstance(person, Mapping):
+                person = person.get("email") or person.get("id")
+            annotator = {} if person is None else {"annotator": str(person)}
+            rows.append({**data, **annotator, **_answers(annotation.get("result"))})
     if not rows:
         raise SetupError(f"{source}: the Label Studio export holds no annotation; annotate its tasks and export again")
     note = f"Label Studio: {len(rows)} annotations of {len(tasks)} tasks"
@@ -351,12 +355,6 @@ def _answers(results: Any) -> dict[str, Any]:
         if isinstance(result, Mapping) and result.get("from_name"):
             values[str(result["from_name"])].append(result.get("value"))
     return {name: answer(found) for name, found in values.items()}
-
-
-def _annotator(person: Any) -> dict[str, str]:
-    if isinstance(person, Mapping):
-        person = person.get("email") or person.get("id")
-    return {} if person is None else {"annotator": str(person)}
 
 
 def _data_columns(data: Iterable[Mapping[str, Any]]) -> set[str]:

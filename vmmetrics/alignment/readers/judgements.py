@@ -275,7 +275,10 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
                 gatherer.prefer(said, JudgedPair(*pair, outcome, raters[row] or ""))
-    notes = [*table.notes, f"Preferences: {sides[0]} against {sides[1]}, {_how(table, sides, outcomes)}"]
+    how = f"outcome from {', '.join(outcomes)}"
+    if _is_result(sides):
+        how = "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
+    notes = [*table.notes, f"Preferences: {sides[0]} against {sides[1]}, {how}"]
     notes += [f"{selves} rows compare a clip with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
     return gatherer.finish(notes)
@@ -289,12 +292,6 @@ def _sides(table: SourceTable) -> tuple[str, str] | None:
     if "winner" in by_name and "loser" in by_name:
         return by_name["winner"], by_name["loser"]
     return None
-
-
-def _how(table: SourceTable, sides: tuple[str, str], outcomes: Mapping[str, Outcomes]) -> str:
-    if _is_result(sides):
-        return "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
-    return f"outcome from {', '.join(outcomes)}"
 
 
 def _is_result(sides: tuple[str, str]) -> bool:

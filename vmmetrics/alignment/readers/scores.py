@@ -206,7 +206,7 @@ def _distinct(
             nameless += 1
         elif first.setdefault(name, row) != row:
             before = first[name]
-            if any(not _same(column[row], column[before]) for column in values.values()):
+            if not all(np.array_equal(c[row], c[before], equal_nan=True) for c in values.values()):
                 raise SetupError(
                     f"{table.source}: rows {before + 1} and {row + 1} give {name} different scores; keep one of them"
                 )
@@ -214,10 +214,6 @@ def _distinct(
     notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
     notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
     return list(first.values()), notes
-
-
-def _same(one: float, other: float) -> bool:
-    return bool(one == other or (one != one and other != other))
 
 
 def _told_apart(sources: Sequence[ReadScores]) -> list[ReadScores]:

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -289,17 +289,12 @@ def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
             content = [{"clip": key, "score": value} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
         raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
-    return _transposed([_flat(row) for row in content])
+    rows = [_flat(row) for row in content]
+    return {column: [row.get(column) for row in rows] for column in dict.fromkeys(c for row in rows for c in row)}
 
 
 def _is_column(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
-
-
-def _transposed(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    rows = list(rows)
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

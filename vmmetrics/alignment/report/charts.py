@@ -72,10 +72,13 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
     marks_left += [_Mark(baseline.overall, "model's name", NAME, "--")] if baseline else []
     marks_right = [_Mark(people.within_model, "single rater", PEOPLE, "-")] if people else []
 
-    figure, (left, right) = _two_panels(len(pairs))
+    figure = Figure(figsize=(WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True).tolist()
     shown = [*pooled, *within, *shuffled, *(mark.estimate for mark in (*marks_left, *marks_right))]
-    limits = _limits(shown)
+    ends = [end for e in shown for end in (e.value, e.low, e.high) if end is not None]
+    limits = max(-1.05, min(-0.1, *ends, 0.0) - 0.05), min(1.05, max(0.8, *ends, 0.0) + 0.05)
     for axes, estimates, marks in ((left, pooled, marks_left), (right, within, marks_right)):
+        _frame(axes, len(pairs))
         axes.set_xlim(*limits)
         axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
         _marks(axes, marks)
@@ -120,25 +123,11 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
     return figure
 
 
-def _two_panels(rows: int) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH, _ROW * max(rows, 2) + 1.7), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True).tolist()
-    for panel in axes:
-        _frame(panel, rows)
-    return figure, axes
-
-
 def _frame(axes: Axes, rows: int) -> None:
     axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
-
-
-def _limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """From the lowest end shown, at most −0.1, to just beyond 1 or the highest."""
-    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
-    return max(-1.05, min(-0.1, *ends, 0.0) - 0.05), min(1.05, max(0.8, *ends, 0.0) + 0.05)
 
 
 def _marks(axes: Axes, marks: Sequence[_Mark]) -> None:

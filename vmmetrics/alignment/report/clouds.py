@@ -51,7 +51,11 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     models = sorted({model for model in study.models if model})
     looks = model_looks(models) if len(models) <= _MOST_MODELS else {}
     for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        _panel(axes, pair)
+        axes.grid()
+        axes.margins(0.06)
+        pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
+        axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
+        axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
         _cloud(axes, study, pair, looks)
         if place % _COLUMNS == 0:
             axes.set_ylabel(f"people: {label(dimension, 18)}")
@@ -65,14 +69,6 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         columns = max(1, min(len(handles), fitting))
         figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
-
-
-def _panel(axes: Axes, pair: PairAlignment) -> None:
-    axes.grid()
-    axes.margins(0.06)
-    pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
-    axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
-    axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
 
 
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
