@@ -67,10 +67,10 @@ DIMENSIONS = {
 SYSTEM = (
     "You rate the motion in short video clips. You are shown frames of one clip in order, with the time of each. Judge "
     "only what changes between frames, not beauty, style or whether a description is followed. Use the whole scale; "
-    "where you are unsure between two levels, take the lower one. JudgeAnswer with one JSON object and nothing else."
+    "where you are unsure between two levels, take the lower one. Answer with one JSON object and nothing else."
 )
 
-AGAIN = "That answer cannot be used: {why}. JudgeAnswer with the JSON object alone, every key once, whole numbers from 1 to 5."
+AGAIN = "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
 """What is said to an answer that cannot be read."""
 
 
@@ -248,7 +248,7 @@ class ClipJudge(Protocol):
     """What else its replies depend on, ready for JSON."""
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """JudgeAnswer what was said so far.
+        """Answer what was said so far.
 
         Raises:
             ClipError: No answer could be had; another time it might.
@@ -330,7 +330,7 @@ class EndpointJudge:
         self._endpoint = Endpoint(settings.at_endpoint())
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """JudgeAnswer what was said so far; what may pass is tried again.
+        """Answer what was said so far; what may pass is tried again.
 
         Raises:
             ClipError: No answer, however often it was tried.
@@ -372,7 +372,7 @@ class LocalJudge:
         }
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
-        """JudgeAnswer what was said so far."""
+        """Answer what was said so far."""
         import torch
         from PIL import Image
 
