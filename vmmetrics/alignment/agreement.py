@@ -199,7 +199,8 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     panel = _Panel(ratings, study.prompts, resamples, seed).only(twice)
     raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
     if twice.sum() < 2:
-        return Agreement(dimension, *[Estimate(None, note=_why_nothing(ratings))] * 8)
+        none = Estimate(None, note=_why_nothing(ratings))
+        return Agreement(dimension, none, none, none, none, none, none, none, none)
     alphas = panel.estimates(alpha_statistic(panel.ratings), _SAME)
     single, mean = panel.estimates(icc_statistic(panel.ratings), _NO_VARIANCE)
     nominal, cohen, weighted, fleiss = _of_categories(panel, alphas[0])

@@ -75,8 +75,8 @@ def metric_claim(pair: PairAlignment, smallest: float | None) -> str:
         return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
         return (
-            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {inside.n} model{'s' * (inside.n != 1)}; "
-            f"{_said(pooled)} over all clips){_rests_on_one(pair)}."
+            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {inside.n} "
+            f"model{'s' * (inside.n != 1)}; {_said(pooled)} over all clips){_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, smallest)
     if below(pooled):

@@ -169,10 +169,13 @@ def _of_sample(sample: Sample, missing: int, resamples: int, seed: int) -> list[
         shuffled(sample, seed),
         strict=True,
     )
-    return [
-        PairAlignment(metric, sample.dimension, rho, *_kendall(sample, number), r, *levels, missing)
-        for number, (metric, rho, r, *levels) in enumerate(columns)
-    ]
+    found = []
+    for number, (metric, rho, r, prompt, model, others, ranks, names) in enumerate(columns):
+        b, c = _kendall(sample, number)
+        found.append(
+            PairAlignment(metric, sample.dimension, rho, b, c, r, prompt, model, others, ranks, names, missing)
+        )
+    return found
 
 
 def _kendall(sample: Sample, number: int) -> Kendall:

@@ -254,7 +254,7 @@ def test_a_judge_of_transformers(tmp_path, clip):
     tiny_vlm.write(tmp_path / "model")
     settings = JudgeSettings(str(tmp_path / "model"), frames=2, tokens=12, cache=str(tmp_path / "cache"))
     judge = LocalJudge(settings, threads=1)
-    pictures = show(clip, 2, 64).pictures
+    _, pictures = show(clip, 2, 64)
     reply = judge.reply([Turn("system", "Rate."), Turn("user", "How is it?", pictures)])
     processor = AutoProcessor.from_pretrained(tmp_path / "model")
     model = AutoModelForImageTextToText.from_pretrained(tmp_path / "model")

@@ -258,12 +258,12 @@ def test_a_run_is_resumed_by_the_same_judge_only(judged, tmp_path):
 def test_frames_are_spread_over_time():
     times = np.array([0.0, 0.1, 0.2, 0.3, 2.0, 3.0])
     frames = np.arange(6, dtype=np.uint8)[:, None, None, None] * np.full((6, 40, 20, 3), 40, np.uint8)
-    shown = show(Clip(frames, times, 2.0), 4, 16)
-    assert shown.times == (0.0, 0.3, 2.0, 3.0)
-    levels = [cv2.imdecode(np.frombuffer(p, np.uint8), cv2.IMREAD_COLOR) for p in shown.pictures]
+    taken, pictures = show(Clip(frames, times, 2.0), 4, 16)
+    assert taken == (0.0, 0.3, 2.0, 3.0)
+    levels = [cv2.imdecode(np.frombuffer(p, np.uint8), cv2.IMREAD_COLOR) for p in pictures]
     assert [p.shape for p in levels] == [(16, 8, 3)] * 4
     assert [round(p.mean() / 40) for p in levels] == [0, 3, 4, 5]
-    assert len(show(Clip(frames, times, 2.0), 99, 16).times) == 6
+    assert len(show(Clip(frames, times, 2.0), 99, 16)[0]) == 6
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ class BaselineFamily:
     load: str
 
 
-_ADAPTERS = "vmmetrics.alignment.baselines.adapters"
+_NETWORKS = "vmmetrics.alignment.baselines.networks"
 _VBENCH = "VBench 2024"
 
 FAMILIES = (
@@ -225,27 +225,27 @@ FAMILIES = (
             Baseline("raft_warping_error", "squared intensity, 0..1", True, "Lai et al. 2018, flow by RAFT"),
             Baseline("raft_forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010, flow by RAFT"),
         ),
-        f"{_ADAPTERS}.raft:load",
+        f"{_NETWORKS}:load_raft",
     ),
     BaselineFamily(
         "clip_consistency",
         (Baseline("clip_consistency", "0..1", False, f"{_VBENCH}, background consistency"),),
-        f"{_ADAPTERS}.encoders:load_clip",
+        f"{_NETWORKS}:load_clip",
     ),
     BaselineFamily(
         "dino_consistency",
         (Baseline("dino_consistency", "0..1", False, f"{_VBENCH}, subject consistency"),),
-        f"{_ADAPTERS}.encoders:load_dino",
+        f"{_NETWORKS}:load_dino",
     ),
     BaselineFamily(
         "film_smoothness",
         (Baseline("film_smoothness", "0..1", False, f"{_VBENCH}, motion smoothness, FILM for AMT"),),
-        f"{_ADAPTERS}.film:load",
+        f"{_NETWORKS}:load_film",
     ),
     BaselineFamily(
         "dover",
         (Baseline("dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),),
-        f"{_ADAPTERS}.dover:load",
+        "vmmetrics.alignment.baselines.dover:load",
     ),
     BaselineFamily(
         "vlm_judge",

@@ -70,7 +70,9 @@ SYSTEM = (
     "where you are unsure between two levels, take the lower one. Answer with one JSON object and nothing else."
 )
 
-AGAIN = "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
+AGAIN = (
+    "That answer cannot be used: {why}. Answer with the JSON object alone, every key once, whole numbers from 1 to 5."
+)
 """What is said to an answer that cannot be read."""
 
 
@@ -99,9 +101,6 @@ def schema() -> dict[str, Any]:
         "required": list(DIMENSIONS),
         "additionalProperties": False,
     }
-
-
-# How a judge's answer is read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,26 +149,8 @@ def _unusable(why: str) -> JudgeAnswer:
     return JudgeAnswer({}, f"the judge's answer was unusable: {why}")
 
 
-# A judge and the answers it gave before: asks, asks again where an answer cannot be used, and keeps the replies.
-
-# What the judge sees: frames evenly spread over time, as JPEG.
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedFrames:
-    """The frames a judge is shown.
-
-    Attributes:
-        times: Seconds of each.
-        pictures: JPEG of each.
-    """
-
-    times: tuple[float, ...]
-    pictures: tuple[bytes, ...]
-
-
-def show(clip: Clip, count: int, side: int) -> JudgedFrames:
-    """Take frames of a clip.
+def show(clip: Clip, count: int, side: int) -> tuple[tuple[float, ...], tuple[bytes, ...]]:
+    """Return what the judge sees: the times in seconds and the JPEGs of frames spread evenly over the clip.
 
     Args:
         clip: The clip.
@@ -186,7 +167,7 @@ def show(clip: Clip, count: int, side: int) -> JudgedFrames:
         written, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 92])
         assert written  # noqa: S101  (an uint8 picture can always be written)
         pictures.append(data.tobytes())
-    return JudgedFrames(tuple(float(clip.timestamps[place]) for place in places), tuple(pictures))
+    return tuple(clip.timestamps[places].tolist()), tuple(pictures)
 
 
 KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
@@ -242,10 +223,9 @@ class JudgeSettings:
 
 
 class ClipJudge(Protocol):
-    """Answers a conversation."""
+    """Answers a conversation; ``identity`` is what else its replies depend on, ready for JSON."""
 
     identity: Mapping[str, Any]
-    """What else its replies depend on, ready for JSON."""
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
         """Answer what was said so far.
@@ -279,12 +259,11 @@ class Panel:
         Raises:
             ClipError: The judge cannot be reached.
         """
-        shown = show(clip, self.settings.frames, self.settings.side)
-        turns = [Turn("system", SYSTEM), Turn("user", question(shown.times, clip.prompt), shown.pictures)]
+        times, pictures = show(clip, self.settings.frames, self.settings.side)
+        turns = [Turn("system", SYSTEM), Turn("user", question(times, clip.prompt), pictures)]
         return _read(converse(self._reply, turns, _fault, AGAIN))
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
-        """The reply to a conversation, the one that was kept if there is one."""
         key = self.key(turns)
         reply = self._cache.get(key)
         if reply is None:
@@ -307,14 +286,7 @@ def _read(reply: Reply) -> JudgeAnswer:
     if reply.refused:
         return REFUSED
     answer = read_answer(reply.text)
-    if answer.missing is not None and reply.cut:
-        return JudgeAnswer({}, "the judge's answer was unusable: cut off for its length")
-    return answer
-
-
-# A judge on this machine: an image-text-to-text model of transformers, from the user's folder.
-
-# A judge behind an OpenAI-compatible endpoint.
+    return _unusable("cut off for its length") if answer.missing is not None and reply.cut else answer
 
 
 class EndpointJudge:

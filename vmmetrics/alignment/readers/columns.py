@@ -255,8 +255,8 @@ def _notes(
 # Exports of Label Studio 1.x: CSV, TSV and JSON-MIN, whose cells hold results; and the full JSON, which holds tasks.
 #
 # A rating is exported as ``[{"rating": 4}]``, a number as ``[{"number": 4}]``, one choice as its text and several as
-# ``{"choices": [...]}``; in CSV and TSV these are JSON in a cell. In the full JSON they are the ``value`` of an entry of
-# ``annotations[].result``, and the name of the control (``from_name``) is the dimension.
+# ``{"choices": [...]}``; in CSV and TSV these are JSON in a cell. In the full JSON they are the ``value`` of an entry
+# of ``annotations[].result``, and the name of the control (``from_name``) is the dimension.
 
 _KINDS = ("rating", "number", "choices", "selected")  # "selected" is the side that a pairwise control holds
 _UPLOAD = re.compile(r"^(?:https?://\S+?)?/data/upload/(?:\d+/)?(?P<stored>[^/?#]+)$")
