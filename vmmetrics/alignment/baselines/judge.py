@@ -31,8 +31,6 @@ from vmmetrics.utils.endpoint import (
     refuses,
 )
 
-# What the judge is asked: five questions on motion, levels 1 to 5, one JSON object back.
-
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.utils.display.markup import csv_text, markdown
+from vmmetrics.utils.display.tables import NONE, pipe_table
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -210,8 +211,6 @@ class ProbeReport:
 
 # What a probe found as tables of text, for the terminal, Markdown and CSV alike.
 
-NONE = "–"
-"""Where there is no number."""
 _ROUNDING = 1e-9  # smaller changes are those of the last digits
 
 
@@ -346,15 +345,11 @@ def to_markdown(report: ProbeReport) -> str:
     """Return all tables in GitHub's dialect."""
     parts = []
     for grid in grids(report):
-        lines = [f"### {markdown(grid.title)}", "", _row(grid.heads), _row(["---"] * len(grid.heads))]
-        lines += [_row(map(markdown, row)) for row in grid.rows]
+        rows = [list(map(markdown, row)) for row in grid.rows]
+        lines = [f"### {markdown(grid.title)}", "", pipe_table(grid.heads, ["---"] * len(grid.heads), rows)]
         lines += ["", *(f"{markdown(note)}  " for note in grid.notes)]
         parts.append("\n".join(lines).rstrip())
     return "\n\n".join(parts) + "\n"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def curves_csv(report: ProbeReport) -> str:
