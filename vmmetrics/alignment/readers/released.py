@@ -11,7 +11,15 @@ from typing import Any
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import Gatherer, Judgements, looks_like_pairs
 from vmmetrics.alignment.readers.ratings import read_ratings
-from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_json_or_lines, read_table, texts, to_number
+from vmmetrics.alignment.readers.tables import (
+    SourceTable,
+    numbers,
+    parquet,
+    read_json_or_lines,
+    read_table,
+    texts,
+    to_number,
+)
 from vmmetrics.errors import SetupError
 from vmmetrics.types import METRICS
 
@@ -75,7 +83,10 @@ def _name_of_file(path: Path) -> str | None:
             return "visionreward"
         columns = {normalised(name) for name in row} if isinstance(row, Mapping) else set()
     elif suffix == ".parquet":
-        if "annotation" in _parquet_structs(path):
+        schema = parquet(path, rows=False)
+        from pyarrow.types import is_struct
+
+        if any(field.name == "annotation" and is_struct(field.type) for field in schema):
             return "visionreward"
         columns = {normalised(name) for name in read_table(path, path.name).columns}
     else:
@@ -85,20 +96,6 @@ def _name_of_file(path: Path) -> str | None:
     if all(columns & set(names) for names in _VIDEO_FEEDBACK2.values()):
         return "videofeedback2"
     return None
-
-
-def _parquet_structs(path: Path) -> set[str]:
-    """Names of the columns of a Parquet file that hold structures."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
-    try:
-        schema = pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
-        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
-    return {field.name for field in schema if pa.types.is_struct(field.type)}
 
 
 def _fetv(path: Path, scale: RatingScale) -> Judgements:

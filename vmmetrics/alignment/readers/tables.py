@@ -240,17 +240,28 @@ def _refuse_repeats(names: Sequence[str], path: Path) -> None:
         raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
 
 
-def _of_parquet(path: Path) -> SourceTable:
+def parquet(path: Path, *, rows: bool) -> Any:
+    """Return the rows of a Parquet file as an Arrow table, or its schema alone.
+
+    Raises:
+        SetupError: pyarrow is missing, or it cannot be read.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
     try:
-        read = pq.ParquetFile(path).read()
+        return pq.ParquetFile(path).read() if rows else pq.read_schema(path)
     except (OSError, pa.ArrowException) as error:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
-    simple = {field.name for field in read.schema if not pa.types.is_list(field.type)}
+
+
+def _of_parquet(path: Path) -> SourceTable:
+    read = parquet(path, rows=True)
+    from pyarrow.types import is_list
+
+    simple = {field.name for field in read.schema if not is_list(field.type)}
     rows = read.select([name for name in read.column_names if name in simple]).to_pylist()
     return _of_content(rows, str(path))
 
