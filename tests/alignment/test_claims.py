@@ -19,8 +19,8 @@ from vmmetrics.alignment.claims import (
 )
 from vmmetrics.alignment.results import (
     Ceiling,
-    Difference,
     Grouped,
+    MetricDifference,
     NameBaseline,
     PairAlignment,
     Power,
@@ -126,8 +126,8 @@ def test_what_people_reach() -> None:
 def test_differences_seen_and_not(report: StudyReport) -> None:
     small = replace(report, clips=68, prompts=17)
     differences = [
-        Difference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), Estimate(0.1, -0.1, 0.3, p=0.3)),
-        Difference("a", "c", "motion", Estimate(0.1, -0.1, 0.3, p=0.3), Estimate(0.1, -0.1, 0.3, p=0.3)),
+        MetricDifference("a", "b", "motion", Estimate(-0.4, -0.6, -0.2, p=0.002), Estimate(0.1, -0.1, 0.3, p=0.3)),
+        MetricDifference("a", "c", "motion", Estimate(0.1, -0.1, 0.3, p=0.3), Estimate(0.1, -0.1, 0.3, p=0.3)),
     ]
     apart, pooled, inside = difference_claims(differences, small)
     assert "b above a by 0.40 [0.20, 0.60]" in apart
@@ -135,9 +135,11 @@ def test_differences_seen_and_not(report: StudyReport) -> None:
     assert "below about 0.20" in pooled
     assert "68 clips of 17 prompts" in pooled
     assert inside.startswith("None of 2 pairs of metrics is told apart on motion on clips of one model")
-    assert difference_claims([Difference("a", "b", "motion", NONE, NONE)], small) == []
+    assert difference_claims([MetricDifference("a", "b", "motion", NONE, NONE)], small) == []
     steps = [Estimate(step / 20, step / 20 - 0.01, step / 20 + 0.01) for step in range(1, 13)]
-    many = difference_claims([Difference(f"m{s}", "b", "motion", step, NONE) for s, step in enumerate(steps)], small)[0]
+    many = difference_claims(
+        [MetricDifference(f"m{s}", "b", "motion", step, NONE) for s, step in enumerate(steps)], small
+    )[0]
     assert many.index("m11 above b by 0.60") < many.index("m2 above b by 0.15")
     assert "m1 above" not in many
     assert "2 pairs more" in many

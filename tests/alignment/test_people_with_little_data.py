@@ -73,6 +73,5 @@ def test_nothing_breaks(study: Study) -> None:
         check(measure_agreement(study, "motion", resamples=5))
         check(measure_ceiling(study, "motion", resamples=5))
         check(measure_preferences(study, "motion", metrics, resamples=5))
-        check(measure_preferences(study, "motion", metrics, resamples=5, ties="calibrated"))
         check(measure_ablations(study, "motion", metrics, resamples=5))
         check(measure_power(study, "motion", metrics))

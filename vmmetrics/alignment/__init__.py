@@ -4,7 +4,7 @@
     report = align(study, exclude_models=("real",))
     report.alignments, report.claims, report.to_json()
 
-The command ``vmmetrics align`` prints it; :mod:`vmmetrics.report` draws it.
+The command ``vmmetrics align`` prints it; :mod:`vmmetrics.alignment.report` draws it.
 """
 
 from __future__ import annotations

@@ -199,7 +199,8 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     panel = _Panel(ratings, study.prompts, resamples, seed).only(twice)
     raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
     if twice.sum() < 2:
-        return _nothing(dimension, _why_nothing(ratings))
+        none = Estimate(None, note=_why_nothing(ratings))
+        return Agreement(dimension, none, none, none, none, none, none, none, none)
     alphas = panel.estimates(alpha_statistic(panel.ratings), _SAME)
     single, mean = panel.estimates(icc_statistic(panel.ratings), _NO_VARIANCE)
     nominal, cohen, weighted, fleiss = _of_categories(panel, alphas[0])
@@ -248,8 +249,3 @@ def _why_nothing(ratings: FloatArray) -> str:
     if ratings.shape[1] == 1:
         return "there is one rating per clip: a single rater, or an average whose raters are not known"
     return "fewer than two clips were rated by two people"
-
-
-def _nothing(dimension: str, why: str) -> Agreement:
-    none = Estimate(None, note=why)
-    return Agreement(dimension, none, none, none, none, none, none, none, none)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -92,6 +93,8 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     )
     found, samples = sampled(levels, prompts, resamples, seed)
     clips = [int((~np.isnan(own) & ~np.isnan(others)).sum()) for own, others in sides]
+    sizes = _sizes(ratings, seed)
+    full = estimate(float(step_up(found[3], *sizes)), step_up(samples[:, 3], *sizes), prompts, _UNDEFINED)
     return Ceiling(
         dimension=dimension,
         raters={
@@ -102,7 +105,7 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
         within_prompt=estimate(found[1], samples[:, 1], prompts, _NO_GROUP.format("prompt"), group_count(prompts)),
         within_model=estimate(found[2], samples[:, 2], prompts, _NO_GROUP.format("model"), group_count(models)),
         split_half=estimate(found[3], samples[:, 3], prompts, _UNDEFINED),
-        split_half_full=_stepped_up(found[3], samples[:, 3], _sizes(ratings, seed), prompts),
+        split_half_full=replace(full, p=None, note="the halves do not agree at all") if found[3] <= 0 else full,
     )
 
 
@@ -149,14 +152,6 @@ def step_up(correlation: FloatArray, smaller: float, larger: float, full: float)
     single = (first + np.sqrt(first**2 + 4 * second * squared)) / (2 * second)
     stepped: FloatArray = full * single / (1 + (full - 1) * single)
     return stepped
-
-
-def _stepped_up(
-    found: float, samples: FloatArray, sizes: tuple[float, float, float], prompts: Sequence[str]
-) -> Estimate:
-    note = "the halves do not agree at all" if found <= 0 else None
-    figure = estimate(float(step_up(np.array(found), *sizes)), step_up(samples, *sizes), prompts, _UNDEFINED)
-    return figure if note is None else Estimate(figure.value, figure.low, figure.high, n=figure.n, note=note)
 
 
 def _sizes(ratings: FloatArray, seed: int) -> tuple[float, float, float]:
@@ -310,18 +305,14 @@ def _by_raters(
     first: float, second: float, between: float, design: float, single: float, there: float
 ) -> dict[int, int]:
     """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
-    found = {}
+    found, of_those_there = {}, mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
-        gain = 1.0 if raters == round(there) else _gain(single, raters, there)
+        gain = 1.0 if raters == round(there) else math.sqrt(mean_reliability(single, raters) / of_those_there)
         one, other = first * gain, second * gain
         if max(abs(one), abs(other)) < 1:
             found[raters] = clips_needed(one, other, feasible(between, one, other), design)
     return found
-
-
-def _gain(single: float, raters: float, there: float) -> float:
-    return math.sqrt(mean_reliability(single, raters) / mean_reliability(single, there))
 
 
 def _less_model_means(

@@ -14,7 +14,7 @@ import numpy as np
 
 from vmmetrics.alignment.results import (
     Ceiling,
-    Difference,
+    MetricDifference,
     NameBaseline,
     PairAlignment,
     Power,
@@ -75,8 +75,8 @@ def metric_claim(pair: PairAlignment, smallest: float | None) -> str:
         return f"{about}: {_said(pooled)} over these {pooled.n} clips, and no claim beyond them: {pooled.note}."
     if above(inside):
         return (
-            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {_models(inside.n)}; "
-            f"{_said(pooled)} over all clips){_rests_on_one(pair)}."
+            f"{about} agrees with people on clips of one model (mean {_said(inside)} inside {inside.n} "
+            f"model{'s' * (inside.n != 1)}; {_said(pooled)} over all clips){_rests_on_one(pair)}."
         )
     narrow = _not_inside(inside, smallest)
     if below(pooled):
@@ -183,11 +183,11 @@ def ceiling_claim(top: Ceiling) -> Iterator[str]:
         )
 
 
-def difference_claims(differences: Sequence[Difference], report: StudyReport) -> list[str]:
+def difference_claims(differences: Sequence[MetricDifference], report: StudyReport) -> list[str]:
     """Which metrics are told apart, and how near two may be without being so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
-        found: list[tuple[Difference, Estimate]] = [(d, getattr(d, level)) for d in differences]
+        found: list[tuple[MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
         known = [(d, figure) for d, figure in found if figure.low is not None and figure.high is not None]
         if not known:
             continue
@@ -209,7 +209,7 @@ def difference_claims(differences: Sequence[Difference], report: StudyReport) ->
     return claims
 
 
-def _ordered(difference: Difference, figure: Estimate) -> str:
+def _ordered(difference: MetricDifference, figure: Estimate) -> str:
     """Which of two metrics is ahead, by how much."""
     if above(figure):
         return f"{difference.first} above {difference.second} by {_interval(figure)}"
@@ -264,10 +264,6 @@ def _interval(figure: Estimate) -> str:
         return value
     rough = ", roughly" if figure.note and "rough" in figure.note else ""
     return f"{value} [{_number(figure.low)}, {_number(figure.high)}{rough}]"
-
-
-def _models(count: int) -> str:
-    return f"{count} model{'s' * (count != 1)}"
 
 
 def _number(value: float | None) -> str:

@@ -184,12 +184,12 @@ def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequenc
 
 # What the name of the model is worth: each clip is given a mean rating of other clips of its model.
 #
-# No rating may predict itself, nor may its absence. Were each clip given the mean of all its model's others, then inside
-# a model the best clips would have the lowest predictions, and ranks would make much of that little: with four models of
-# no difference, 17 clips each, pooled Spearman would come out at −0.28 (simulated), and that of the mean of all clips at
-# 0.16. So over all clips the prompts are split into halves and each half is given the means of the other, which clips of
-# one model share; that comes out at 0.00. Among the clips of one prompt, where each model is there once, the means can be
-# of all other prompts.
+# No rating may predict itself, nor may its absence. Were each clip given the mean of all its model's others, then
+# inside a model the best clips would have the lowest predictions, and ranks would make much of that little: with four
+# models of no difference, 17 clips each, pooled Spearman would come out at −0.28 (simulated), and that of the mean of
+# all clips at 0.16. So over all clips the prompts are split into halves and each half is given the means of the other,
+# which clips of one model share; that comes out at 0.00. Among the clips of one prompt, where each model is there once,
+# the means can be of all other prompts.
 
 SPLITS = 20
 """Splits of the prompts into halves; the mean over so many moves by 0.01 to 0.02 with their choice (17 prompts)."""

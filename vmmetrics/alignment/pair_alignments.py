@@ -16,8 +16,8 @@ from vmmetrics.alignment.levels import (
     within_prompt,
     without_model,
 )
-from vmmetrics.alignment.results import Difference, PairAlignment
-from vmmetrics.alignment.study import Plan, Sample, Study, known_clips, sample_of, samples_of, snapped
+from vmmetrics.alignment.results import MetricDifference, PairAlignment
+from vmmetrics.alignment.study import PreparedStudy, Sample, Study, known_clips, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
 from vmmetrics.utils.statistics.bootstrap import (
     Estimate,
@@ -145,7 +145,7 @@ def _unit_ranks(values: FloatArray) -> FloatArray:
     return unit
 
 
-def measure_alignments(plan: Plan) -> Iterator[PairAlignment]:
+def measure_alignments(plan: PreparedStudy) -> Iterator[PairAlignment]:
     """In the order of the study's metrics, for each in the order of the dimensions it faces."""
     found = {}
     for dimension in plan.rated:
@@ -158,8 +158,8 @@ def measure_alignments(plan: Plan) -> Iterator[PairAlignment]:
 
 
 def _of_sample(sample: Sample, missing: int, resamples: int, seed: int) -> list[PairAlignment]:
-    tau = [_kendall(sample, number) for number in range(len(sample.metrics))]
     columns = zip(
+        sample.metrics,
         overall_spearman(sample, resamples, seed),
         overall_pearson(sample, resamples, seed),
         within_prompt(sample, resamples, seed),
@@ -169,23 +169,13 @@ def _of_sample(sample: Sample, missing: int, resamples: int, seed: int) -> list[
         shuffled(sample, seed),
         strict=True,
     )
-    return [
-        PairAlignment(
-            sample.metrics[k],
-            sample.dimension,
-            rho,
-            tau[k].b,
-            tau[k].c,
-            r,
-            prompt,
-            model,
-            others,
-            ranks,
-            names,
-            missing,
+    found = []
+    for number, (metric, rho, r, prompt, model, others, ranks, names) in enumerate(columns):
+        b, c = _kendall(sample, number)
+        found.append(
+            PairAlignment(metric, sample.dimension, rho, b, c, r, prompt, model, others, ranks, names, missing)
         )
-        for k, (rho, r, prompt, model, others, ranks, names) in enumerate(columns)
-    ]
+    return found
 
 
 def _kendall(sample: Sample, number: int) -> Kendall:
@@ -202,12 +192,12 @@ def _kendall(sample: Sample, number: int) -> Kendall:
 ALL_PAIRS = 12
 """Metrics up to which every pair is compared; of more, each is compared with the best and with those named."""
 
-Pair = tuple[str, str]
+MetricPair = tuple[str, str]
 
 
 def measure_differences(
     study: Study, dimension: str, metrics: Sequence[str], against: str | None, resamples: int, seed: int
-) -> tuple[Difference, ...]:
+) -> tuple[MetricDifference, ...]:
     """Compare the metrics that face a dimension.
 
     The interval is the percentile interval of the difference over bootstrap samples of prompts, p twice the smaller
@@ -222,10 +212,10 @@ def measure_differences(
         seed: Of the random numbers.
     """
     known = {metric: known_clips(study, metric, dimension) for metric in metrics}
-    by_clips: dict[bytes, list[Pair]] = {}
+    by_clips: dict[bytes, list[MetricPair]] = {}
     for first, second in compared(study, dimension, metrics, against):
         by_clips.setdefault((known[first] & known[second]).tobytes(), []).append((first, second))
-    found: dict[Pair, Difference] = {}
+    found: dict[MetricPair, MetricDifference] = {}
     for clips, pairs in by_clips.items():
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         sample = sample_of(study, dimension, names, np.frombuffer(clips, bool))
@@ -233,7 +223,7 @@ def measure_differences(
     return tuple(found[pair] for pair in sorted(found, key=lambda pair: [metrics.index(name) for name in pair]))
 
 
-def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[Pair]:
+def compared(study: Study, dimension: str, metrics: Sequence[str], against: str | None) -> list[MetricPair]:
     """Which metrics are compared: all pairs of up to 12, else each with the best (pooled Spearman) and ``against``."""
     if len(metrics) <= ALL_PAIRS:
         return list(itertools.combinations(metrics, 2))
@@ -248,21 +238,25 @@ def compared(study: Study, dimension: str, metrics: Sequence[str], against: str 
     return list({frozenset(pair): pair for pair in pairs}.values())
 
 
-def _differences(sample: Sample, pairs: Sequence[Pair], resamples: int, seed: int) -> list[Difference]:
+def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, seed: int) -> list[MetricDifference]:
     n = len(sample.ratings)
     if n < LEAST_CLIPS:
         note = f"a difference needs {LEAST_CLIPS} clips that both metrics have, and there are {n}"
         none = Estimate(None, n=n, note=note)
-        return [Difference(first, second, sample.dimension, none, none) for first, second in pairs]
+        return [MetricDifference(first, second, sample.dimension, none, none) for first, second in pairs]
     place = {name: number for number, name in enumerate(sample.metrics)}
-    pooled = _point_and_drawn(sample, resamples, seed)
+    reasons = [why_undefined(row, sample.ratings) for row in sample.scores]
+    point = np.array([_spearman_or_nan(row, sample.ratings) for row in sample.scores])
+    drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
+    pooled = np.concatenate([point[:, None], drawn], axis=1)
     of_models = sample.of_known_models()
     within = _within(of_models, resamples, seed) if of_models.models else None
     prompts = len(set(sample.prompts))
     found = []
     for pair in pairs:
         one, other = (place[name] for name in pair)
-        overall = _estimate(pooled[one] - pooled[other], n, prompts, _constant(sample, one, other))
+        why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
+        overall = _estimate(pooled[one] - pooled[other], n, prompts, why)
         if within is None:
             inside = Estimate(None, note="the models of the clips are not known")
         else:
@@ -270,15 +264,8 @@ def _differences(sample: Sample, pairs: Sequence[Pair], resamples: int, seed: in
             apart = apart[:, ~np.isnan(apart[0])]  # the models in which both have a correlation
             note = f"no model has {LEAST_CLIPS} clips on which both metrics and the judgements vary"
             inside = _estimate(mean_of_defined(apart), apart.shape[1], len(set(of_models.prompts)), note)
-        found.append(Difference(*pair, sample.dimension, overall, inside))
+        found.append(MetricDifference(*pair, sample.dimension, overall, inside))
     return found
-
-
-def _point_and_drawn(sample: Sample, resamples: int, seed: int) -> FloatArray:
-    """(K, 1 + R) Spearman, of the sample first."""
-    point = [_spearman_or_nan(row, sample.ratings) for row in sample.scores]
-    drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
-    return np.concatenate([np.array(point)[:, None], drawn], axis=1)
 
 
 def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
@@ -295,11 +282,6 @@ def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
 
 def _spearman_or_nan(x: FloatArray, y: FloatArray) -> float:
     return spearman(x, y)[0] if why_undefined(x, y) is None else np.nan
-
-
-def _constant(sample: Sample, *numbers: int) -> str:
-    reasons = ((sample.metrics[k], why_undefined(sample.scores[k], sample.ratings)) for k in numbers)
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
 
 def _estimate(values: FloatArray, n: int, prompts: int, why_none: str) -> Estimate:

@@ -96,7 +96,17 @@ def plan_study(
     Raises:
         ValueError: The two correlations are equal, or an argument is out of its range.
     """
-    _check(first, second, raters, clips_per_prompt, power, reference_raters, reliability, prompt_share)
+    if not (-1 < first < 1 and -1 < second < 1) or first == second:
+        raise ValueError(f"Expected two different correlations between -1 and 1 but got {first} and {second}")
+    counts = (raters, reference_raters, clips_per_prompt)
+    if min(counts) < 1:
+        raise ValueError(f"Expected at least one rater and one clip per prompt but got {', '.join(map(str, counts))}")
+    if not LEVEL < power < 1:
+        raise ValueError(f"Expected a power between {LEVEL} and 1 but got {power}")
+    if not (0 < reliability <= 1 and 0 <= prompt_share <= 1):
+        raise ValueError(
+            f"Expected a reliability above 0 and a share from 0 to 1 but got {reliability} and {prompt_share}"
+        )
     gain = math.sqrt(mean_reliability(reliability, raters) / mean_reliability(reliability, reference_raters))
     one, other = first * gain, second * gain
     if max(abs(one), abs(other)) >= _HIGHEST:
@@ -206,26 +216,3 @@ def smallest_within_model(clips: Sequence[int], share: float = 0.0) -> float | N
     mean = variances.sum() / variances.size**2
     smallest = _Z * math.sqrt(mean * design_effect(variances.size, share))
     return smallest if smallest < 1 else None
-
-
-def _check(
-    first: float,
-    second: float,
-    raters: int,
-    clips_per_prompt: int,
-    power: float,
-    reference_raters: int,
-    reliability: float,
-    prompt_share: float,
-) -> None:
-    if not (-1 < first < 1 and -1 < second < 1) or first == second:
-        raise ValueError(f"Expected two different correlations between -1 and 1 but got {first} and {second}")
-    counts = (raters, reference_raters, clips_per_prompt)
-    if min(counts) < 1:
-        raise ValueError(f"Expected at least one rater and one clip per prompt but got {', '.join(map(str, counts))}")
-    if not LEVEL < power < 1:
-        raise ValueError(f"Expected a power between {LEVEL} and 1 but got {power}")
-    if not (0 < reliability <= 1 and 0 <= prompt_share <= 1):
-        raise ValueError(
-            f"Expected a reliability above 0 and a share from 0 to 1 but got {reliability} and {prompt_share}"
-        )

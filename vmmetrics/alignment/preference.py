@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -37,15 +36,10 @@ from vmmetrics.utils.statistics.bootstrap import (
 )
 from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
 
-Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
 FITTED_UNSEEN = "fitted, generator unseen"
 HALF_RULE = "pairs that people call equal are left out; a pair that the metric scores equal counts half"
-CALIBRATED_RULE = (
-    "pairs that people call equal count too; the metric calls a pair equal where its scores differ by no more than the "
-    "threshold that agrees with people most often on the other prompts"
-)
 _IMPUTED = "a clip without one of the metrics stands at that metric's mean"
 _UNSEEN = "weights fitted on other prompts"
 _UNSEEN_MODELS = "weights fitted on other prompts and without the pair's models"
@@ -63,7 +57,6 @@ def measure_preferences(
     metrics: Sequence[str],
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    ties: Ties = "half",
 ) -> tuple[PreferenceAccuracy, ...]:
     """Preference accuracy of each metric, and of all together.
 
@@ -77,29 +70,45 @@ def measure_preferences(
         metrics: Metrics that face it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
-        ties: ``"half"``: pairs that people call equal are left out, and a tie of the metric counts half, what a toss
-            would get. ``"calibrated"``: the accuracy with ties of Deutsch, Foster and Freitag (EMNLP 2023), in which
-            calling a tie a tie is right; its threshold is chosen on other prompts than it is used on.
 
     Returns:
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
     pairs = pairs_of(study, dimension, seed)
-    folds = folds_of(study.prompts, FOLDS, seed)
-    bench = _Bench(dimension, pairs, folds, study.prompts, resamples, seed, ties)
-    found = [bench.judge(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
+    wanted = pairs.decided.size
+
+    def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
+        """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
+        credits_ = half_credits(margins, pairs.outcome)
+        counted = ~np.isnan(credits_)
+        rule = [pairs.source, HALF_RULE, note]
+        if 0 < counted.sum() < wanted:
+            rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
+        undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
+        (accuracy,) = accuracy_estimates(credits_[:, None], pairs, study.prompts, resamples, seed, undefined)
+        return PreferenceAccuracy(
+            name=name,
+            dimension=dimension,
+            accuracy=accuracy,
+            pairs=int(counted.sum()),
+            human_ties=int((pairs.outcome == 0).sum()),
+            metric_ties=int((np.abs(margins[counted]) <= _EQUAL).sum()),
+            rule="; ".join(filter(None, rule)),
+        )
+
+    found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
-    z = standardised([finite(study.scores[metric]) for metric in metrics])
-    found.append(bench.judge(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
+    z, folds = standardised([finite(study.scores[metric]) for metric in metrics]), folds_of(study.prompts, FOLDS, seed)
+    found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
-    found.append(bench.judge(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
+    found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
         unseen = FittedCombination(z, pairs, folds, folds_of(study.models, MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
-        found.append(bench.judge(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}"))
+        found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}"))
     return tuple(found)
 
 
@@ -107,42 +116,6 @@ def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
     """(M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without a margin or a preference."""
     sides = np.where(np.abs(margins) <= _EQUAL, 0, np.sign(margins))
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
-
-
-def calibrated_credits(margins: FloatArray, outcome: IntArray, folds: IntArray) -> FloatArray:
-    """(M,) 1 where margin and people agree, ties included; NaN without a margin.
-
-    Args:
-        margins: (M,) score of the left clip less the right one's.
-        outcome: (M,) 1, −1, or 0 for a tie.
-        folds: (2, M) fold of each side's prompt: the threshold for a pair is chosen on pairs with neither. Where none
-            is left the threshold is 0.
-    """
-    known = ~np.isnan(margins)
-    credits_ = np.full(margins.size, np.nan)
-    low, high = np.sort(folds, axis=0)
-    for one, other in np.unique(np.stack([low, high])[:, known], axis=1).T:
-        here = known & (low == one) & (high == other)
-        elsewhere = known & ~np.isin(folds, [one, other]).any(axis=0)
-        threshold = best_threshold(margins[elsewhere], outcome[elsewhere])
-        called = np.where(np.abs(margins[here]) <= threshold, 0, np.sign(margins[here]))
-        credits_[here] = called == outcome[here]
-    return credits_
-
-
-def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
-    """The smallest threshold on |margin| that, called ties up to it, agrees with people most often.
-
-    >>> best_threshold(np.array([0.1, -0.2, 0.5, -0.9]), np.array([0, 0, 1, -1]))
-    0.2
-    """
-    size = np.abs(margins)
-    thresholds, kind = np.unique(np.append(size, _EQUAL), return_inverse=True)
-    # raising the threshold past a pair wins it if people call it equal, and loses it if the margin had it right
-    gains = (outcome == 0).astype(np.int64) - (np.sign(margins) == outcome) * (outcome != 0)
-    total = np.cumsum(np.bincount(kind[:-1], weights=gains, minlength=thresholds.size))
-    allowed = np.flatnonzero(thresholds >= _EQUAL)
-    return float(thresholds[allowed[np.argmax(total[allowed])]])
 
 
 def accuracy_estimates(
@@ -166,45 +139,6 @@ def differences(scores: FloatArray, pairs: Pairs) -> FloatArray:
     """(M,) score of the left clip less the right one's, from (N,) scores."""
     margins: FloatArray = scores[pairs.left] - scores[pairs.right]
     return margins
-
-
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    """What every metric and combination is judged on."""
-
-    dimension: str
-    pairs: Pairs
-    folds: IntArray
-    prompts: Sequence[str]
-    resamples: int
-    seed: int
-    ties: Ties
-
-    def judge(self, name: str, margins: FloatArray, lacking: str, note: str | None = None) -> PreferenceAccuracy:
-        """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
-        pairs, half = self.pairs, self.ties == "half"
-        if half:
-            credits_ = half_credits(margins, pairs.outcome)
-        else:
-            credits_ = calibrated_credits(margins, pairs.outcome, self.folds[np.stack([pairs.left, pairs.right])])
-        counted = ~np.isnan(credits_)
-        wanted = pairs.decided.size if half else pairs.outcome.size
-        parts = [pairs.source, HALF_RULE if half else CALIBRATED_RULE]
-        if note:
-            parts.append(note)
-        if 0 < counted.sum() < wanted:
-            parts.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
-        undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
-        (accuracy,) = accuracy_estimates(credits_[:, None], pairs, self.prompts, self.resamples, self.seed, undefined)
-        return PreferenceAccuracy(
-            name=name,
-            dimension=self.dimension,
-            accuracy=accuracy if half else replace(accuracy, p=None),  # with ties, chance is not one half
-            pairs=int(counted.sum()),
-            human_ties=int((pairs.outcome == 0).sum()),
-            metric_ties=int((np.abs(margins[counted]) <= _EQUAL).sum()),
-            rule="; ".join(parts),
-        )
 
 
 # What each metric adds to the combination of all: left out one at a time, and added one by one.
@@ -269,12 +203,14 @@ def measure_ablations(
         FITTED: partial(_fitted, z, pairs, folds, seed),
     }
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
-    bench = _CombinationBench(study, pairs, _judgements(study, dimension), resamples, seed)
+    rated = dimension in study.ratings
+    judgements = finite(study.mean_rating(dimension)) if rated else np.full(len(study.clips), np.nan)
+    bench = _Bench(study, pairs, judgements, resamples, seed)
     return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
 
 
 @dataclass(frozen=True, slots=True)
-class _CombinationBench:
+class _Bench:
     """What every combination is held against."""
 
     study: Study
@@ -328,9 +264,7 @@ class _CombinationBench:
         return -np.inf if np.isnan(found) else float(found)
 
 
-def _ablation(
-    dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _CombinationBench
-) -> Ablation:
+def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:
     everything = range(len(metrics))
     full = combine(everything)
     order: list[int] = []
@@ -343,7 +277,11 @@ def _ablation(
         steps.append(candidates[best])
     without = [combine([other for other in everything if other != k]) for k in everything]
     figures = bench.figures([full, *without, *steps])
-    added = [_flattered(figure) for figure in figures[len(metrics) + 1 : -1]]
+    # of all but the last the note that its metrics were chosen on these clips
+    added = [
+        CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (figure.accuracy, figure.spearman, figure.within_model)))
+        for figure in figures[len(metrics) + 1 : -1]
+    ]
     return Ablation(
         dimension=dimension,
         combination=name,
@@ -352,12 +290,6 @@ def _ablation(
         added=tuple(zip((metrics[k] for k in order), [*added, figures[-1]], strict=True)),
         weights={metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)},
     )
-
-
-def _flattered(figure: CombinationFigure) -> CombinationFigure:
-    """The same with the note that its metrics were chosen on these clips."""
-    parts = (figure.accuracy, figure.spearman, figure.within_model)
-    return CombinationFigure(*(with_note(part, ORDER_NOTE) for part in parts))
 
 
 def _equal(z: FloatArray, pairs: Pairs, columns: Sequence[int]) -> Combined:
@@ -371,9 +303,3 @@ def _fitted(z: FloatArray, pairs: Pairs, folds: IntArray, seed: int, columns: Se
     return Combined(
         fitted.margins(pairs), fitted.scores(), np.full(len(columns), np.nan) if weights is None else weights
     )
-
-
-def _judgements(study: Study, dimension: str) -> FloatArray:
-    if dimension in study.ratings:
-        return finite(study.mean_rating(dimension))
-    return np.full(len(study.clips), np.nan)

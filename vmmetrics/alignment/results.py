@@ -76,7 +76,7 @@ class NameBaseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MetricDifference:
     """Two metrics held against the same dimension, on the clips that both have.
 
     Attributes:
@@ -314,7 +314,7 @@ class StudyReport:
     facing: Mapping[str, tuple[str, ...]]
     alignments: tuple[PairAlignment, ...]
     baselines: tuple[NameBaseline, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[MetricDifference, ...]
     ceilings: tuple[Ceiling, ...]
     agreements: tuple[Agreement, ...]
     preferences: tuple[PreferenceAccuracy, ...]

@@ -78,11 +78,6 @@ class Study:
         """Whether at least two generators are known."""
         return len({model for model in self.models if model}) > 1
 
-    @property
-    def has_prompts(self) -> bool:
-        """Whether any prompt has more than one clip."""
-        return len(set(self.prompts)) < len(self.clips)
-
     def mean_rating(self, dimension: str) -> FloatArray:
         """(N,) mean over the raters who rated a clip, NaN where none did."""
         return mean_of_defined(self.ratings[dimension])
@@ -199,14 +194,14 @@ def with_averages(study: Study) -> tuple[Study, tuple[str, ...]]:
         ratings, raters = _average_judgement(study, dimensions)
         study = replace(study, ratings={**study.ratings, AVERAGE: ratings}, raters={**study.raters, AVERAGE: raters})
         facing |= {metric: (*facing[metric], AVERAGE) for metric in metrics}
-        notes.append(f"average judgement: mean of {_listed(dimensions)}, on clips that have all")
+        notes.append(f"average judgement: mean of {', '.join(dimensions)}, on clips that have all")
     ours = [metric for metric in metrics if metric in METRICS]
     metrics = ours or metrics
     if len(metrics) > 1 and AVERAGE not in study.scores and (target == AVERAGE or len(dimensions) == 1):
         average, how = _average_score(study.scores, metrics)
         study = replace(study, scores={**study.scores, AVERAGE: average})
         facing[AVERAGE] = (target,)
-        notes.append(f"average metric: mean of {how} {_listed(metrics)}, on clips that have all")
+        notes.append(f"average metric: mean of {how} {', '.join(metrics)}, on clips that have all")
     return replace(study, facing=facing), tuple(notes)
 
 
@@ -235,12 +230,8 @@ def _average_score(scores: Mapping[str, FloatArray], metrics: Sequence[str]) -> 
     return snapped(average), "the scores of" if within else "the standardised scores of"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
-
-
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PreparedStudy:
     """A study made ready.
 
     Attributes:
@@ -302,7 +293,7 @@ class Plan:
         return found
 
 
-def plan_of(study: Study, resamples: int, seed: int) -> Plan:
+def plan_of(study: Study, resamples: int, seed: int) -> PreparedStudy:
     """Make a study ready; where it does not say which metric faces which dimension, each faces all."""
     judged = dict.fromkeys([*study.ratings, *study.preferences])
     facing = study.facing or {metric: tuple(judged) for metric in study.scores}
@@ -318,4 +309,4 @@ def plan_of(study: Study, resamples: int, seed: int) -> Plan:
     there = {m: tuple(d for d in faced if d in judged) for m, faced in facing.items() if m in study.scores}
     given = replace(study, facing=there)
     augmented, averages = with_averages(given)
-    return Plan(augmented, given, averages, tuple(unknown), resamples, seed)
+    return PreparedStudy(augmented, given, averages, tuple(unknown), resamples, seed)

@@ -21,16 +21,17 @@ from vmmetrics.alignment.results import (
     Ablation,
     Agreement,
     Ceiling,
-    Difference,
     Grouped,
+    MetricDifference,
     NameBaseline,
     PairAlignment,
     PreferenceAccuracy,
     StudyReport,
 )
-from vmmetrics.alignment.study import Plan, Preferences, Study, plan_of
+from vmmetrics.alignment.study import Preferences, PreparedStudy, Study, plan_of
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
+from vmmetrics.utils.display.markup import listed
 from vmmetrics.utils.statistics.bootstrap import CONFIDENCE, RESAMPLES, SEED, Estimate
 from vmmetrics.utils.version import __version__
 
@@ -74,7 +75,7 @@ def _kept(pairs: Preferences, keep: BoolArray) -> Preferences:
 
 _KINDS: dict[type, str] = {
     NameBaseline: "name of the model",
-    Difference: "difference",
+    MetricDifference: "difference",
     Ceiling: "human ceiling",
     Agreement: "agreement of raters",
     PreferenceAccuracy: "preferences",
@@ -97,7 +98,10 @@ def problems_of(report: StudyReport) -> tuple[str, ...]:
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     people = (report.ceilings, report.agreements, report.preferences, report.ablations)
     for part in chain(report.alignments, report.baselines, report.differences, *people):
-        if isinstance(part, Difference) and {(part.first, part.dimension), (part.second, part.dimension)} & hopeless:
+        if (
+            isinstance(part, MetricDifference)
+            and {(part.first, part.dimension), (part.second, part.dimension)} & hopeless
+        ):
             continue
         by_note: dict[str, list[str]] = {}
         for where, note in _missing(part):
@@ -132,9 +136,8 @@ def _missing(part: Any) -> Iterator[tuple[str, str]]:
 
 
 def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
-    more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
     statistics = f" ({', '.join(where)})" if any(where) else ""
-    return f"{', '.join(subjects[:_NAMED])}{more}{statistics}: {note}"
+    return f"{listed(subjects, _NAMED)}{statistics}: {note}"
 
 
 NAMED_CLIPS = 5
@@ -173,13 +176,18 @@ def align(
         "left out": sorted(exclude_models),
         "averages": plan.averages,
         "against": against,
-        "versions": _versions(),
+        "versions": {
+            "vmmetrics": __version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "python": platform.python_version(),
+        },
     }
     report = _measured(plan, against, settings)
     return replace(report, claims=widest_claims(report), problems=(*plan.unknown, *problems_of(report)))
 
 
-def _measured(plan: Plan, against: str | None, settings: dict[str, Any]) -> StudyReport:
+def _measured(plan: PreparedStudy, against: str | None, settings: dict[str, Any]) -> StudyReport:
     study, resamples, seed = plan.study, plan.resamples, plan.seed
     clips = plan.judged_clips()
 
@@ -225,15 +233,5 @@ def _matching(study: Study) -> tuple[str, ...]:
         ("a judgement and no score", found.ratings_only),
     ):
         if names:
-            more = f" and {len(names) - NAMED_CLIPS} more" if len(names) > NAMED_CLIPS else ""
-            lines.append(f"{len(names)} clips with {what}: {', '.join(names[:NAMED_CLIPS])}{more}")
+            lines.append(f"{len(names)} clips with {what}: {listed(names, NAMED_CLIPS)}")
     return (*lines, *found.notes)
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "vmmetrics": __version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }

@@ -15,7 +15,7 @@ from PIL import Image
 
 from vmmetrics.alignment.baselines.dover import fragments, stretches
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
-from vmmetrics.alignment.baselines.judge import JudgeSettings, LocalModel, Turn, show
+from vmmetrics.alignment.baselines.judge import JudgeSettings, LocalJudge, Turn, show
 from vmmetrics.alignment.baselines.suite import BaselineSuite
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
@@ -253,8 +253,8 @@ def test_a_judge_of_transformers(tmp_path, clip):
 
     tiny_vlm.write(tmp_path / "model")
     settings = JudgeSettings(str(tmp_path / "model"), frames=2, tokens=12, cache=str(tmp_path / "cache"))
-    judge = LocalModel(settings, threads=1)
-    pictures = show(clip, 2, 64).pictures
+    judge = LocalJudge(settings, threads=1)
+    _, pictures = show(clip, 2, 64)
     reply = judge.reply([Turn("system", "Rate."), Turn("user", "How is it?", pictures)])
     processor = AutoProcessor.from_pretrained(tmp_path / "model")
     model = AutoModelForImageTextToText.from_pretrained(tmp_path / "model")
@@ -271,7 +271,7 @@ def test_a_judge_of_transformers(tmp_path, clip):
     assert all("unusable" in reason for reason in scores.missing.values())
     assert suite.parts["judge_cas"]["weights"]["model.safetensors"]
     with pytest.raises(SetupError, match="not readable"):
-        LocalModel(JudgeSettings(str(tmp_path / "cache")))
+        LocalJudge(JudgeSettings(str(tmp_path / "cache")))
 
 
 @needs_torch

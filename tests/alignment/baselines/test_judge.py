@@ -15,7 +15,7 @@ import pytest
 from vmmetrics.alignment.baselines.judge import (
     DIMENSIONS,
     REFUSED,
-    Endpoint,
+    EndpointJudge,
     JudgeSettings,
     Panel,
     read_answer,
@@ -206,7 +206,7 @@ def test_nobody_there(judged):
 
 def test_replies_are_kept_by_all_they_depend_on():
     kept = JudgeSettings("some-model", "http://127.0.0.1:9/v1")
-    judge = Endpoint(kept)
+    judge = EndpointJudge(kept)
     turns = [Turn("user", "x", (b"picture",))]
     others = (replace(kept, frames=11), replace(kept, side=500), replace(kept, tokens=9), replace(kept, model="other"))
     keys = {Panel(judge, settings).key(turns) for settings in (kept, *others)}
@@ -258,12 +258,12 @@ def test_a_run_is_resumed_by_the_same_judge_only(judged, tmp_path):
 def test_frames_are_spread_over_time():
     times = np.array([0.0, 0.1, 0.2, 0.3, 2.0, 3.0])
     frames = np.arange(6, dtype=np.uint8)[:, None, None, None] * np.full((6, 40, 20, 3), 40, np.uint8)
-    shown = show(Clip(frames, times, 2.0), 4, 16)
-    assert shown.times == (0.0, 0.3, 2.0, 3.0)
-    levels = [cv2.imdecode(np.frombuffer(p, np.uint8), cv2.IMREAD_COLOR) for p in shown.pictures]
+    taken, pictures = show(Clip(frames, times, 2.0), 4, 16)
+    assert taken == (0.0, 0.3, 2.0, 3.0)
+    levels = [cv2.imdecode(np.frombuffer(p, np.uint8), cv2.IMREAD_COLOR) for p in pictures]
     assert [p.shape for p in levels] == [(16, 8, 3)] * 4
     assert [round(p.mean() / 40) for p in levels] == [0, 3, 4, 5]
-    assert len(show(Clip(frames, times, 2.0), 99, 16).times) == 6
+    assert len(show(Clip(frames, times, 2.0), 99, 16)[0]) == 6
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_addresses_that_are_refused(url, said):
 
 def test_a_key_that_no_header_may_hold_is_not_quoted(monkeypatch):
     monkeypatch.setenv("VMMETRICS_JUDGE_KEY", "se\ncret")
-    judge = Endpoint(JudgeSettings("m", url="http://127.0.0.1:9/v1"))
+    judge = EndpointJudge(JudgeSettings("m", url="http://127.0.0.1:9/v1"))
     with pytest.raises(SetupError) as caught:
         judge.reply([Turn("user", "x")])
     assert "cret" not in str(caught.value)

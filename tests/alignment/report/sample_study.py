@@ -12,11 +12,11 @@ from vmmetrics.alignment.results import (
     Agreement,
     Ceiling,
     CombinationFigure,
-    Difference,
     DisputedClip,
     Estimate,
     Grouped,
     Matrix,
+    MetricDifference,
     NameBaseline,
     OutlyingRater,
     PairAlignment,
@@ -121,7 +121,7 @@ def make_report(study: Study) -> StudyReport:
         alignments=tuple(alignments),
         baselines=tuple(NameBaseline(d, some(0.3, 0.6), some(0.5, 0.7)) for d in study.ratings),
         differences=tuple(
-            Difference(metrics[0], metric, d, replace(some(), p=p), some())
+            MetricDifference(metrics[0], metric, d, replace(some(), p=p), some())
             for d in study.ratings
             for metric, p in zip(metrics[1:], (0.0004, 0.03, 0.3, 0.7, 0.9, 0.5, 0.04), strict=False)
         ),
@@ -183,7 +183,7 @@ def make_degenerate(
     report = StudyReport(
         clips=2, prompts=2, models=0, matching=("2 clips matched",), facing=study.facing, alignments=alignments,
         baselines=(NameBaseline(dimension, none, none),),
-        differences=(Difference(metric, "never", dimension, none, none),),
+        differences=(MetricDifference(metric, "never", dimension, none, none),),
         ceilings=(), agreements=(Agreement(dimension, *[Estimate(None, note="one rater")] * 8),), preferences=(),
         ablations=(), matrix=Matrix(names, 2, np.full((3, 3), np.nan), np.ones((3, 3))), powers=(), claims=(),
         problems=(f"{metric}: the score is the same for every clip",), settings={"seed": 1},

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines import natural_scenes as _brisque
-from vmmetrics.alignment.baselines import natural_scenes as _niqe
-from vmmetrics.alignment.baselines.formulas import RADIUS
-from vmmetrics.alignment.baselines.formulas import flow_magnitude as _flow_magnitude
-from vmmetrics.alignment.baselines.formulas import forward_backward_error as _forward_backward_error
-from vmmetrics.alignment.baselines.formulas import frame_difference as _frame_difference
-from vmmetrics.alignment.baselines.formulas import ssim as _ssim
-from vmmetrics.alignment.baselines.formulas import temporal_flickering as _temporal_flickering
-from vmmetrics.alignment.baselines.formulas import track_survival as _track_survival
-from vmmetrics.alignment.baselines.formulas import warping_error as _warping_error
-from vmmetrics.alignment.baselines.natural_scenes import scene_moments
+from vmmetrics.alignment.baselines import formulas, natural_scenes
 from vmmetrics.metrics import METRICS
 from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import FloatArray, MetricResult
 
 # What each baseline that needs no download takes from a scene; perception and pictures are shared among them.
 
+FlowOf = Callable[[Scene], Flow]
+"""The flow of a scene, asked for only where there are two frames."""
 ONE_FRAME = "one frame: nothing to compare it with"
 FLAT = "no frame has texture enough for statistics of natural scenes"
 _LEAST = 16
@@ -35,34 +28,44 @@ _LEAST = 16
 
 def ssim(scene: Scene) -> MetricResult:
     """SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
-    if min(scene.clip.width, scene.clip.height) <= 2 * RADIUS:
-        return MetricResult(None, f"frames of less than {2 * RADIUS + 1} pixels a side")
-    return _of_pairs(scene, lambda: _ssim(grey_frames(scene)))
+    if min(scene.clip.width, scene.clip.height) <= 2 * formulas.RADIUS:
+        return MetricResult(None, f"frames of less than {2 * formulas.RADIUS + 1} pixels a side")
+    return _of_pairs(scene, lambda: formulas.ssim(grey_frames(scene)))
 
 
 def frame_difference(scene: Scene) -> MetricResult:
     """Mean absolute difference of consecutive frames, in colour, at the clip's own size."""
-    return _of_pairs(scene, lambda: _frame_difference(scene.clip.frames))
+    return _of_pairs(scene, lambda: formulas.frame_difference(scene.clip.frames))
 
 
 def temporal_flickering(scene: Scene) -> MetricResult:
     """VBench's temporal flickering."""
-    return _of_pairs(scene, lambda: _temporal_flickering(scene.clip.frames))
+    return _of_pairs(scene, lambda: formulas.temporal_flickering(scene.clip.frames))
 
 
-def flow_magnitude(scene: Scene) -> MetricResult:
-    """Mean speed of the picture."""
-    return magnitude_of(scene, lambda: scene.flow)
+def flow_magnitude(scene: Scene, flow: FlowOf = attrgetter("flow")) -> MetricResult:
+    """Mean speed of the picture, by the embedded flow or another."""
+    return _of_pairs(scene, lambda: formulas.flow_magnitude(flow(scene).forward, scene.clip.timestamps))
 
 
-def warping_error(scene: Scene) -> MetricResult:
+def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> MetricResult:
     """Warping error, in colour, at the resolution of the flow."""
-    return warping_error_of(scene, lambda: scene.flow)
+
+    def error() -> float | None:
+        found = flow(scene)
+        size = found.images.shape[2], found.images.shape[1]
+        return formulas.warping_error(resized_frames(scene, size), found.forward, found.forward_valid)
+
+    return _of_pairs(scene, error, "no two frames have a place that the flow can follow")
 
 
-def forward_backward_error(scene: Scene) -> MetricResult:
+def forward_backward_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> MetricResult:
     """Disagreement of forward and backward flow."""
-    return forward_backward_error_of(scene, lambda: scene.flow)
+
+    def error() -> float | None:
+        return formulas.forward_backward_error(flow(scene).forward, flow(scene).backward)
+
+    return _of_pairs(scene, error, "the flow leaves the picture everywhere")
 
 
 def track_survival(scene: Scene) -> MetricResult:
@@ -70,52 +73,29 @@ def track_survival(scene: Scene) -> MetricResult:
 
     def survival() -> float:
         flow = scene.flow
-        return _track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
+        return formulas.track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
 
     return _of_pairs(scene, survival)
 
 
 def brisque(scene: Scene) -> MetricResult:
     """BRISQUE of every frame, averaged."""
-    if (small := _too_small(scene)) is not None:
-        return small
-    regression = _brisque.published_regression()
-    return _mean([_brisque.brisque(_brisque.brisque_features(m), regression) for m in _frame_moments(scene)], FLAT)
+    if min(scene.clip.width, scene.clip.height) < _LEAST:
+        return MetricResult(None, f"frames of less than {_LEAST} pixels a side")
+    regression = natural_scenes.published_regression()
+    return _mean(
+        [natural_scenes.brisque(natural_scenes.brisque_features(m), regression) for m in _frame_moments(scene)], FLAT
+    )
 
 
 def niqe(scene: Scene) -> MetricResult:
     """NIQE of every frame, averaged."""
     clip = scene.clip
-    if min(clip.width, clip.height) < _niqe.LEAST_SIDE:
-        return MetricResult(None, f"frames of less than {_niqe.LEAST_SIDE} pixels a side: too few blocks")
-    pristine = _niqe.shipped_pristine()
-    features = (_niqe.block_features(moments, clip.height, clip.width) for moments in _frame_moments(scene))
-    return _mean([_niqe.niqe(blocks, pristine) for blocks in features], FLAT)
-
-
-def magnitude_of(scene: Scene, flow: Callable[[], Flow]) -> MetricResult:
-    """Mean speed of the picture by some flow."""
-    return _of_pairs(scene, lambda: _flow_magnitude(flow().forward, scene.clip.timestamps))
-
-
-def warping_error_of(scene: Scene, flow: Callable[[], Flow]) -> MetricResult:
-    """Warping error by some flow."""
-
-    def error() -> float | None:
-        found = flow()
-        size = found.images.shape[2], found.images.shape[1]
-        return _warping_error(resized_frames(scene, size), found.forward, found.forward_valid)
-
-    return _of_pairs(scene, error, "no two frames have a place that the flow can follow")
-
-
-def forward_backward_error_of(scene: Scene, flow: Callable[[], Flow]) -> MetricResult:
-    """Disagreement of forward and backward flow by some flow."""
-
-    def error() -> float | None:
-        return _forward_backward_error(flow().forward, flow().backward)
-
-    return _of_pairs(scene, error, "the flow leaves the picture everywhere")
+    if min(clip.width, clip.height) < natural_scenes.LEAST_SIDE:
+        return MetricResult(None, f"frames of less than {natural_scenes.LEAST_SIDE} pixels a side: too few blocks")
+    pristine = natural_scenes.shipped_pristine()
+    features = (natural_scenes.block_features(moments, clip.height, clip.width) for moments in _frame_moments(scene))
+    return _mean([natural_scenes.niqe(blocks, pristine) for blocks in features], FLAT)
 
 
 def grey_frames(scene: Scene) -> NDArray[np.uint8]:
@@ -147,16 +127,12 @@ def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
         found: list[list[FloatArray]] = []
         frames = grey_frames(scene)
         for t, frame in enumerate(frames):
-            found.append(found[-1] if t and np.array_equal(frame, frames[t - 1]) else scene_moments(frame))
+            found.append(
+                found[-1] if t and np.array_equal(frame, frames[t - 1]) else natural_scenes.scene_moments(frame)
+            )
         return found
 
     return scene.once("baselines:moments", moments)
-
-
-def _too_small(scene: Scene) -> MetricResult | None:
-    if min(scene.clip.width, scene.clip.height) < _LEAST:
-        return MetricResult(None, f"frames of less than {_LEAST} pixels a side")
-    return None
 
 
 def _of_pairs(scene: Scene, compute: Callable[[], float | None], otherwise: str = "") -> MetricResult:
@@ -172,7 +148,7 @@ def _mean(values: list[float | None], otherwise: str) -> MetricResult:
     return MetricResult(float(np.mean(known))) if known else MetricResult(None, otherwise)
 
 
-Measure = Callable[[Scene], MetricResult]
+BaselineMeasure = Callable[[Scene], MetricResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +168,7 @@ class Baseline:
     unit: str
     lower_is_better: bool
     source: str
-    measure: Measure | None = None
+    measure: BaselineMeasure | None = None
     weights: tuple[str, ...] = ()
 
 
@@ -211,7 +187,7 @@ CPU = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedFamily:
     """A family of baselines whose models are loaded.
 
     Attributes:
@@ -219,18 +195,18 @@ class Loaded:
         part: What their values depend on, ready for JSON: hashes of weights, versions, settings.
     """
 
-    measures: Mapping[str, Measure]
+    measures: Mapping[str, BaselineMeasure]
     part: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class BaselineFamily:
     """Baselines that one model of the user's gives.
 
     Attributes:
         name: What selects all of them.
         baselines: Which.
-        load: ``module:function`` that takes it and returns a :class:`Loaded`.
+        load: ``module:function`` that takes it and returns a :class:`LoadedFamily`.
     """
 
     name: str
@@ -238,40 +214,40 @@ class Family:
     load: str
 
 
-_ADAPTERS = "vmmetrics.alignment.baselines.adapters"
+_NETWORKS = "vmmetrics.alignment.baselines.networks"
 _VBENCH = "VBench 2024"
 
 FAMILIES = (
-    Family(
+    BaselineFamily(
         "raft",
         (
             Baseline("raft_flow_magnitude", "diagonals per second", False, "mean flow by RAFT"),
             Baseline("raft_warping_error", "squared intensity, 0..1", True, "Lai et al. 2018, flow by RAFT"),
             Baseline("raft_forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010, flow by RAFT"),
         ),
-        f"{_ADAPTERS}.raft:load",
+        f"{_NETWORKS}:load_raft",
     ),
-    Family(
+    BaselineFamily(
         "clip_consistency",
         (Baseline("clip_consistency", "0..1", False, f"{_VBENCH}, background consistency"),),
-        f"{_ADAPTERS}.encoders:load_clip",
+        f"{_NETWORKS}:load_clip",
     ),
-    Family(
+    BaselineFamily(
         "dino_consistency",
         (Baseline("dino_consistency", "0..1", False, f"{_VBENCH}, subject consistency"),),
-        f"{_ADAPTERS}.encoders:load_dino",
+        f"{_NETWORKS}:load_dino",
     ),
-    Family(
+    BaselineFamily(
         "film_smoothness",
         (Baseline("film_smoothness", "0..1", False, f"{_VBENCH}, motion smoothness, FILM for AMT"),),
-        f"{_ADAPTERS}.film:load",
+        f"{_NETWORKS}:load_film",
     ),
-    Family(
+    BaselineFamily(
         "dover",
         (Baseline("dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),),
-        f"{_ADAPTERS}.dover:load",
+        "vmmetrics.alignment.baselines.dover:load",
     ),
-    Family(
+    BaselineFamily(
         "vlm_judge",
         tuple(Baseline(f"judge_{key}", "level, 1..5", False, "rating by a video language model") for key in METRICS),
         "vmmetrics.alignment.baselines.judge:load",

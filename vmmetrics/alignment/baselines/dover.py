@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines.catalogue import Loaded
+from vmmetrics.alignment.baselines.catalogue import LoadedFamily
 from vmmetrics.alignment.baselines.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Scene
@@ -92,7 +91,7 @@ _NETWORK = {  # its dover.yml, without the branch for aesthetics, whose backbone
 }
 
 
-def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
     """Load DOVER.
 
     Args:
@@ -113,7 +112,11 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
             f"dover needs the package of that name, which cannot be loaded ({error}): {INSTALL}"
         ) from error
     path = find("dover", given, "DOVER.pth", "the published weights DOVER.pth")
-    _fill(network, read_state(path), str(path))
+    technical = {key: value for key, value in read_state(path).items() if key.startswith(f"{BRANCH}_")}
+    try:
+        network.load_state_dict(technical)
+    except RuntimeError as error:
+        raise SetupError(f"{path}: these are not the weights of DOVER's technical branch: {error}") from error
     device = prepare_device(threads)
     network = network.to(device).eval()
 
@@ -123,16 +126,7 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
         places = stretches(len(scene.clip))
         return MetricResult(float(np.mean([_score(network, scene.clip.frames[place], device) for place in places])))
 
-    return Loaded({"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")})
-
-
-def _fill(network: Any, state: Mapping[str, Any], name: str) -> None:
-    """Give the network its weights."""
-    ours = {key: value for key, value in state.items() if key.startswith(f"{BRANCH}_")}
-    try:
-        network.load_state_dict(ours)
-    except RuntimeError as error:
-        raise SetupError(f"{name}: these are not the weights of DOVER's technical branch: {error}") from error
+    return LoadedFamily({"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")})
 
 
 def _score(network: Any, frames: Any, device: Any) -> float:

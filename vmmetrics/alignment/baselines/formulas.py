@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -172,16 +171,13 @@ def track_survival(
     x, y = np.meshgrid(np.arange(STEP / 2, width, STEP), np.arange(STEP / 2, height, STEP))
     start = np.stack([x.ravel(), y.ravel()], -1)
     at, alive = start, np.ones(len(start), np.bool_)
-    for flow, valid in [*zip(forward, forward_valid, strict=True), *_reversed(backward, backward_valid)]:
+    there, back = zip(forward, forward_valid, strict=True), zip(backward[::-1], backward_valid[::-1], strict=True)
+    for flow, valid in (*there, *back):
         column, row = np.rint(at).astype(int).T
         alive &= valid[np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)]
         at = at + look_up(flow, at[:, None])[:, 0]
     gap = np.hypot(*(at - start).T)
     return float(np.mean(alive & (gap <= HOME * np.hypot(width, height))))
-
-
-def _reversed(flow: FloatArray, valid: BoolArray) -> list[tuple[FloatArray, BoolArray]]:
-    return list(zip(flow[::-1], valid[::-1], strict=True))
 
 
 # SSIM of consecutive frames.
@@ -213,35 +209,24 @@ def ssim(frames: NDArray[np.uint8]) -> float:
     if min(frames.shape[1:]) <= 2 * RADIUS:
         raise ValueError(f"Expected frames of at least {2 * RADIUS + 1} pixels a side but got {frames.shape[1:]}")
     values = []
-    before = _Local.of(frames[0])
+    before = _local(frames[0])
     for frame in frames[1:]:
-        now = _Local.of(frame)
-        values.append(_mean_ssim(before, now))
+        now = _local(frame)
+        (one, mean, variance), (other, other_mean, other_variance) = before, now
+        product = mean * other_mean
+        covariance = _window(one * other) - product
+        above = (2 * product + C1) * (2 * covariance + C2)
+        below = (mean**2 + other_mean**2 + C1) * (variance + other_variance + C2)
+        values.append(float(np.mean(above / below)))
         before = now
     return float(np.mean(values))
 
 
-@dataclass(frozen=True, slots=True)
-class _Local:
+def _local(frame: NDArray[np.uint8]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """A picture with its local mean and variance."""
-
-    picture: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, frame: NDArray[np.uint8]) -> _Local:
-        picture = frame.astype(np.float64)
-        mean = _window(picture)
-        return cls(picture, mean, _window(picture * picture) - mean * mean)
-
-
-def _mean_ssim(a: _Local, b: _Local) -> float:
-    product = a.mean * b.mean
-    covariance = _window(a.picture * b.picture) - product
-    above = (2 * product + C1) * (2 * covariance + C2)
-    below = (a.mean**2 + b.mean**2 + C1) * (a.variance + b.variance + C2)
-    return float(np.mean(above / below))
+    picture = frame.astype(np.float64)
+    mean = _window(picture)
+    return picture, mean, _window(picture * picture) - mean * mean
 
 
 def _window(picture: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, Loaded
+from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, LoadedFamily
 from vmmetrics.alignment.baselines.files import find, hashes, model_from_folder, prepare_device, require, versions
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.perception.scene import Scene
 from vmmetrics.types import MetricResult
-from vmmetrics.utils.endpoint import Endpoint as AnyEndpoint
 from vmmetrics.utils.endpoint import (
+    Endpoint,
     EndpointSettings,
     NoAnswerError,
     Reply,
@@ -31,8 +31,6 @@ from vmmetrics.utils.endpoint import (
     objects_in,
     refuses,
 )
-
-# What the judge is asked: five questions on motion, levels 1 to 5, one JSON object back.
 
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""
@@ -84,11 +82,8 @@ def schema() -> dict[str, Any]:
     }
 
 
-# How a judge's answer is read.
-
-
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgeAnswer:
     """What a judge said of a clip.
 
     Attributes:
@@ -100,10 +95,10 @@ class Answer:
     missing: str | None = None
 
 
-REFUSED = Answer({}, "the judge refused to rate the clip")
+REFUSED = JudgeAnswer({}, "the judge refused to rate the clip")
 
 
-def read_answer(text: str) -> Answer:
+def read_answer(text: str) -> JudgeAnswer:
     r"""Read an answer: the first JSON object in it, whatever stands around.
 
     >>> read_answer('```json\n{"cas": 4, "mss": 5, "ois": null, "pas": 2, "tcs": 3}\n```').levels["ois"] is None
@@ -126,33 +121,15 @@ def read_answer(text: str) -> Answer:
         if level is not None and not LEVELS[0] <= level <= LEVELS[1]:
             return _unusable("a level is outside of 1..5")
         levels[key] = level
-    return Answer(levels)
+    return JudgeAnswer(levels)
 
 
-def _unusable(why: str) -> Answer:
-    return Answer({}, f"the judge's answer was unusable: {why}")
+def _unusable(why: str) -> JudgeAnswer:
+    return JudgeAnswer({}, f"the judge's answer was unusable: {why}")
 
 
-# A judge and the answers it gave before: asks, asks again where an answer cannot be used, and keeps the replies.
-
-# What the judge sees: frames evenly spread over time, as JPEG.
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The frames a judge is shown.
-
-    Attributes:
-        times: Seconds of each.
-        pictures: JPEG of each.
-    """
-
-    times: tuple[float, ...]
-    pictures: tuple[bytes, ...]
-
-
-def show(clip: Clip, count: int, side: int) -> Shown:
-    """Take frames of a clip.
+def show(clip: Clip, count: int, side: int) -> tuple[tuple[float, ...], tuple[bytes, ...]]:
+    """Return what the judge sees: the times in seconds and the JPEGs of frames spread evenly over the clip.
 
     Args:
         clip: The clip.
@@ -169,7 +146,7 @@ def show(clip: Clip, count: int, side: int) -> Shown:
         written, data = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 92])
         assert written  # noqa: S101  (an uint8 picture can always be written)
         pictures.append(data.tobytes())
-    return Shown(tuple(float(clip.timestamps[place]) for place in places), tuple(pictures))
+    return tuple(clip.timestamps[places].tolist()), tuple(pictures)
 
 
 KEY_VARIABLE = "VMMETRICS_JUDGE_KEY"
@@ -224,11 +201,10 @@ class JudgeSettings:
         return {"model": self.model, "url": self.url, **asked}
 
 
-class Judge(Protocol):
-    """Answers a conversation."""
+class ClipJudge(Protocol):
+    """Answers a conversation; ``identity`` is what else its replies depend on, ready for JSON."""
 
     identity: Mapping[str, Any]
-    """What else its replies depend on, ready for JSON."""
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
         """Answer what was said so far.
@@ -248,7 +224,7 @@ class Panel:
         settings: What it is shown, and where its replies are kept.
     """
 
-    judge: Judge
+    judge: ClipJudge
     settings: JudgeSettings
     _cache: ReplyCache = field(init=False)
 
@@ -256,18 +232,17 @@ class Panel:
         kept = self.settings.cache
         self._cache = ReplyCache(default_folder("judge") if kept is None else Path(kept))
 
-    def rate(self, clip: Clip) -> Answer:
+    def rate(self, clip: Clip) -> JudgeAnswer:
         """Have a clip rated, asking again a few times while the answer cannot be used.
 
         Raises:
             ClipError: The judge cannot be reached.
         """
-        shown = show(clip, self.settings.frames, self.settings.side)
-        turns = [Turn("system", SYSTEM), Turn("user", question(shown.times, clip.prompt), shown.pictures)]
+        times, pictures = show(clip, self.settings.frames, self.settings.side)
+        turns = [Turn("system", SYSTEM), Turn("user", question(times, clip.prompt), pictures)]
         return _read(converse(self._reply, turns, _fault, AGAIN))
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
-        """The reply to a conversation, the one that was kept if there is one."""
         key = self.key(turns)
         reply = self._cache.get(key)
         if reply is None:
@@ -286,21 +261,14 @@ def _fault(reply: Reply) -> str | None:
     return None if answer is REFUSED else answer.missing
 
 
-def _read(reply: Reply) -> Answer:
+def _read(reply: Reply) -> JudgeAnswer:
     if reply.refused:
         return REFUSED
     answer = read_answer(reply.text)
-    if answer.missing is not None and reply.cut:
-        return Answer({}, "the judge's answer was unusable: cut off for its length")
-    return answer
+    return _unusable("cut off for its length") if answer.missing is not None and reply.cut else answer
 
 
-# A judge on this machine: an image-text-to-text model of transformers, from the user's folder.
-
-# A judge behind an OpenAI-compatible endpoint.
-
-
-class Endpoint:
+class EndpointJudge:
     """Asks a model behind an endpoint.
 
     Args:
@@ -310,7 +278,7 @@ class Endpoint:
     identity: Mapping[str, Any] = {"temperature": 0}
 
     def __init__(self, settings: JudgeSettings) -> None:
-        self._endpoint = AnyEndpoint(settings.at_endpoint())
+        self._endpoint = Endpoint(settings.at_endpoint())
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
         """Answer what was said so far; what may pass is tried again.
@@ -325,7 +293,7 @@ class Endpoint:
             raise ClipError(f"The judge gave {error}") from error
 
 
-class LocalModel:
+class LocalJudge:
     """Answers with a model that ``AutoModelForImageTextToText`` can load; greedy, so that answers can be had again.
 
     Args:
@@ -378,7 +346,7 @@ class LocalModel:
 NOTHING = "the judge found nothing to rate"
 
 
-def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
+def load(given: JudgeSettings | None, threads: int | None) -> LoadedFamily:
     """Make the judge ready.
 
     Raises:
@@ -390,11 +358,13 @@ def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
             "or --judge FOLDER for one of transformers"
         )
     if given.url is not None:
-        judge: Judge = Endpoint(given)
+        judge: ClipJudge = EndpointJudge(given)
     else:
-        judge = LocalModel(given, threads)
+        judge = LocalJudge(given, threads)
     panel = Panel(judge, given)
-    return Loaded({f"judge_{key}": _measure(panel, key) for key in DIMENSIONS}, given.part() | dict(judge.identity))
+    return LoadedFamily(
+        {f"judge_{key}": _measure(panel, key) for key in DIMENSIONS}, given.part() | dict(judge.identity)
+    )
 
 
 def _measure(panel: Panel, key: str) -> Callable[[Scene], MetricResult]:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, Loaded, Measure, chosen
+from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, BaselineMeasure, LoadedFamily, chosen
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
@@ -68,8 +68,16 @@ class BaselineSuite:
     ) -> None:
         given = given or {}
         self.metrics = chosen(names, tuple(given))
-        self._models = _perception()
-        self._measures: dict[str, Measure] = {}
+        # the embedded models but for those that were trained for CAS: what baselines look at, no metric of ours moves
+        self._models = Models(
+            flow=DISFlow(),
+            camera=GlobalMotion(),
+            segmenter=MotionSegmenter(),
+            tracker=GridTracker(),
+            pose=BlazePose(),
+            quality=TemporalQuality(),
+        )
+        self._measures: dict[str, BaselineMeasure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
         for name in self.metrics:
             baseline = BASELINES[name]
@@ -86,12 +94,11 @@ class BaselineSuite:
         for family in FAMILIES:
             wanted = [b.name for b in family.baselines if b.name in self.metrics]
             if wanted:
-                self._add(_load(family.load, given.get(family.name), threads), wanted)
-
-    def _add(self, loaded: Loaded, wanted: Sequence[str]) -> None:
-        for name in wanted:
-            self._measures[name] = loaded.measures[name]
-            self.parts[name] |= loaded.part
+                module, _, function = family.load.partition(":")
+                loaded: LoadedFamily = getattr(import_module(module), function)(given.get(family.name), threads)
+                for name in wanted:
+                    self._measures[name] = loaded.measures[name]
+                    self.parts[name] |= loaded.part
 
     @property
     def reads_ahead(self) -> bool:
@@ -138,26 +145,6 @@ class BaselineSuite:
         for name in self.metrics:
             attempt(name, partial(self._measures[name], scene), results, errors)
         return ClipScores(scene.clip.name, results, errors, time.perf_counter() - start, scene.clip.notes)
-
-
-def _perception() -> Models:
-    """The embedded models but for those that were trained for CAS: what baselines look at, no metric of ours moves."""
-    return Models(
-        flow=DISFlow(),
-        camera=GlobalMotion(),
-        segmenter=MotionSegmenter(),
-        tracker=GridTracker(),
-        pose=BlazePose(),
-        quality=TemporalQuality(),
-    )
-
-
-def _load(place: str, given: Any, threads: int | None) -> Loaded:
-    """Load a family's models with the function that ``place`` names."""
-    module, _, function = place.partition(":")
-    loaded = getattr(import_module(module), function)(given, threads)
-    assert isinstance(loaded, Loaded)  # noqa: S101  (the catalogue names only such functions)
-    return loaded
 
 
 # The configuration of a run of baselines, for the machinery that runs the metrics.

@@ -56,7 +56,7 @@ def events(strength: float, counts: Sequence[int]) -> int:
 
 
 Order = NDArray[np.int64]
-Timing = Callable[[int, float, float, Rng], Order]
+Reordering = Callable[[int, float, float, Rng], Order]
 
 
 def moments(rng: Rng, count: int, number: int, gap: int) -> list[int]:
@@ -133,7 +133,7 @@ def standstill(count: int, strength: float, _fps: float, _rng: Rng) -> Order:
     return np.minimum(np.arange(count), last)
 
 
-TIMINGS: dict[str, Timing] = {
+TIMINGS: dict[str, Reordering] = {
     f.__name__: f for f in (reversal, loop, freeze_jump, shuffle, stutter, drop, standstill)
 }  # fmt: skip
 

@@ -175,10 +175,6 @@ def _of_things(
     return Perturbation(name, "defect", owner, what, full, change, needs_things=True)
 
 
-def _intrude(clip: Clip, strength: float, rng: Rng, _: Things | None) -> tuple[Clip, tuple[int, ...]]:
-    return with_frames(clip, objects.intruder(clip.frames, strength, rng)), ()
-
-
 def _harmless(
     name: str, what: str, full: str, done: Callable[[Clip, float], Clip], graded: bool = True, signed: bool = False
 ) -> Perturbation:
@@ -211,7 +207,8 @@ _DEFECTS = (
     _of_things("appear", "tcs", "the largest thing is not there up to the middle", "nothing of it shows",
                lambda c, s, t: objects.appear(c.frames, s, t)),
     Perturbation("intruder", "defect", "tcs", "a foreign thing is there from one frame to the next, and stays",
-                 "44 % of the short side across", _intrude),
+                 "44 % of the short side across",
+                 lambda c, s, rng, _: (with_frames(c, objects.intruder(c.frames, s, rng)), ())),
     _moving("double", "tcs", "a copy of a thing comes and goes beside it", f"opaque, {_LADDER}"),
     _moving("limb_bend", "cas", "a long part bends like rubber", f"by 12 % of the short side, {_LADDER}"),
     _moving("object_warp", "cas", "a moving thing changes its shape", f"by 5 % of the short side, {_LADDER}"),

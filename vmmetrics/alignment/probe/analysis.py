@@ -13,9 +13,9 @@ from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.results import (
     Curve,
+    DosePoint,
     Invariance,
     MetricFacts,
-    Point,
     ProbeReport,
     RateLimit,
     Specificity,
@@ -28,10 +28,10 @@ from vmmetrics.utils.statistics.paired import Mean, mean_with_interval
 
 # The lines of a probe, looked up by metric, case and clip.
 
-Line = Mapping[str, Any]
+CaseLine = Mapping[str, Any]
 
 
-class Scores:
+class ProbeScores:
     """The lines of a probe, by metric and case.
 
     Attributes:
@@ -40,13 +40,13 @@ class Scores:
         clips: Names, in the order of the lines.
     """
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[CaseLine]) -> None:
         self.lines = lines
         self.clips = tuple(dict.fromkeys(line["clip"] for line in lines))
         named = {n for line in lines for part in ("scores", "missing") for n in line.get(part, ())}
         failed = {n for line in lines for n in line.get("errors", ())}
         self.metrics = in_order(named | failed)
-        self._by_case: dict[tuple[str, float], dict[str, Line]] = defaultdict(dict)
+        self._by_case: dict[tuple[str, float], dict[str, CaseLine]] = defaultdict(dict)
         for line in lines:
             if "scores" in line:
                 self._by_case[line["kind"], line["strength"]][line["clip"]] = line
@@ -77,7 +77,7 @@ LEAST_CLIPS = 4
 """Clips below which no interval is given: of three, every resample has one sign a quarter of the time by chance."""
 
 
-def curve(scores: Scores, facts: MetricFacts, defect: str) -> Curve:
+def curve(scores: ProbeScores, facts: MetricFacts, defect: str) -> Curve:
     """Return the dose-response curve of a metric to a defect."""
     points = []
     for strength in scores.strengths(defect):
@@ -85,7 +85,7 @@ def curve(scores: Scores, facts: MetricFacts, defect: str) -> Curve:
         mean = mean_with_interval(list(changes.values()))
         if mean is not None and mean.clips < LEAST_CLIPS:
             mean = Mean(mean.mean, None, None, mean.clips)
-        points.append(Point(strength, mean, gone))
+        points.append(DosePoint(strength, mean, gone))
     means = [(p.change.mean, p.change.clips) for p in points if p.change is not None]
     fitted = monotone_fit([m for m, _ in means], [n for _, n in means])
     step_back = float(np.abs(fitted - [m for m, _ in means]).max()) if means else None
@@ -111,14 +111,14 @@ def monotone_fit(means: Sequence[float], weights: Sequence[float]) -> FloatArray
     return np.asarray(rising if errors[0] <= errors[1] else falling)
 
 
-def _is_noticed(point: Point, noise: float | None) -> bool:
+def _is_noticed(point: DosePoint, noise: float | None) -> bool:
     mean = point.change
     if mean is None or noise is None or mean.low is None or mean.high is None:
         return False
     return (mean.low > 0 or mean.high < 0) and abs(mean.mean) > noise
 
 
-def _why_not(points: Sequence[Point], facts: MetricFacts) -> str:
+def _why_not(points: Sequence[DosePoint], facts: MetricFacts) -> str:
     clips = max((p.change.clips for p in points if p.change is not None), default=0)
     if clips == 0:
         return "no clip has a score before and after"
@@ -148,7 +148,7 @@ NOISE_FLOOR = 0.01
 """Least noise assumed, of the metric's scale: one that never moves has none, and nothing could be divided by it."""
 
 
-def analyse(lines: Sequence[Line], tolerance: Tolerance, settings: Mapping[str, Any]) -> ProbeReport:
+def analyse(lines: Sequence[CaseLine], tolerance: Tolerance, settings: Mapping[str, Any]) -> ProbeReport:
     """Return everything a probe says.
 
     Args:
@@ -156,11 +156,14 @@ def analyse(lines: Sequence[Line], tolerance: Tolerance, settings: Mapping[str, 
         tolerance: What harmless changes are held against.
         settings: To stand in the report.
     """
-    scores = Scores(lines)
+    scores = ProbeScores(lines)
     kinds = {line["kind"] for line in lines}
     defects = tuple(name for name in DEFECTS if name in kinds)
     facts = {metric: _facts(scores, metric) for metric in scores.metrics}
     curves = tuple(curve(scores, facts[metric], defect) for metric in scores.metrics for defect in defects)
+    # once for all strengths; that a clip has too few frames for a rate is no news
+    told = [line for line in lines if "inapplicable" in line and line["kind"] != RATE]
+    inapplicable = tuple(dict.fromkeys((line["clip"], line["kind"], line["inapplicable"]) for line in told))
     return ProbeReport(
         metrics=tuple(facts.values()),
         clips=scores.clips,
@@ -171,14 +174,14 @@ def analyse(lines: Sequence[Line], tolerance: Tolerance, settings: Mapping[str, 
         specificity=tuple(specificity(curves, facts, defect) for defect in defects),
         invariances=tuple(_invariances(scores, facts.values(), tolerance)),
         rates=tuple(_rates(scores, facts.values(), tolerance)),
-        inapplicable=_inapplicable(lines),
+        inapplicable=inapplicable,
         failures=tuple(_failures(lines)),
         seconds=float(sum(line.get("seconds", 0.0) for line in lines)),
         settings=settings,
     )
 
 
-def _facts(scores: Scores, metric: str) -> MetricFacts:
+def _facts(scores: ProbeScores, metric: str) -> MetricFacts:
     values = [line["scores"][metric] for line in scores.lines if metric in line.get("scores", ())]
     scale = 1.0 if metric in METRICS else float(np.ptp(values)) if values else 0.0
     moved = [
@@ -197,7 +200,7 @@ def _facts(scores: Scores, metric: str) -> MetricFacts:
     return MetricFacts(metric, scale, noise, len(clean), reasons)
 
 
-def _invariances(scores: Scores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[Invariance]:
+def _invariances(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[Invariance]:
     for facts in metrics:
         for name in INVARIANCES:
             for strength in scores.strengths(name):
@@ -211,7 +214,7 @@ def _invariances(scores: Scores, metrics: Iterable[MetricFacts], tolerance: Tole
                 yield Invariance(facts.name, name, strength, mean, largest, worst, len(sizes), gone, within)
 
 
-def _rates(scores: Scores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[RateLimit]:
+def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[RateLimit]:
     rates = [(line["clip"], line) for line in scores.lines if line["kind"] == RATE and "scores" in line]
     for facts in metrics:
         for clip in scores.clips:
@@ -240,13 +243,7 @@ def rate_limit(
     return RateLimit(facts.name, clip, native, lowest, False, tried)
 
 
-def _inapplicable(lines: Sequence[Line]) -> tuple[tuple[str, str, str], ...]:
-    """What could not be done, once for all strengths; that a clip has too few frames for a rate is no news."""
-    told = [(line["clip"], line["kind"], line["inapplicable"]) for line in lines if "inapplicable" in line]
-    return tuple(dict.fromkeys(item for item in told if item[1] != RATE))
-
-
-def _failures(lines: Sequence[Line]) -> Iterable[tuple[str, str, str | None, str]]:
+def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:
     for line in lines:
         case = line["kind"] if line["kind"] == CLEAN else f"{line['kind']} {line['strength']:.3g}"
         if "error" in line:

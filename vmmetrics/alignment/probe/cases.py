@@ -6,7 +6,7 @@ import math
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -203,7 +203,8 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
 
 
 def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
-    clip = _clip(work.task, work.sha256, plan)
+    key = _Key(work.task.key, work.sha256, work.task)
+    clip = _read(key, plan)
     kind, strength = work.case.kind, work.case.strength
     if kind == CLEAN:
         return clip, {}
@@ -212,33 +213,25 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
-    things = _things(work.task, work.sha256, plan) if needs_things(kind) else None
+    things = _things(key, plan) if needs_things(kind) else None
     made = perturbation(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
     if not made.done.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
     return made.clip, {"changed": list(made.done.frames), "breaks": list(made.done.breaks)}
 
 
+@dataclass(frozen=True, slots=True)
 class _Key:
     """A task as the key of a cache: two of the same content are one."""
 
-    def __init__(self, task: Task, sha256: str) -> None:
-        self.task, self._name = task, (task.key, sha256)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._name == other._name
-
-    def __hash__(self) -> int:
-        return hash(self._name)
+    name: str
+    sha256: str
+    task: Task = field(compare=False)
 
 
-def _clip(task: Task, sha256: str, plan: Plan) -> Clip:
-    return _read(_Key(task, sha256), plan)
-
-
-def _things(task: Task, sha256: str, plan: Plan) -> Things:
+def _things(key: _Key, plan: Plan) -> Things:
     try:
-        return _find(_Key(task, sha256), plan)
+        return _find(key, plan)
     except SetupError as error:  # whoever probes a function of his own may live without
         raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
 

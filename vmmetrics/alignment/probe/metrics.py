@@ -18,7 +18,7 @@ Function = Callable[[Clip], Mapping[str, float | None] | float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class CaseScores:
     """What the metrics say of one clip: every name is in one of the three."""
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -56,11 +56,6 @@ class FunctionSource:
         loaded: Function = found
         return loaded
 
-    def describe(self) -> dict[str, Any]:
-        """What the scores depend on, as far as can be told."""
-        named = self.function if isinstance(self.function, str) else getattr(self.function, "__qualname__", self.label)
-        return {"function": named, "label": self.label}
-
 
 Source = Settings | FunctionSource
 
@@ -79,7 +74,10 @@ def describe(source: Source) -> dict[str, Any]:
     """
     if isinstance(source, FunctionSource):
         source.load()
-        return source.describe()
+        named = source.function
+        if not isinstance(named, str):
+            named = getattr(named, "__qualname__", source.label)
+        return {"function": named, "label": source.label}
     suite = _suite(source)
     return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
 
@@ -96,9 +94,9 @@ def load(source: Source) -> None:
         _suite(source)
 
 
-def score(sources: Iterable[Source], clip: Clip) -> Scored:
+def score(sources: Iterable[Source], clip: Clip) -> CaseScores:
     """Return the scores of every source; what one of them does wrong is its error and nobody else's."""
-    found = Scored()
+    found = CaseScores()
     for source in sources:
         part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
         found.scores.update(part.scores)
@@ -112,17 +110,19 @@ def _suite(source: Settings) -> Scoring:
     return source.build()
 
 
-def _by_suite(source: Settings, clip: Clip) -> Scored:
+def _by_suite(source: Settings, clip: Clip) -> CaseScores:
     try:
         scores = _suite(source).score_clip(clip)
     except SetupError:
         raise
     except Exception as error:  # one metric's fault must not cost the others their answer
-        return Scored(errors=dict.fromkeys(source.metrics, explain(error)))
-    return Scored({name: float(value) for name, value in scores.scores.items()}, scores.missing, dict(scores.errors))
+        return CaseScores(errors=dict.fromkeys(source.metrics, explain(error)))
+    return CaseScores(
+        {name: float(value) for name, value in scores.scores.items()}, scores.missing, dict(scores.errors)
+    )
 
 
-def _by_function(source: FunctionSource, clip: Clip) -> Scored:
+def _by_function(source: FunctionSource, clip: Clip) -> CaseScores:
     try:
         given = source.load()(clip)
         named = given if isinstance(given, Mapping) else {source.label: given}
@@ -130,11 +130,11 @@ def _by_function(source: FunctionSource, clip: Clip) -> Scored:
     except SetupError:
         raise
     except Exception as error:  # likewise
-        return Scored(errors={source.label: explain(error)})
+        return CaseScores(errors={source.label: explain(error)})
     scores = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     missing = {
         name: "no score" if value is None else f"the score is {value}"
         for name, value in values.items()
         if name not in scores
     }
-    return Scored(scores, missing)
+    return CaseScores(scores, missing)

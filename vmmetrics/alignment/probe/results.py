@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
 from vmmetrics.metrics.registry import label
 from vmmetrics.utils.display.markup import csv_text, markdown
+from vmmetrics.utils.display.tables import NONE, pipe_table
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.statistics.paired import Mean
 
@@ -49,7 +50,7 @@ class MetricFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DosePoint:
     """The answer to one strength.
 
     Attributes:
@@ -82,7 +83,7 @@ class Curve:
 
     metric: str
     defect: str
-    points: tuple[Point, ...]
+    points: tuple[DosePoint, ...]
     fitted: tuple[float, ...]
     step_back: float | None
     monotone: bool | None
@@ -211,13 +212,11 @@ class ProbeReport:
 
 # What a probe found as tables of text, for the terminal, Markdown and CSV alike.
 
-NONE = "–"
-"""Where there is no number."""
 _ROUNDING = 1e-9  # smaller changes are those of the last digits
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ProbeTable:
     """A table.
 
     Attributes:
@@ -233,22 +232,22 @@ class Grid:
     notes: tuple[str, ...] = ()
 
 
-def grids(report: ProbeReport) -> list[Grid]:
+def grids(report: ProbeReport) -> list[ProbeTable]:
     """Return the tables of a report that have rows."""
     made = [_facts(report), _effects(report), _noticed(report), _harmless(report), _rates(report), _left(report)]
     return [grid for grid in made if grid.rows]
 
 
-def _facts(report: ProbeReport) -> Grid:
+def _facts(report: ProbeReport) -> ProbeTable:
     rows = tuple(
         (label(m.name), str(m.clips), str(len(m.lost)), f"{m.scale:.3g}", NONE if m.noise is None else f"{m.noise:.3g}")
         for m in report.metrics
     )
     notes = ("noise: root mean square of the changes under harmless changes, at least 1 % of the scale",)
-    return Grid("Metrics", ("metric", "clips scored", "without a score", "scale", "noise"), rows, notes)
+    return ProbeTable("Metrics", ("metric", "clips scored", "without a score", "scale", "noise"), rows, notes)
 
 
-def _effects(report: ProbeReport) -> Grid:
+def _effects(report: ProbeReport) -> ProbeTable:
     names = [m.name for m in report.metrics]
     rows = []
     for found in report.specificity:
@@ -258,14 +257,16 @@ def _effects(report: ProbeReport) -> Grid:
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
     heads = ("defect", "owner", *map(label, names), "owner first")
-    return Grid(f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes)
+    return ProbeTable(
+        f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes
+    )
 
 
 def _effect(value: float | None, owner: bool) -> str:
     return NONE if value is None else f"{value:+.1f}{'*' if owner else ''}"
 
 
-def _noticed(report: ProbeReport) -> Grid:
+def _noticed(report: ProbeReport) -> ProbeTable:
     rows = []
     for defect in report.defects:
         found = [report.curve(m.name, defect) for m in report.metrics]
@@ -276,7 +277,7 @@ def _noticed(report: ProbeReport) -> Grid:
         "?: fewer clips have a score before and after than an interval needs",
     )
     heads = ("defect", *(label(m.name) for m in report.metrics))
-    return Grid("Smallest strength noticed", heads, tuple(rows), notes)
+    return ProbeTable("Smallest strength noticed", heads, tuple(rows), notes)
 
 
 def _noticed_cell(found: Curve) -> str:
@@ -286,7 +287,7 @@ def _noticed_cell(found: Curve) -> str:
     return "no" if known else "?"
 
 
-def _harmless(report: ProbeReport) -> Grid:
+def _harmless(report: ProbeReport) -> ProbeTable:
     def cell(found: Invariance | None) -> str:
         if found is None:
             return NONE
@@ -303,14 +304,14 @@ def _harmless(report: ProbeReport) -> Grid:
     t = report.tolerance
     notes = (f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale",)
     heads = ("change", *(label(m.name) for m in report.metrics))
-    return Grid("Absolute change under harmless changes: mean, largest", heads, rows, notes)
+    return ProbeTable("Absolute change under harmless changes: mean, largest", heads, rows, notes)
 
 
 def _amount(size: float) -> str:
     return "0" if size < _ROUNDING else f"{size:.2g}"
 
 
-def _rates(report: ProbeReport) -> Grid:
+def _rates(report: ProbeReport) -> ProbeTable:
     rows = []
     for metric in report.metrics:
         found = sorted((r for r in report.rates if r.metric == metric.name), key=lambda r: r.lowest)
@@ -327,28 +328,24 @@ def _rates(report: ProbeReport) -> Grid:
         f"the lowest rate, frames a second, down to which the score stays within {report.tolerance.single:g} of the "
         "scale of that at the clip's own rate; open below: no lower rate left enough frames",
     )
-    return Grid("minFPS", heads, tuple(rows), notes)
+    return ProbeTable("minFPS", heads, tuple(rows), notes)
 
 
-def _left(report: ProbeReport) -> Grid:
+def _left(report: ProbeReport) -> ProbeTable:
     rows = [(clip, what, why) for clip, what, why in report.inapplicable]
     rows += [(clip, f"{case}{f', {metric}' if metric else ''}", why) for clip, case, metric, why in report.failures]
-    return Grid("Not done", ("clip", "what", "why"), tuple(rows))
+    return ProbeTable("Not done", ("clip", "what", "why"), tuple(rows))
 
 
 def to_markdown(report: ProbeReport) -> str:
     """Return all tables in GitHub's dialect."""
     parts = []
     for grid in grids(report):
-        lines = [f"### {markdown(grid.title)}", "", _row(grid.heads), _row(["---"] * len(grid.heads))]
-        lines += [_row(map(markdown, row)) for row in grid.rows]
+        rows = [list(map(markdown, row)) for row in grid.rows]
+        lines = [f"### {markdown(grid.title)}", "", pipe_table(grid.heads, ["---"] * len(grid.heads), rows)]
         lines += ["", *(f"{markdown(note)}  " for note in grid.notes)]
         parts.append("\n".join(lines).rstrip())
     return "\n\n".join(parts) + "\n"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def curves_csv(report: ProbeReport) -> str:

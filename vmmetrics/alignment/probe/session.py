@@ -29,12 +29,12 @@ from vmmetrics.video.reader import check_header
 
 # Cases worked on here or in worker processes; one that brings its process down is named and passed over.
 
-Line = dict[str, Any]
+CaseLine = dict[str, Any]
 
 
 def answers(
     todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int, timeout: float | None = None
-) -> Iterator[Line]:
+) -> Iterator[CaseLine]:
     """Yield the line of every case, in the order they are done.
 
     Args:
@@ -53,7 +53,7 @@ def answers(
         yield from (answer(work, sources, plan) for work in todo)
         return
     # Workers get the cases once, and then numbers: a clip of arrays would go through the pipe with each of its cases.
-    pool: Pool[int, Line] = Pool(partial(_CaseHandler, todo, sources, plan), jobs, bound)
+    pool: Pool[int, CaseLine] = Pool(partial(_CaseHandler, todo, sources, plan), jobs, bound)
     numbers = iter(range(len(todo)))
     try:
         while True:
@@ -77,7 +77,7 @@ class _CaseHandler:
         for source in self._sources:
             load(source)
 
-    def handle(self, number: int, note: Note) -> Line:  # noqa: ARG002
+    def handle(self, number: int, note: Note) -> CaseLine:  # noqa: ARG002
         return answer(self._todo[number], self._sources, self._plan)
 
 
@@ -86,20 +86,20 @@ FORMAT = 1
 HEADER, LINES, LOCK = "probe.json", "cases.jsonl", "probe.lock"
 
 
-class Listener(Protocol):
+class ProbeListener(Protocol):
     """Is told how a probe goes."""
 
     def begin(self, total: int, settled: int) -> None:
         """So many cases there are, and so many were done before."""
         ...
 
-    def advance(self, line: Line) -> None:
+    def advance(self, line: CaseLine) -> None:
         """A case is done."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ProbeSession:
     """What is probed, with what, and how.
 
     Attributes:
@@ -116,7 +116,7 @@ class Session:
     jobs: int = 0
     timeout: float | None = None
 
-    def run(self, out: Path | None, listener: Listener | None = None) -> list[Line]:
+    def run(self, out: Path | None, listener: ProbeListener | None = None) -> list[CaseLine]:
         """Do every case that is not done yet, and return the lines of all.
 
         Args:
@@ -140,7 +140,7 @@ class Session:
         """Return what every line depends on."""
         return {**self.plan.configuration([describe(s) for s in self.sources]), "versions": decisive_versions()}
 
-    def _work(self) -> tuple[list[Work], list[Line]]:
+    def _work(self) -> tuple[list[Work], list[CaseLine]]:
         work, broken = [], []
         for task in self.tasks:
             cases = list(self.plan.cases())
@@ -155,8 +155,8 @@ class Session:
         return work, broken
 
     def _do(
-        self, wanted: Sequence[Work], journal: Journal | None, listener: Listener | None, before: list[Line]
-    ) -> list[Line]:
+        self, wanted: Sequence[Work], journal: Journal | None, listener: ProbeListener | None, before: list[CaseLine]
+    ) -> list[CaseLine]:
         lines = list(before)
         settled = {key_of(line) for line in before}
         todo = [work for work in wanted if work.key not in settled]
@@ -242,7 +242,7 @@ def probe(
     prompts: str | os.PathLike[str] | None = None,
     subject: str | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
-    listener: Listener | None = None,
+    listener: ProbeListener | None = None,
 ) -> ProbeReport:
     """Inject defects and harmless changes into good clips, and report what metrics make of them.
 
@@ -287,7 +287,7 @@ def probe(
         tasks = tasks_of_paths(items, (), prompts, subject).tasks
     else:
         tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
-    session = Session(tasks, sources, plan, jobs, timeout)
+    session = ProbeSession(tasks, sources, plan, jobs, timeout)
     lines = session.run(None if out is None else Path(out), listener)
     return analyse(lines, tolerance or Tolerance(), session.configuration())
 

@@ -250,8 +250,8 @@ def _notes(
 # Exports of Label Studio 1.x: CSV, TSV and JSON-MIN, whose cells hold results; and the full JSON, which holds tasks.
 #
 # A rating is exported as ``[{"rating": 4}]``, a number as ``[{"number": 4}]``, one choice as its text and several as
-# ``{"choices": [...]}``; in CSV and TSV these are JSON in a cell. In the full JSON they are the ``value`` of an entry of
-# ``annotations[].result``, and the name of the control (``from_name``) is the dimension.
+# ``{"choices": [...]}``; in CSV and TSV these are JSON in a cell. In the full JSON they are the ``value`` of an entry
+# of ``annotations[].result``, and the name of the control (``from_name``) is the dimension.
 
 _KINDS = ("rating", "number", "choices", "selected")  # "selected" is the side that a pairwise control holds
 _UPLOAD = re.compile(r"^(?:https?://\S+?)?/data/upload/(?:\d+/)?(?P<stored>[^/?#]+)$")
@@ -291,7 +291,11 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
             if annotation.get("was_cancelled") or annotation.get("skipped"):
                 skipped += 1
                 continue
-            rows.append({**data, **_annotator(annotation.get("completed_by")), **_answers(annotation.get("result"))})
+            person = annotation.get("completed_by")
+            if isinstance(person, Mapping):
+                person = person.get("email") or person.get("id")
+            annotator = {} if person is None else {"annotator": str(person)}
+            rows.append({**data, **annotator, **_answers(annotation.get("result"))})
     if not rows:
         raise SetupError(f"{source}: the Label Studio export holds no annotation; annotate its tasks and export again")
     note = f"Label Studio: {len(rows)} annotations of {len(tasks)} tasks"
@@ -346,12 +350,6 @@ def _answers(results: Any) -> dict[str, Any]:
         if isinstance(result, Mapping) and result.get("from_name"):
             values[str(result["from_name"])].append(result.get("value"))
     return {name: answer(found) for name, found in values.items()}
-
-
-def _annotator(person: Any) -> dict[str, str]:
-    if isinstance(person, Mapping):
-        person = person.get("email") or person.get("id")
-    return {} if person is None else {"annotator": str(person)}
 
 
 def _data_columns(data: Iterable[Mapping[str, Any]]) -> set[str]:

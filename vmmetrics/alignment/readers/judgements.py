@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.tables import Table, texts
+from vmmetrics.alignment.readers.tables import SourceTable, texts
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -21,7 +21,7 @@ _TOLERANCE = 1e-9  # two ratings of one rater are the same below this: they pass
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class JudgedPair:
     """A judgement of two clips.
 
     Attributes:
@@ -58,7 +58,7 @@ class Judgements:
     models: tuple[str | None, ...]
     ratings: Mapping[str, FloatArray]
     raters: Mapping[str, tuple[str, ...]]
-    pairs: Mapping[str, tuple[Pair, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    pairs: Mapping[str, tuple[JudgedPair, ...]] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     other_names: tuple[tuple[str, ...], ...] = ()
     of_models: bool = False
@@ -85,7 +85,7 @@ class Gatherer:
         self._prompts: list[str | None] = []
         self._models: list[str | None] = []
         self._ratings: dict[str, _Column] = {}
-        self._pairs: dict[str, list[Pair]] = {}
+        self._pairs: dict[str, list[JudgedPair]] = {}
 
     def clip(self, name: str, prompt: str | None = None, model: str | None = None) -> int:
         """The index of a clip, told of its prompt and model where they are known."""
@@ -106,7 +106,7 @@ class Gatherer:
             column.columns.append(number)
             column.values.append(value)
 
-    def prefer(self, dimension: str, pair: Pair) -> None:
+    def prefer(self, dimension: str, pair: JudgedPair) -> None:
         """A preference."""
         self._pairs.setdefault(dimension, []).append(pair)
 
@@ -196,16 +196,11 @@ def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> J
             f"No dimension {', '.join(unknown)} in the ratings; they have {', '.join(judgements.dimensions)}"
         )
     kept = {known[name] for name in wanted}
-    return Judgements(
-        judgements.clips,
-        judgements.prompts,
-        judgements.models,
-        {name: judgements.ratings[name] for name in judgements.ratings if name in kept},
-        {name: judgements.raters[name] for name in judgements.raters if name in kept},
-        {name: judgements.pairs[name] for name in judgements.pairs if name in kept},
-        judgements.notes,
-        judgements.other_names,
-        judgements.of_models,
+    return replace(
+        judgements,
+        ratings={name: values for name, values in judgements.ratings.items() if name in kept},
+        raters={name: raters for name, raters in judgements.raters.items() if name in kept},
+        pairs={name: pairs for name, pairs in judgements.pairs.items() if name in kept},
     )
 
 
@@ -233,7 +228,7 @@ _YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no
 Outcomes = list[int | None]
 
 
-def looks_like_pairs(table: Table, clip_column: str | None) -> bool:
+def looks_like_pairs(table: SourceTable, clip_column: str | None) -> bool:
     """Whether a table has two clips in a row."""
     if clip_column is not None:
         return False
@@ -242,7 +237,7 @@ def looks_like_pairs(table: Table, clip_column: str | None) -> bool:
     return texts_there or "loser" in {normalised(name) for name in table.columns}
 
 
-def read_pairs(table: Table, asked: Sequence[str] = ()) -> Judgements:
+def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
     """Read preferences.
 
     Args:
@@ -279,14 +274,17 @@ def read_pairs(table: Table, asked: Sequence[str] = ()) -> Judgements:
                 blank += 1
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
-                gatherer.prefer(said, Pair(*pair, outcome, raters[row] or ""))
-    notes = [*table.notes, f"Preferences: {sides[0]} against {sides[1]}, {_how(table, sides, outcomes)}"]
+                gatherer.prefer(said, JudgedPair(*pair, outcome, raters[row] or ""))
+    how = f"outcome from {', '.join(outcomes)}"
+    if _is_result(sides):
+        how = "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
+    notes = [*table.notes, f"Preferences: {sides[0]} against {sides[1]}, {how}"]
     notes += [f"{selves} rows compare a clip with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
     return gatherer.finish(notes)
 
 
-def _sides(table: Table) -> tuple[str, str] | None:
+def _sides(table: SourceTable) -> tuple[str, str] | None:
     by_name = {normalised(name): name for name in table.columns}
     for a, b in zip(called.LEFT, called.RIGHT, strict=True):
         if a in by_name and b in by_name:
@@ -296,18 +294,12 @@ def _sides(table: Table) -> tuple[str, str] | None:
     return None
 
 
-def _how(table: Table, sides: tuple[str, str], outcomes: Mapping[str, Outcomes]) -> str:
-    if _is_result(sides):
-        return "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
-    return f"outcome from {', '.join(outcomes)}"
-
-
 def _is_result(sides: tuple[str, str]) -> bool:
     return normalised(sides[1]) == "loser"
 
 
 def _outcomes(
-    table: Table,
+    table: SourceTable,
     sides: tuple[str, str],
     left: Sequence[str | None],
     right: Sequence[str | None],
@@ -330,7 +322,7 @@ def _outcomes(
     return found
 
 
-def _ties(table: Table) -> Outcomes:
+def _ties(table: SourceTable) -> Outcomes:
     column = first_column(table.columns, ("tie", "is_tie"))
     if column is None:
         return [_LEFT] * len(table)
@@ -344,7 +336,7 @@ def _ties(table: Table) -> Outcomes:
 
 
 def _parse(
-    table: Table, column: str, left: Sequence[str | None], right: Sequence[str | None], *, strict: bool
+    table: SourceTable, column: str, left: Sequence[str | None], right: Sequence[str | None], *, strict: bool
 ) -> Outcomes | None:
     """A column of outcomes; of one that is not strictly wanted, None where it holds something else or only numbers.
 
@@ -377,7 +369,7 @@ def _parse(
     return found if any(outcome is not None for outcome in found) else None
 
 
-def _numbers_of(table: Table, column: str, said: set[str]) -> Mapping[str, int]:
+def _numbers_of(table: SourceTable, column: str, said: set[str]) -> Mapping[str, int]:
     fitting = [words for words in _NUMBERS if said <= words.keys()]
     meanings = {tuple(words[word] for word in sorted(said)) for words in fitting}
     if not fitting:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.display.markup import listed
 
 _SUFFIX = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # ".mp4" and ".webm", and not the end of "Wan2.1"
 _SHOWN_CLASHES = 3
@@ -69,15 +70,25 @@ def match_names(
             for key in keys[0].keys() & keys[1].keys():
                 left, right = keys[0][key], keys[1][key]
                 if len(left) > 1 or len(right) > 1:
-                    shown = _some([first[i] for i in left]), _some([second[i] for i in right])
-                    clashes.append(f"{shown[0]} ({sides[0]}) and {shown[1]} ({sides[1]})")
+                    both = (
+                        listed([first[i] for i in left], _SHOWN_NAMES),
+                        listed([second[i] for i in right], _SHOWN_NAMES),
+                    )
+                    clashes.append(f"{both[0]} ({sides[0]}) and {both[1]} ({sides[1]})")
                     continue
                 pairs.append((left[0], right[0]))
                 how[_where(depth, deepest) + words] += 1
                 told_by_folder |= len(key) > 1
                 del left_over[0][left[0]], left_over[1][right[0]]
             if clashes:
-                raise SetupError(*_clash_message(sorted(clashes)))
+                shown = sorted(clashes)[:_SHOWN_CLASHES]
+                if len(clashes) > _SHOWN_CLASHES:
+                    shown.append(f"and {len(clashes) - _SHOWN_CLASHES} more")
+                raise SetupError(
+                    "Which clip is which cannot be told from the names:",
+                    *(f"  {line}" for line in shown),
+                    "name clips by their paths on both sides",
+                )
         if told_by_folder:
             break
     return NameMatch(tuple(sorted(pairs)), tuple(how.most_common()))
@@ -92,7 +103,9 @@ def _by_key(side: dict[int, Parts], depth: int, change: Callable[[str], str]) ->
     found: defaultdict[Parts, list[int]] = defaultdict(list)
     for index, parts in side.items():
         *folders, name = parts[-depth:]
-        found[(*(folders if change is str else map(_folder(change), folders)), change(name))].append(index)
+        if change is not str:  # folders have no suffix to lose
+            folders = [folder if change is stem else folder.casefold() for folder in folders]
+        found[(*folders, change(name))].append(index)
     return found
 
 
@@ -103,11 +116,6 @@ def stem(name: str) -> str:
     ('1', 'Wan2.1')
     """
     return _SUFFIX.sub("", name)
-
-
-def _folder(change: Callable[[str], str]) -> Callable[[str], str]:
-    """Folders have no suffix to lose."""
-    return str if change is stem else str.casefold
 
 
 def _letters(name: str) -> str:
@@ -134,17 +142,6 @@ def _where(depth: int, deepest: int) -> str:
     if depth == deepest:
         return "path"
     return "file name" if depth == 1 else f"last {depth} parts of the path"
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
-
-
-def _clash_message(clashes: list[str]) -> list[str]:
-    more = [f"and {len(clashes) - _SHOWN_CLASHES} more"] if len(clashes) > _SHOWN_CLASHES else []
-    shown = (f"  {line}" for line in (*clashes[:_SHOWN_CLASHES], *more))
-    return ["Which clip is which cannot be told from the names:", *shown, "name clips by their paths on both sides"]
 
 
 # Which prompt and which model a clip belongs to, where only its name can say.

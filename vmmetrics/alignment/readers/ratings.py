@@ -24,7 +24,7 @@ import numpy as np
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import AVERAGED, Gatherer, Judgements, looks_like_pairs, read_pairs
-from vmmetrics.alignment.readers.tables import Table, numbers, texts, to_number
+from vmmetrics.alignment.readers.tables import SourceTable, numbers, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 from vmmetrics.video.discover import CLIP_SUFFIXES
@@ -45,11 +45,11 @@ _DIMENSION_AND_RATER = tuple(
 )
 _SUMMARIES = ("mean", "avg", "average", "mos", "std", "sd", "var", "median")
 
-Grid = Mapping[str, Mapping[str, str]]  # dimension → rater → column
+RaterGrid = Mapping[str, Mapping[str, str]]  # dimension → rater → column
 
 
 def read_ratings(
-    table: Table,
+    table: SourceTable,
     *,
     form: str | None = None,
     clip_column: str | None = None,
@@ -92,7 +92,7 @@ def read_ratings(
     return _of_columns(table, clip, rater, rated, grid, scale, of_models, unread)
 
 
-def clip_and_kind(table: Table, asked: str | None) -> tuple[str, bool]:
+def clip_and_kind(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     """The column that names clips, and whether what it names are models."""
     if asked is not None:
         if asked not in table.columns:
@@ -123,12 +123,12 @@ def _are_clips(cells: Sequence[Any]) -> bool:
     )
 
 
-def _model_columns(table: Table, clip: str) -> tuple[str, ...]:
+def _model_columns(table: SourceTable, clip: str) -> tuple[str, ...]:
     model = first_column([name for name in table.columns if name != clip], called.MODEL)
     return () if model is None else (model,)
 
 
-def clip_names(table: Table, clip: str) -> tuple[list[str | None], list[str | None], tuple[str, ...]]:
+def clip_names(table: SourceTable, clip: str) -> tuple[list[str | None], list[str | None], tuple[str, ...]]:
     """Each row's clip and model; ``model/clip`` is a clip's name where several models have clips of one name."""
     names = texts(table, clip)
     columns = _model_columns(table, clip)
@@ -143,7 +143,7 @@ def clip_names(table: Table, clip: str) -> tuple[list[str | None], list[str | No
 
 
 def _rated_columns(
-    table: Table, used: set[str | None], asked: Sequence[str]
+    table: SourceTable, used: set[str | None], asked: Sequence[str]
 ) -> tuple[dict[str, FloatArray], list[str]]:
     """Columns that may hold ratings, and which others are not read, in words.
 
@@ -203,11 +203,11 @@ def _grid(rated: Mapping[str, FloatArray], *, named: bool) -> dict[str, dict[str
 
 
 def _of_columns(
-    table: Table,
+    table: SourceTable,
     clip: str,
     rater: str | None,
     rated: Mapping[str, FloatArray],
-    grid: Grid,
+    grid: RaterGrid,
     scale: tuple[float, float] | None,
     of_models: bool,
     unread: Sequence[str],
@@ -239,7 +239,7 @@ def _of_columns(
 
 
 def _of_cells(
-    table: Table, clip: str, rater: str | None, dimension: str, rating: str, scale: tuple[float, float] | None
+    table: SourceTable, clip: str, rater: str | None, dimension: str, rating: str, scale: tuple[float, float] | None
 ) -> Judgements:
     names, models, notes = clip_names(table, clip)
     prompts, people, dimensions = _prompts(table, clip), texts(table, rater), texts(table, dimension)
@@ -262,18 +262,18 @@ def _of_cells(
     return gatherer.finish([*table.notes, note, *notes, *_nameless(nameless, clip)], scale=scale)
 
 
-def _prompts(table: Table, clip: str) -> list[str | None]:
+def _prompts(table: SourceTable, clip: str) -> list[str | None]:
     return texts(table, first_column([name for name in table.columns if name != clip], called.PROMPT))
 
 
-def _is_summary(column: str, grid: Grid) -> bool:
+def _is_summary(column: str, grid: RaterGrid) -> bool:
     name = normalised(column)
     return any(name == f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES) or (
         bool(grid) and name in _SUMMARIES
     )
 
 
-def _form_note(clip: str, rater: str | None, single: Sequence[str], grid: Grid, anonymous: bool) -> str:
+def _form_note(clip: str, rater: str | None, single: Sequence[str], grid: RaterGrid, anonymous: bool) -> str:
     parts = [f"{dimension} by {len(raters)} raters" for dimension, raters in grid.items()]
     if rater is not None:
         parts = [f"one row per clip and {rater}: {', '.join(single)}"]

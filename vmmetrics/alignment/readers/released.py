@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.judgements import Gatherer, Judgements, looks_like_pairs
 from vmmetrics.alignment.readers.ratings import read_ratings
-from vmmetrics.alignment.readers.tables import Table, numbers, read_json_or_lines, read_table, texts, to_number
+from vmmetrics.alignment.readers.tables import (
+    SourceTable,
+    numbers,
+    parquet,
+    read_json_or_lines,
+    read_table,
+    texts,
+    to_number,
+)
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 
-Scale = tuple[float, float] | None
+RatingScale = tuple[float, float] | None
 
 FETV_FILE = re.compile(r"^manual_eval_results_(?P<model>.+)\.json$")
 _FETV_DIMENSIONS = ("static_quality", "temporal_quality", "alignment")
@@ -30,7 +39,7 @@ _VIDEO_FEEDBACK2 = {
 _PUBLISHED = "vmbench"
 
 
-def read_released(path: Path, name: str | None, scale: Scale) -> Judgements | None:
+def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgements | None:
     """Read a released set.
 
     Args:
@@ -74,7 +83,10 @@ def _name_of_file(path: Path) -> str | None:
             return "visionreward"
         columns = {normalised(name) for name in row} if isinstance(row, Mapping) else set()
     elif suffix == ".parquet":
-        if "annotation" in _parquet_structs(path):
+        schema = parquet(path, rows=False)
+        from pyarrow.types import is_struct
+
+        if any(field.name == "annotation" and is_struct(field.type) for field in schema):
             return "visionreward"
         columns = {normalised(name) for name in read_table(path, path.name).columns}
     else:
@@ -86,21 +98,7 @@ def _name_of_file(path: Path) -> str | None:
     return None
 
 
-def _parquet_structs(path: Path) -> set[str]:
-    """Names of the columns of a Parquet file that hold structures."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
-    try:
-        schema = pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
-        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
-    return {field.name for field in schema if pa.types.is_struct(field.type)}
-
-
-def _fetv(path: Path, scale: Scale) -> Judgements:
+def _fetv(path: Path, scale: RatingScale) -> Judgements:
     """FETV's ``manual_eval_results/human0/manual_eval_results_<model>.json``: one ``{sentence: ratings}`` a line."""
     if path.is_file() and not FETV_FILE.match(path.name):
         return read_ratings(read_table(path, path.name), scale=scale)
@@ -138,7 +136,7 @@ def _entries(content: Any, file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     return found
 
 
-def _video_bench(path: Path, scale: Scale) -> Judgements:
+def _video_bench(path: Path, scale: RatingScale) -> Judgements:
     """Video-Bench's ``human_anno/<dimension>.json``: a list of prompts with the videos and ratings of each model."""
     files = [path] if path.is_file() else sorted(path.glob("*.json"))
     if not files:
@@ -182,26 +180,14 @@ def _rating(value: Any, where: str) -> float:
     return number
 
 
-def _video_feedback(path: Path, scale: Scale) -> Judgements:
-    """VideoFeedback: ``id``, ``text prompt``, ``video link`` and a column of whole numbers per dimension."""
-    wanted = {dimension: (dimension,) for dimension in _VIDEO_FEEDBACK}
-    return _of_dimensions(path, scale, "VideoFeedback", wanted, ("id", "video_id", "video_name"), ("video_link",))
-
-
-def _video_feedback2(path: Path, scale: Scale) -> Judgements:
-    """VideoFeedback2: ``video_name``, ``prompt`` and a column of whole numbers per dimension."""
-    clips = ("video_name", "video", "video_path", "id")
-    return _of_dimensions(path, scale, "VideoFeedback2", _VIDEO_FEEDBACK2, clips, ("video_url", "video_link"))
-
-
 def _of_dimensions(
     path: Path,
-    scale: Scale,
+    scale: RatingScale,
     name: str,
     wanted: Mapping[str, Sequence[str]],
     clip_columns: Sequence[str],
-    link_columns: Sequence[str],
 ) -> Judgements:
+    """VideoFeedback and VideoFeedback2: a clip, its prompt and address, and a column of whole numbers per dimension."""
     gatherer = Gatherer()
     links: dict[str, str] = {}
     for table in _tables(path):
@@ -211,7 +197,7 @@ def _of_dimensions(
             raise SetupError(f"{table.source}: not {name}'s columns: {table.heading}")
         prompts = texts(table, first_column(table.columns, ("text_prompt", "prompt", "caption")))
         models = texts(table, first_column(table.columns, ("model", "gen_model", "generator", "model_name")))
-        addresses = texts(table, first_column(table.columns, link_columns))
+        addresses = texts(table, first_column(table.columns, ("video_url", "video_link")))
         values = {d: numbers(table, column, wanted=True) for d, column in columns.items() if column is not None}
         for row, called in enumerate(texts(table, clip)):
             if called is None:
@@ -225,7 +211,7 @@ def _of_dimensions(
     return gatherer.finish([note], scale=scale, other_names=[tuple(links.values())] if distinct else ())
 
 
-def _tables(path: Path) -> list[Table]:
+def _tables(path: Path) -> list[SourceTable]:
     """The table of a file, or those of a folder."""
     if path.is_file():
         return [read_table(path, path.name)]
@@ -235,7 +221,7 @@ def _tables(path: Path) -> list[Table]:
     return [read_table(file, file.name) for file in files]
 
 
-def _visionreward(path: Path, scale: Scale) -> Judgements:
+def _visionreward(path: Path, scale: RatingScale) -> Judgements:
     """VisionRewardDB-Video: ``video_path``, ``prompt`` and a structure ``annotation`` of numbers; or its pairs."""
     gatherer, pairs = Gatherer(), []
     for table in _tables(path):
@@ -266,7 +252,7 @@ def _visionreward(path: Path, scale: Scale) -> Judgements:
 _VISIONREWARD_OTHERS = frozenset({"video_path", "internal_id", "prompt", "url", "meta_result", "meta_mask"})
 
 
-def _vmbench(path: Path, scale: Scale) -> Judgements:
+def _vmbench(path: Path, scale: RatingScale) -> Judgements:
     """VMBench's leaderboard: a row per model with its published scores; "vmbench" is the copy that we ship."""
     if not path.exists() and str(path) == _PUBLISHED:
         from vmmetrics.scoring.leaderboard_text import published_rows
@@ -274,7 +260,7 @@ def _vmbench(path: Path, scale: Scale) -> Judgements:
         rows = published_rows()
         columns: dict[str, list[Any]] = {"model": [row.model for row in rows]}
         columns |= {metric: [row.scores[metric] for row in rows] for metric in METRICS}
-        table = Table("VMBench's published table", columns)
+        table = SourceTable("VMBench's published table", columns)
     else:
         table = read_table(path, path.name)
     model = first_column(table.columns, ("model", "models", "method"))
@@ -292,11 +278,21 @@ def _vmbench(path: Path, scale: Scale) -> Judgements:
     return gatherer.finish([note], scale=scale, of_models=True)
 
 
-RELEASED: Mapping[str, Callable[[Path, Scale], Judgements]] = {
+RELEASED: Mapping[str, Callable[[Path, RatingScale], Judgements]] = {
     "fetv": _fetv,
     "video-bench": _video_bench,
-    "videofeedback": _video_feedback,
-    "videofeedback2": _video_feedback2,
+    "videofeedback": partial(
+        _of_dimensions,
+        name="VideoFeedback",
+        wanted={dimension: (dimension,) for dimension in _VIDEO_FEEDBACK},
+        clip_columns=("id", "video_id", "video_name"),
+    ),
+    "videofeedback2": partial(
+        _of_dimensions,
+        name="VideoFeedback2",
+        wanted=_VIDEO_FEEDBACK2,
+        clip_columns=("video_name", "video", "video_path", "id"),
+    ),
     "visionreward": _visionreward,
     "vmbench": _vmbench,
 }

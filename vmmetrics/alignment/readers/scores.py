@@ -16,10 +16,11 @@ from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.names import NameMatch, match_names
 from vmmetrics.alignment.readers.ratings import clip_and_kind, clip_names
-from vmmetrics.alignment.readers.tables import Table, numbers, read_table, texts
+from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_table, texts
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.display.markup import listed
 
 _NAMED = re.compile(r"^(?P<name>[^=/\\]+)=(?P<path>.+)$", re.DOTALL)
 _SHOWN = 5  # names in a note
@@ -27,7 +28,7 @@ _TABLES = ("scores.csv", "scores.parquet")  # of a run, which do not say of whic
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ReadScores:
     """Scores of some clips (or of models, where that is what was scored).
 
     Attributes:
@@ -51,7 +52,7 @@ class Scores:
 
 def read_scores(
     sources: Any, *, metrics: Sequence[str] = (), lower: Sequence[str] = (), clip_column: str | None = None
-) -> Scores:
+) -> ReadScores:
     """Read scores from one or several sources and put them side by side.
 
     Args:
@@ -92,7 +93,7 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> Scores:
+def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> ReadScores:
     lower: set[str] = set()
     if isinstance(source, str | Path):
         name, path = _split(str(source))
@@ -105,7 +106,7 @@ def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | Non
             table = read_table(path, name)
             lower = _lower_of(path.parent) if path.name in _TABLES and is_run(path.parent) else set()
     elif hasattr(source, "records") and hasattr(source, "rows"):
-        table = Table(name, _record_columns(source.records))
+        table = SourceTable(name, _record_columns(source.records))
     else:
         table = read_table(source, name)
     scores = _of_table(table, name, metrics, clip_column)
@@ -121,7 +122,7 @@ def _split(source: str) -> tuple[str, Path]:
     return (path.resolve().name if path.is_dir() else path.stem), path
 
 
-def _of_run(path: Path) -> Table:
+def _of_run(path: Path) -> SourceTable:
     """The newest records of a run directory."""
     from vmmetrics.scoring.directory import read_records
 
@@ -133,7 +134,7 @@ def _of_run(path: Path) -> Table:
         raise SetupError(f"{path} holds no clips yet")
     failed = sum(record.failed for record in records)
     notes = [f"{path.name}: {failed} of {len(records)} clips failed, in whole or in part"] if failed else []
-    return Table(str(path), _record_columns(records), (*notes, *(f"{path.name}: {text}" for text in warnings)))
+    return SourceTable(str(path), _record_columns(records), (*notes, *(f"{path.name}: {text}" for text in warnings)))
 
 
 def _lower_of(run: Path) -> set[str]:
@@ -157,7 +158,7 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return {**of_clip, **scores, **({"motion_index": index} if any(i is not None for i in index) else {})}
 
 
-def _of_table(table: Table, name: str, metrics: Sequence[str], clip_column: str | None) -> Scores:
+def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column: str | None) -> ReadScores:
     clip, of_models = clip_and_kind(table, clip_column if clip_column in table.columns else None)
     names, models, notes = clip_names(table, clip)
     others = [column for column in table.columns if column != clip]
@@ -166,7 +167,7 @@ def _of_table(table: Table, name: str, metrics: Sequence[str], clip_column: str 
     rows, told = _distinct(table, names, values)
     kept = tuple(names[row] or "" for row in rows)
     prompts = texts(table, prompt)
-    return Scores(
+    return ReadScores(
         name,
         kept,
         tuple(prompts[row] for row in rows),
@@ -177,7 +178,7 @@ def _of_table(table: Table, name: str, metrics: Sequence[str], clip_column: str 
     )
 
 
-def _values(table: Table, used: set[str | None], metrics: Sequence[str]) -> dict[str, FloatArray]:
+def _values(table: SourceTable, used: set[str | None], metrics: Sequence[str]) -> dict[str, FloatArray]:
     wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
     values = {}
     for column in table.columns:
@@ -191,7 +192,7 @@ def _values(table: Table, used: set[str | None], metrics: Sequence[str]) -> dict
 
 
 def _distinct(
-    table: Table, names: Sequence[str | None], values: Mapping[str, FloatArray]
+    table: SourceTable, names: Sequence[str | None], values: Mapping[str, FloatArray]
 ) -> tuple[list[int], list[str]]:
     """The first row of every clip, and notes about the others.
 
@@ -206,21 +207,17 @@ def _distinct(
             nameless += 1
         elif first.setdefault(name, row) != row:
             before = first[name]
-            if any(not _same(column[row], column[before]) for column in values.values()):
+            if not all(np.array_equal(c[row], c[before], equal_nan=True) for c in values.values()):
                 raise SetupError(
                     f"{table.source}: rows {before + 1} and {row + 1} give {name} different scores; keep one of them"
                 )
             again.append(name)
-    notes = [f"{table.source}: {len(again)} rows are there twice: {_some(again)}"] if again else []
+    notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
     notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
     return list(first.values()), notes
 
 
-def _same(one: float, other: float) -> bool:
-    return bool(one == other or (one != one and other != other))
-
-
-def _told_apart(sources: Sequence[Scores]) -> list[Scores]:
+def _told_apart(sources: Sequence[ReadScores]) -> list[ReadScores]:
     """The sources with their name before metrics that another source gives for the same clips."""
     shared: list[set[str]] = [set() for _ in sources]
     for (m, one), (n, other) in combinations(enumerate(sources), 2):
@@ -237,11 +234,11 @@ def _told_apart(sources: Sequence[Scores]) -> list[Scores]:
     return found
 
 
-def _match(one: Scores, other: Scores) -> NameMatch:
+def _match(one: ReadScores, other: ReadScores) -> NameMatch:
     return match_names(one.clips, other.clips, of_models=one.of_models, sides=(one.name, other.name))
 
 
-def _joined(first: Scores, second: Scores) -> Scores:
+def _joined(first: ReadScores, second: ReadScores) -> ReadScores:
     """Two sources side by side, or one below the other where they share no clip."""
     if first.of_models is not second.of_models:
         raise SetupError(f"{first.name} and {second.name}: one scores clips and the other models")
@@ -257,7 +254,7 @@ def _joined(first: Scores, second: Scores) -> Scores:
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(total, np.nan))[rows] = column
     how = f"side by side ({len(match.pairs)} clips in common)" if match.pairs else "one below the other"
-    return Scores(
+    return ReadScores(
         first.name,
         (*first.clips, *(second.clips[number] for number in added)),
         _filled(first.prompts, second.prompts, place, total),
@@ -277,7 +274,7 @@ def _filled(
     return tuple(found)
 
 
-def _selected(scores: Scores, metrics: Sequence[str]) -> Scores:
+def _selected(scores: ReadScores, metrics: Sequence[str]) -> ReadScores:
     """Only some metrics, in the order asked for; a name without its source's prefix takes all that bear it."""
     known: defaultdict[str, list[str]] = defaultdict(list)
     for metric in scores.values:
@@ -290,7 +287,7 @@ def _selected(scores: Scores, metrics: Sequence[str]) -> Scores:
     return replace(scores, values={metric: scores.values[metric] for metric in kept})
 
 
-def _turned(scores: Scores, lower: Sequence[str]) -> Scores:
+def _turned(scores: ReadScores, lower: Sequence[str]) -> ReadScores:
     """The same with the sign of some metrics turned, so that higher is better throughout."""
     counts = Counter({normalised(name): 0 for name in lower})
     values = dict(scores.values)
@@ -303,8 +300,3 @@ def _turned(scores: Scores, lower: Sequence[str]) -> Scores:
         raise SetupError(f"No metric {', '.join(unknown)} to turn; the scores have {', '.join(scores.values)}")
     note = (f"Lower is better, sign turned: {', '.join(lower)}",) if lower else ()
     return replace(scores, values=values, notes=(*scores.notes, *note))
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

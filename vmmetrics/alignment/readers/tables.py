@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from vmmetrics.alignment.readers.columns import answer, is_tasks, normalised, plain_columns, rows_of_tasks
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.display.markup import is_ours, without_guard
+from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
@@ -26,7 +26,7 @@ _SHOWN = 12  # columns named in a message
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SourceTable:
     """Columns of one length.
 
     Attributes:
@@ -45,12 +45,10 @@ class Table:
     @property
     def heading(self) -> str:
         """Its columns, for messages."""
-        names = [str(name) for name in self.columns]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        return ", ".join(names[:_SHOWN]) + more
+        return listed([str(name) for name in self.columns], _SHOWN)
 
 
-def read_table(source: Any, name: str) -> Table:
+def read_table(source: Any, name: str) -> SourceTable:
     """Read a table.
 
     Args:
@@ -64,7 +62,7 @@ def read_table(source: Any, name: str) -> Table:
     if not len(table):
         raise SetupError(f"{table.source}: expected a header and rows but there are no rows")
     columns, notes = plain_columns(table.columns)
-    return Table(table.source, columns, (*table.notes, *notes))
+    return SourceTable(table.source, columns, (*table.notes, *notes))
 
 
 def read_json_or_lines(path: Path) -> tuple[Any, tuple[str, ...]]:
@@ -104,7 +102,7 @@ def to_number(cell: Any) -> float | None:
         return None
 
 
-def numbers(table: Table, column: str, *, wanted: bool = False) -> FloatArray | None:
+def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatArray | None:
     """A column of numbers, or None where it is none.
 
     Args:
@@ -140,7 +138,7 @@ def _plain_numbers(cells: Sequence[Any]) -> Sequence[float | None]:
     return [to_number(cell) for cell in cells]
 
 
-def texts(table: Table, column: str | None) -> list[str | None]:
+def texts(table: SourceTable, column: str | None) -> list[str | None]:
     """A column as text, blanks in a row taken as one; None for empty cells, and for all where there is no column."""
     if column is None:
         return [None] * len(table)
@@ -155,7 +153,7 @@ def _as_text(cell: Any) -> str | None:
     return " ".join(str(cell).split()) or None
 
 
-def _of_file(path: Path) -> Table:
+def _of_file(path: Path) -> SourceTable:
     suffix = path.suffix.lower()
     if suffix not in TABLE_SUFFIXES:
         raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}")
@@ -166,8 +164,8 @@ def _of_file(path: Path) -> Table:
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
     if suffix == ".md":
-        return Table(str(path), _of_markdown(text, path), notes)
-    return Table(str(path), _of_lines(text, "\t" if suffix == ".tsv" else None, path), notes)
+        return SourceTable(str(path), _of_markdown(text, path), notes)
+    return SourceTable(str(path), _of_lines(text, "\t" if suffix == ".tsv" else None, path), notes)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -242,22 +240,33 @@ def _refuse_repeats(names: Sequence[str], path: Path) -> None:
         raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
 
 
-def _of_parquet(path: Path) -> Table:
+def parquet(path: Path, *, rows: bool) -> Any:
+    """Return the rows of a Parquet file as an Arrow table, or its schema alone.
+
+    Raises:
+        SetupError: pyarrow is missing, or it cannot be read.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
     try:
-        read = pq.ParquetFile(path).read()
+        return pq.ParquetFile(path).read() if rows else pq.read_schema(path)
     except (OSError, pa.ArrowException) as error:
         raise SetupError(f"{path}: not readable as Parquet: {error}") from error
-    simple = {field.name for field in read.schema if not pa.types.is_list(field.type)}
+
+
+def _of_parquet(path: Path) -> SourceTable:
+    read = parquet(path, rows=True)
+    from pyarrow.types import is_list
+
+    simple = {field.name for field in read.schema if not is_list(field.type)}
     rows = read.select([name for name in read.column_names if name in simple]).to_pylist()
     return _of_content(rows, str(path))
 
 
-def _of_python(source: Any, name: str) -> Table:
+def _of_python(source: Any, name: str) -> SourceTable:
     if hasattr(source, "to_dicts"):  # polars
         return _of_content(source.to_dicts(), name)
     if hasattr(source, "to_dict") and hasattr(source, "reset_index"):  # pandas
@@ -269,12 +278,12 @@ def _of_python(source: Any, name: str) -> Table:
     raise SetupError(f"{name}: expected a file, a mapping, rows or a data frame but got {type(source).__name__}")
 
 
-def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> Table:
+def _of_content(content: Any, name: str, notes: tuple[str, ...] = ()) -> SourceTable:
     """A table from rows, from columns, from clip → values, or from the tasks of a Label Studio export."""
     if is_tasks(content):
         content, note = rows_of_tasks(content, name)
         notes = (*notes, note)
-    return Table(name, _columns_of(content, name), notes)
+    return SourceTable(name, _columns_of(content, name), notes)
 
 
 def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
@@ -291,17 +300,12 @@ def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
             content = [{"clip": key, "score": value} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
         raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
-    return _transposed([_flat(row) for row in content])
+    rows = [_flat(row) for row in content]
+    return {column: [row.get(column) for row in rows] for column in dict.fromkeys(c for row in rows for c in row)}
 
 
 def _is_column(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
-
-
-def _transposed(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    rows = list(rows)
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from vmmetrics.utils.display.canvas import (
     NAME,
     NULL,
     PEOPLE,
-    RULE,
     WIDTH,
     chart_style,
     grid_of,
@@ -73,10 +72,13 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
     marks_left += [_Mark(baseline.overall, "model's name", NAME, "--")] if baseline else []
     marks_right = [_Mark(people.within_model, "single rater", PEOPLE, "-")] if people else []
 
-    figure, (left, right) = _two_panels(len(pairs))
+    figure = Figure(figsize=(WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True).tolist()
     shown = [*pooled, *within, *shuffled, *(mark.estimate for mark in (*marks_left, *marks_right))]
-    limits = _limits(shown)
+    ends = [end for e in shown for end in (e.value, e.low, e.high) if end is not None]
+    limits = max(-1.05, min(-0.1, *ends, 0.0) - 0.05), min(1.05, max(0.8, *ends, 0.0) + 0.05)
     for axes, estimates, marks in ((left, pooled, marks_left), (right, within, marks_right)):
+        _frame(axes, len(pairs))
         axes.set_xlim(*limits)
         axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
         _marks(axes, marks)
@@ -96,7 +98,7 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         handles.append(Line2D([], [], color=PEOPLE, linewidth=1.5, label="single rater against the others"))
     if baseline and baseline.overall.value is not None:
         handles.append(Line2D([], [], color=NAME, linewidth=1.5, linestyle="--", label="model's name alone"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
@@ -121,26 +123,11 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
     return figure
 
 
-def _two_panels(rows: int) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH, _ROW * max(rows, 2) + 1.7), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True).tolist()
-    for panel in axes:
-        _frame(panel, rows)
-    return figure, axes
-
-
 def _frame(axes: Axes, rows: int) -> None:
     axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
-
-
-def _limits(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """From the lowest end shown, at most −0.1, to just beyond 1 or the highest."""
-    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
-    return max(-1.05, min(-0.1, *ends, 0.0) - 0.05), min(1.05, max(0.8, *ends, 0.0) + 0.05)
+    axes.grid(axis="x")
 
 
 def _marks(axes: Axes, marks: Sequence[_Mark]) -> None:
@@ -199,16 +186,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
     values = np.ma.masked_invalid(np.asarray(matrix.values, np.float64))
     edges = np.arange(size + 1) - 0.5
     colours = _DIVERGING.with_extremes(bad=_MISSING_CELL)
-    mesh = axes.pcolormesh(
-        edges,
-        edges,
-        values,
-        cmap=colours,
-        vmin=-1,
-        vmax=1,
-        edgecolors="white",
-        linewidth=1,
-    )
+    mesh = axes.pcolormesh(edges, edges, values, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1)
     axes.set_aspect("equal")
     axes.set_ylim(size - 0.5, -0.5)
     axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
@@ -272,8 +250,7 @@ def _best_first(study: Study, rating: FloatArray) -> list[str]:
 
 def _boxes(axes: Axes, study: Study, values: FloatArray, order: list[str], looks: dict[str, tuple[str, str]]) -> None:
     axes.use_sticky_edges = False
-    axes.grid(axis="x", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    axes.grid(axis="x")
     models = np.array(study.models)
     known = {model: values[(models == model) & np.isfinite(values)] for model in order}
     if not any(found.size for found in known.values()):

@@ -20,7 +20,6 @@ from vmmetrics.utils.display.canvas import (
     MANY_POINTS,
     METRIC,
     PEOPLE,
-    RULE,
     both_known,
     grid_of,
     label,
@@ -52,7 +51,11 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     models = sorted({model for model in study.models if model})
     looks = model_looks(models) if len(models) <= _MOST_MODELS else {}
     for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        _panel(axes, pair)
+        axes.grid()
+        axes.margins(0.06)
+        pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
+        axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
+        axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
         _cloud(axes, study, pair, looks)
         if place % _COLUMNS == 0:
             axes.set_ylabel(f"people: {label(dimension, 18)}")
@@ -64,17 +67,8 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         longest = max(len(str(handle.get_label())) for handle in handles)
         fitting = int(float(figure.get_size_inches()[0]) / (0.45 + _LETTER * longest))
         columns = max(1, min(len(handles), fitting))
-        figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8)
+        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
-
-
-def _panel(axes: Axes, pair: PairAlignment) -> None:
-    axes.grid(color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.margins(0.06)
-    pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
-    axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
-    axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
 
 
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
@@ -130,25 +124,15 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
     rating = study.mean_rating(dimension)
     prompts = np.unique(np.array(study.prompts), return_inverse=True)[1]
     for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        axes.grid(color=RULE, linewidth=0.8)
-        axes.set_axisbelow(True)
+        axes.grid()
         axes.set_title(label(pair.metric, _NAME_LENGTH), fontweight="bold")
         _calibration(axes, study.scores[pair.metric], rating, prompts)
         if place % _COLUMNS == 0:
             axes.set_ylabel(f"people: {label(dimension, 18)}")
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=METRIC,
-            marker="o",
-            linestyle="",
-            label="clips of like score, 95 % over prompts",
-        ),
-        Line2D([], [], color=PEOPLE, linewidth=1.5, label="best monotone fit"),
-        Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all"),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    bins = Line2D([], [], color=METRIC, marker="o", linestyle="", label="clips of like score, 95 % over prompts")
+    fit = Line2D([], [], color=PEOPLE, linewidth=1.5, label="best monotone fit")
+    mean = Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all")
+    figure.legend(handles=[bins, fit, mean], loc="outside lower center", ncols=3)
     return figure
 
 

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from vmmetrics.alignment.results import (
     Ablation,
     CombinationFigure,
-    Difference,
+    MetricDifference,
     PairAlignment,
     Power,
     PreferenceAccuracy,
@@ -96,7 +96,7 @@ def _ablation(ablation: Ablation) -> DisplayTable:
     return table
 
 
-def differences_part(differences: Sequence[Difference], *, only_significant: bool) -> Part:
+def differences_part(differences: Sequence[MetricDifference], *, only_significant: bool) -> Part:
     """Pairs of metrics; those whose pooled or within-model difference is significant, or all."""
     shown = list(differences)
     key, title, chosen = "pairs", "All pairs of metrics", ""

@@ -42,6 +42,7 @@ NULL = "#b9bfca"
 MODEL_COLOURS = tuple(hexadecimal(colour) for colour in style.OBJECTS if colour != (240, 228, 66))
 
 _STYLE: dict[str, Any] = {
+    "axes.axisbelow": True,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
@@ -54,6 +55,9 @@ _STYLE: dict[str, Any] = {
     "axes.facecolor": "none",
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9,
+    "grid.color": RULE,
+    "grid.linewidth": 0.8,
+    "legend.fontsize": 8,
     "legend.frameon": False,
     "svg.fonttype": "none",  # letters stay letters: they can be searched, and take the page's colour
     "svg.hashsalt": "vmmetrics",
