@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vmmetrics.prompts.entry import PromptEntry
     from vmmetrics.prompts.filter.filtering import Embed, FilterDecision, FilterSettings
     from vmmetrics.prompts.filter.verdicts import Verdict
-    from vmmetrics.utils.endpoint import Client, Estimate
+    from vmmetrics.utils.endpoint import Client, CostEstimate
 
 
 def filter_prompts(
@@ -231,7 +231,7 @@ class _Verdicts(StepBar):
         super().__init__(console)
         self._agreed = yes
 
-    def begin(self, estimate: Estimate, total: int) -> None:
+    def begin(self, estimate: CostEstimate, total: int) -> None:
         """Say what asking would take, and go on only where that is fine."""
         self.stop()
         self._console.print(f"{total:,} to be judged: {estimate}")

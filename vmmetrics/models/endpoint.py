@@ -14,7 +14,7 @@ import numpy as np
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, R, S, Said, before_last, said
 from vmmetrics.models.questions import Question
-from vmmetrics.utils.endpoint import Client, EndpointSettings, Estimate, Turn, Video, estimated_tokens
+from vmmetrics.utils.endpoint import Client, CostEstimate, EndpointSettings, Turn, Video, estimated_tokens
 
 if TYPE_CHECKING:
     from av.container import OutputContainer
@@ -84,7 +84,7 @@ class EndpointModel:
         with closing(self.client.work_through(work, items, self._threads)) as done:
             yield from done
 
-    def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> Estimate:
+    def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
         """What asking would take, replies that are kept not counted off.
 
         Args:
@@ -98,7 +98,7 @@ class EndpointModel:
         tokens = words + round(shown * pictures * len(conversations))
         out = min(expected, settings.tokens) * len(conversations)
         most = settings.cost(tokens, settings.tokens * len(conversations))
-        return Estimate(len(conversations), tokens, out, settings.cost(tokens, out), most)
+        return CostEstimate(len(conversations), tokens, out, settings.cost(tokens, out), most)
 
 
 def encoded(frames: Frames) -> Video:

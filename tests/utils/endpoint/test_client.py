@@ -15,11 +15,11 @@ import pytest
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.endpoint import (
     GIVE_UP,
+    AskedQuestion,
     Client,
     CostLimitError,
     EndpointSettings,
     NoAnswerError,
-    Question,
     Turn,
     estimated_tokens,
     in_words,
@@ -35,8 +35,8 @@ SHAPE = {
 GOOD = json.dumps({"verdict": "keep", "why": "it moves"})
 
 
-def question(text: str = "a dog runs", **given) -> Question[str]:
-    return Question(text, (Turn("system", in_words(SHAPE)), Turn("user", text)), SHAPE, **given)
+def question(text: str = "a dog runs", **given) -> AskedQuestion[str]:
+    return AskedQuestion(text, (Turn("system", in_words(SHAPE)), Turn("user", text)), SHAPE, **given)
 
 
 def test_one_request_one_answer_and_what_it_took(served, server):
@@ -73,8 +73,8 @@ def test_nothing_is_asked_twice_until_something_it_depends_on_changes(served, se
         other.ask(question())
     for asked in (question(seed=9), question(temperature=0.9), question("a cat runs")):
         client.ask(asked)
-    client.ask(Question("", question().turns, SHAPE | {"required": ["verdict"]}))
-    client.ask(Question("", (*question().turns[:1], Turn("user", "a dog runs", (b"jpeg",))), SHAPE))
+    client.ask(AskedQuestion("", question().turns, SHAPE | {"required": ["verdict"]}))
+    client.ask(AskedQuestion("", (*question().turns[:1], Turn("user", "a dog runs", (b"jpeg",))), SHAPE))
     assert len(script.requests) == 11
     indifferent = replace(
         client.settings, url=client.settings.url + "/", per_minute=1e6, timeout=3.0, input_price=1.0, output_price=1.0
@@ -373,7 +373,7 @@ def test_replies_survive_kill_9_of_several_processes(served, server, tmp_path):
     assert all(json.loads(file.read_text())["text"] == GOOD for file in files)
     before = len(script.requests)
     for n in done:
-        assert client.ask(Question(n, (Turn("user", str(n)),), SHAPE)).kind == "answered"
+        assert client.ask(AskedQuestion(n, (Turn("user", str(n)),), SHAPE)).kind == "answered"
     assert len(script.requests) == before  # all of them were kept
 
 

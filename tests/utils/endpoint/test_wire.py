@@ -18,12 +18,20 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.endpoint import Endpoint, EndpointSettings, NoAnswerError, Question, Turn, estimated_tokens, wire
+from vmmetrics.utils.endpoint import (
+    AskedQuestion,
+    Endpoint,
+    EndpointSettings,
+    NoAnswerError,
+    Turn,
+    estimated_tokens,
+    wire,
+)
 
 KEY = "sk-never-to-be-written-0123456789"
 ANSWER = b'{"choices": [{"message": {"content": "{}"}}]}'
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-QUESTION = Question("q", (Turn("user", "Is this a dog?"),), {"type": "object"})
+QUESTION = AskedQuestion("q", (Turn("user", "Is this a dog?"),), {"type": "object"})
 
 
 def raw(data: bytes) -> Callable[[Any], None]:

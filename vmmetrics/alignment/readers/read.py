@@ -14,7 +14,7 @@ from vmmetrics.alignment.readers.judgements import Judgements, judgements_of_dim
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
-from vmmetrics.alignment.readers.scores import ReadScores, is_run, read_scores
+from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Preferences, Study
 from vmmetrics.errors import SetupError
@@ -121,7 +121,7 @@ class _Matched:
     how: NameMatch
 
 
-def _matched(scores: ReadScores, judged: Judgements) -> tuple[Judgements, _Matched]:
+def _matched(scores: SourceScores, judged: Judgements) -> tuple[Judgements, _Matched]:
     """The judgements under the names that match best, and the match.
 
     Raises:
@@ -151,7 +151,7 @@ def _examples(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:_EXAMPLES]) + (", ..." if len(names) > _EXAMPLES else "")
 
 
-def _to_one_level(scores: ReadScores, judged: Judgements) -> tuple[ReadScores, Judgements, tuple[str, ...]]:
+def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScores, Judgements, tuple[str, ...]]:
     """Means of models, where one side is about models and the other about clips."""
     if scores.of_models == judged.of_models:
         return scores, judged, ()
@@ -163,12 +163,12 @@ def _to_one_level(scores: ReadScores, judged: Judgements) -> tuple[ReadScores, J
 _AVERAGED = "The {} of a model's clips were averaged, since the other side is about models"
 
 
-def _scores_of_models(scores: ReadScores) -> ReadScores:
+def _scores_of_models(scores: SourceScores) -> SourceScores:
     models, rows = _rows_by_model(scores.models, scores.clips, "scores")
     values = {
         metric: np.array([mean_of_defined(column[group]) for group in rows]) for metric, column in scores.values.items()
     }
-    return ReadScores(scores.name, models, (None,) * len(models), models, values, scores.notes, of_models=True)
+    return SourceScores(scores.name, models, (None,) * len(models), models, values, scores.notes, of_models=True)
 
 
 def _judgements_of_models(judged: Judgements) -> Judgements:
@@ -195,7 +195,7 @@ def _rows_by_model(models: Texts, clips: Sequence[str], side: str) -> tuple[tupl
 
 
 def _study(
-    scores: ReadScores,
+    scores: SourceScores,
     judged: Judgements,
     match: _Matched,
     facing: dict[str, tuple[str, ...]],
@@ -247,7 +247,7 @@ def _rest(names: Sequence[str], taken: Sequence[int]) -> tuple[str, ...]:
 
 
 def _groups(
-    scores: ReadScores, judged: Judgements, match: _Matched, clips: tuple[str, ...]
+    scores: SourceScores, judged: Judgements, match: _Matched, clips: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
     pairs = list(zip(match.scores, match.judged, strict=True))

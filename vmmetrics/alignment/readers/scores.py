@@ -28,7 +28,7 @@ _TABLES = ("scores.csv", "scores.parquet")  # of a run, which do not say of whic
 
 
 @dataclass(frozen=True, slots=True)
-class ReadScores:
+class SourceScores:
     """Scores of some clips (or of models, where that is what was scored).
 
     Attributes:
@@ -52,7 +52,7 @@ class ReadScores:
 
 def read_scores(
     sources: Any, *, metrics: Sequence[str] = (), lower: Sequence[str] = (), clip_column: str | None = None
-) -> ReadScores:
+) -> SourceScores:
     """Read scores from one or several sources and put them side by side.
 
     Args:
@@ -93,7 +93,7 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> ReadScores:
+def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
     lower: set[str] = set()
     if isinstance(source, str | Path):
         name, path = _split(str(source))
@@ -158,7 +158,7 @@ def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     return {**of_clip, **scores, **({"motion_index": index} if any(i is not None for i in index) else {})}
 
 
-def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column: str | None) -> ReadScores:
+def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
     clip, of_models = clip_and_kind(table, clip_column if clip_column in table.columns else None)
     names, models, notes = clip_names(table, clip)
     others = [column for column in table.columns if column != clip]
@@ -167,7 +167,7 @@ def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column
     rows, told = _distinct(table, names, values)
     kept = tuple(names[row] or "" for row in rows)
     prompts = texts(table, prompt)
-    return ReadScores(
+    return SourceScores(
         name,
         kept,
         tuple(prompts[row] for row in rows),
@@ -217,7 +217,7 @@ def _distinct(
     return list(first.values()), notes
 
 
-def _told_apart(sources: Sequence[ReadScores]) -> list[ReadScores]:
+def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
     """The sources with their name before metrics that another source gives for the same clips."""
     shared: list[set[str]] = [set() for _ in sources]
     for (m, one), (n, other) in combinations(enumerate(sources), 2):
@@ -234,11 +234,11 @@ def _told_apart(sources: Sequence[ReadScores]) -> list[ReadScores]:
     return found
 
 
-def _match(one: ReadScores, other: ReadScores) -> NameMatch:
+def _match(one: SourceScores, other: SourceScores) -> NameMatch:
     return match_names(one.clips, other.clips, of_models=one.of_models, sides=(one.name, other.name))
 
 
-def _joined(first: ReadScores, second: ReadScores) -> ReadScores:
+def _joined(first: SourceScores, second: SourceScores) -> SourceScores:
     """Two sources side by side, or one below the other where they share no clip."""
     if first.of_models is not second.of_models:
         raise SetupError(f"{first.name} and {second.name}: one scores clips and the other models")
@@ -254,7 +254,7 @@ def _joined(first: ReadScores, second: ReadScores) -> ReadScores:
         for metric, column in scores.values.items():
             values.setdefault(metric, np.full(total, np.nan))[rows] = column
     how = f"side by side ({len(match.pairs)} clips in common)" if match.pairs else "one below the other"
-    return ReadScores(
+    return SourceScores(
         first.name,
         (*first.clips, *(second.clips[number] for number in added)),
         _filled(first.prompts, second.prompts, place, total),
@@ -274,7 +274,7 @@ def _filled(
     return tuple(found)
 
 
-def _selected(scores: ReadScores, metrics: Sequence[str]) -> ReadScores:
+def _selected(scores: SourceScores, metrics: Sequence[str]) -> SourceScores:
     """Only some metrics, in the order asked for; a name without its source's prefix takes all that bear it."""
     known: defaultdict[str, list[str]] = defaultdict(list)
     for metric in scores.values:
@@ -287,7 +287,7 @@ def _selected(scores: ReadScores, metrics: Sequence[str]) -> ReadScores:
     return replace(scores, values={metric: scores.values[metric] for metric in kept})
 
 
-def _turned(scores: ReadScores, lower: Sequence[str]) -> ReadScores:
+def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
     """The same with the sign of some metrics turned, so that higher is better throughout."""
     counts = Counter({normalised(name): 0 for name in lower})
     values = dict(scores.values)

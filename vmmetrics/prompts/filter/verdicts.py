@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.utils.endpoint import THREADS, Client, Estimate, Question, Turn, in_words
+from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate, Turn, in_words
 
 FAULTS: Final[Mapping[str, str]] = {
     "none": "nothing is wrong",
@@ -70,7 +70,7 @@ class Verdict:
     kind: str = "answered"
 
 
-def question_of(about: int, entry: PromptEntry) -> Question[int]:
+def question_of(about: int, entry: PromptEntry) -> AskedQuestion[int]:
     """The question about an entry: its prompt, and the subject, action and outcome where they are known."""
     told = {
         "prompt": entry.prompt,
@@ -80,7 +80,7 @@ def question_of(about: int, entry: PromptEntry) -> Question[int]:
     }
     known = {name: text for name, text in told.items() if text}
     turns = (Turn("system", INSTRUCTIONS), Turn("user", json.dumps(known, ensure_ascii=False, indent=1)))
-    return Question(about, turns, SHAPE, _contradiction)
+    return AskedQuestion(about, turns, SHAPE, _contradiction)
 
 
 def _contradiction(value: dict[str, Any]) -> str | None:
@@ -92,7 +92,7 @@ def _contradiction(value: dict[str, Any]) -> str | None:
 class VerdictListener(Protocol):
     """Is told how the asking goes."""
 
-    def begin(self, estimate: Estimate, total: int) -> None:
+    def begin(self, estimate: CostEstimate, total: int) -> None:
         """About ``total`` prompts; what it would take, before anything is sent. Raise to stop it."""
 
     def advance(self, entry: PromptEntry, verdict: Verdict) -> None:

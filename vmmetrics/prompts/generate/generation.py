@@ -25,7 +25,7 @@ from vmmetrics.prompts.generate.writing import (
     writing_question,
 )
 from vmmetrics.prompts.metadata import Metadata
-from vmmetrics.utils.endpoint import THREADS, Client, Estimate, Question
+from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal
@@ -247,7 +247,7 @@ class GenerationPlan:
         """Those that are not done yet."""
         return [combination for combination in self.combinations if combination.key not in kept.done]
 
-    def estimate(self, client: Client, kept: Candidates) -> Estimate:
+    def estimate(self, client: Client, kept: Candidates) -> CostEstimate:
         """What the model would take for those that are not done: writing, and looking over all that was written."""
         count = self.settings.candidates
         todo = self.remaining(kept)
@@ -327,7 +327,7 @@ class GenerationPlan:
         sound, rejected = _parted(entries, "checks", list(map(faults, entries)))
         return CombinationOutcome(combination, "written", accepted=sound, rejected=rejected)
 
-    def _writing(self, combination: Combination) -> Question[Combination]:
+    def _writing(self, combination: Combination) -> AskedQuestion[Combination]:
         return writing_question(combination, self.settings.candidates, self.settings.seed, self.settings.temperature)
 
     def _index(self, combination: Combination, place: int) -> str:

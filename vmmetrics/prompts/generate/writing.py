@@ -13,7 +13,7 @@ from vmmetrics.prompts.entry import CHOICES, LONGEST_SECONDS, PromptEntry, Tags
 from vmmetrics.prompts.generate.combine import Combination
 from vmmetrics.prompts.generate.rules import conform
 from vmmetrics.prompts.metadata import Action
-from vmmetrics.utils.endpoint import Question, Turn, in_words
+from vmmetrics.utils.endpoint import AskedQuestion, Turn, in_words
 from vmmetrics.utils.text.inflection import article, ing_form, third_person
 
 # Our instructions for a language model that writes prompts, and for the second pass that looks over them.
@@ -93,7 +93,7 @@ def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
 
 def writing_question(
     combination: Combination, count: int, seed: int, temperature: float | None
-) -> Question[Combination]:
+) -> AskedQuestion[Combination]:
     """Ask for candidates.
 
     Args:
@@ -108,7 +108,7 @@ def writing_question(
         f"{in_words(shape)}"
     )
     turns = (Turn("system", WRITER), Turn("user", asked))
-    return Question(combination, turns, shape, _contradiction, seed + combination.number, temperature)
+    return AskedQuestion(combination, turns, shape, _contradiction, seed + combination.number, temperature)
 
 
 def _contradiction(answer: dict[str, Any]) -> str | None:
@@ -127,7 +127,7 @@ def reviewing_shape(count: int) -> dict[str, Any]:
     return _closed({"verdicts": listed})
 
 
-def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Question[Combination]:
+def reviewing_question(combination: Combination, prompts: Sequence[str]) -> AskedQuestion[Combination]:
     """Ask whether prompts are what was wanted; greedy, so that a verdict can be had again.
 
     Args:
@@ -144,7 +144,7 @@ def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Ques
         return None if numbers == list(range(1, len(prompts) + 1)) else f"each number from 1 to {len(prompts)} once"
 
     turns = (Turn("system", REVIEWER + asked_of), Turn("user", asked))
-    return Question(combination, turns, shape, each_once, temperature=0.0)
+    return AskedQuestion(combination, turns, shape, each_once, temperature=0.0)
 
 
 def faults_of(verdict: Mapping[str, Any]) -> list[str]:

@@ -38,8 +38,8 @@ from vmmetrics.understanding.benchmarks.files.favor import (
 )
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
-from vmmetrics.utils.endpoint import Answer, Client, Estimate, Turn, in_words, object_shape
-from vmmetrics.utils.endpoint import Question as Ask
+from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, object_shape
+from vmmetrics.utils.endpoint import AskedQuestion as Ask
 from vmmetrics.utils.rows import find_file, read_rows, sha256_of
 
 # The paper says what a judge rates, its bands and its rules; the instructions are our words. Reasons come first.
@@ -165,7 +165,9 @@ class FavorCaption(Benchmark):
         rated = dict(judge.ask_all(_asks(questions, said)))
         return [_with_rating(one, rated.get(one.question), bool(said[one.question])) for one in made]
 
-    def judge_estimate(self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client) -> Estimate:
+    def judge_estimate(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
+    ) -> CostEstimate:
         """What rating would take."""
         return judge.estimate(_asks(questions, _said(questions, answers)), _ANSWER_TOKENS)
 

@@ -37,7 +37,7 @@ from vmmetrics.understanding.benchmarks.files.tuna import (
 )
 from vmmetrics.understanding.benchmarks.tuna.judging import (
     Caption,
-    EndpointJudge,
+    EventJudge,
     Judged,
     RecordedJudge,
     caption_events,
@@ -57,7 +57,7 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
 )
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
-from vmmetrics.utils.endpoint import Client, Estimate, Turn
+from vmmetrics.utils.endpoint import Client, CostEstimate, Turn
 from vmmetrics.utils.rows import nothing_found, read_rows, sha256_of
 
 # From what a judge made of a caption to what the caption gets.
@@ -234,9 +234,11 @@ class TunaCap(Benchmark):
                 found.append(nothing_said(question) if made is None else outcome(question, made))
         return found
 
-    def judge_estimate(self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client) -> Estimate:
+    def judge_estimate(
+        self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
+    ) -> CostEstimate:
         """What judging would take, about."""
-        return EndpointJudge(judge).estimate(_captions(questions, answers))
+        return EventJudge(judge).estimate(_captions(questions, answers))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Precision, recall and F1 over all, by element type and characteristic; F1 by domain and by type in each."""

@@ -29,8 +29,8 @@ from vmmetrics.understanding.construction.recipe import (
 )
 from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
 from vmmetrics.understanding.construction.viewing import FilterModel, seen
-from vmmetrics.utils.endpoint import Client, Estimate, Turn, in_words, list_shape, object_shape
-from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.endpoint import AskedQuestion as Asked
+from vmmetrics.utils.endpoint import Client, CostEstimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint.messages import estimate
 
 # MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
@@ -74,7 +74,7 @@ class MotionBenchRecipe(WritingRecipe):
     filters_are = "first_frame"
     shown = (FIRST_FRAME, "first frame", "the first frame")
 
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
         writing = self.client.estimate(
             (self._asked(self.clips[unit]) for unit in units), MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS
@@ -198,7 +198,7 @@ class TunaRecipe(WritingRecipe):
         """For what is misread."""
         return True
 
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """Roughly: what is written depends on what was misread."""
         blank = [self._watching(self.clips[unit], (b"",) * FRAMES).turns for unit in units]
         found = [(self._watcher.settings.model, estimate(self._watcher.settings, blank, _POINT_TOKENS))]

@@ -29,8 +29,8 @@ from vmmetrics.understanding.construction.recipe import (
     text_of,
 )
 from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
-from vmmetrics.utils.endpoint import Estimate
-from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.endpoint import AskedQuestion as Asked
+from vmmetrics.utils.endpoint import CostEstimate
 from vmmetrics.utils.rows import seconds
 
 # Structured annotations of motion, in a form of ours or as FAVOR-Bench releases them.
@@ -245,7 +245,7 @@ class FavorRecipe(WritingRecipe):
     rules = DYNAMICS
     filters_are = "one_frame"
 
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
         fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
         asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]

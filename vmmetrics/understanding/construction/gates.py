@@ -20,8 +20,8 @@ from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.recipe import QuestionRecipe, digest_of, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
 from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, seen
-from vmmetrics.utils.endpoint import Client, Estimate, NoAnswerError, Turn, in_words, object_shape
-from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.endpoint import AskedQuestion as Asked
+from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, Turn, in_words, object_shape
 
 SHUFFLES: Final = 4
 MOST_RIGHT: Final = 3
@@ -98,7 +98,7 @@ class GateRecipe(QuestionRecipe):
             part["proofreader"] = {"url": settings.url, "model": settings.model}
         return part
 
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """All that is asked, if no gate closes before another."""
         found = []
         for viewers, times, frames in ((self._blind, SHUFFLES, 0.0), (self._reviewers, 1, 16.0)):

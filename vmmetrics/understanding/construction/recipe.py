@@ -22,8 +22,17 @@ from vmmetrics.understanding.construction.units import (
     noted,
 )
 from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, given_away, seen
-from vmmetrics.utils.endpoint import Answer, Client, Estimate, NoAnswerError, Turn, in_words, list_shape, object_shape
-from vmmetrics.utils.endpoint import Question as Asked
+from vmmetrics.utils.endpoint import (
+    Answer,
+    Client,
+    CostEstimate,
+    NoAnswerError,
+    Turn,
+    in_words,
+    list_shape,
+    object_shape,
+)
+from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint.client import Check
 
 
@@ -62,7 +71,7 @@ class QuestionRecipe(ABC):
         """What outcomes depend on, ready for JSON: the input's rows apart, which may grow."""
 
     @abstractmethod
-    def estimates(self, units: Sequence[str]) -> list[tuple[str, Estimate]]:
+    def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
 
     @abstractmethod
@@ -181,7 +190,7 @@ class WritingRecipe(QuestionRecipe):
         """Whether a clip without its video is not worth asking about."""
         return bool(self.viewers)
 
-    def viewers_estimates(self, questions: int, frames: Sequence[int] = (1,)) -> list[tuple[str, Estimate]]:
+    def viewers_estimates(self, questions: int, frames: Sequence[int] = (1,)) -> list[tuple[str, CostEstimate]]:
         """What the filtering models would take for so many questions, each asked over so many frames in turn."""
         ones = [(viewer.model.name, viewer.estimate(questions, number)) for viewer in self.viewers for number in frames]
         return [(name, one) for name, one in ones if one is not None]

@@ -15,7 +15,7 @@ from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import asked
 from vmmetrics.understanding.construction.options import shuffled
 from vmmetrics.understanding.harness.choices import chosen_option
-from vmmetrics.utils.endpoint import Client, Estimate, RejectedError
+from vmmetrics.utils.endpoint import Client, CostEstimate, RejectedError
 
 _LETTER_TOKENS: Final = 8
 """Tokens of an answer that is a letter, expected; models that think take more."""
@@ -93,7 +93,7 @@ class FilterModel:
         right = place is not None and place == question.answer
         return FilterAnswer(self.model.name, str(policy), right, chosen, said.error)
 
-    def estimate(self, questions: int, frames: float) -> Estimate | None:
+    def estimate(self, questions: int, frames: float) -> CostEstimate | None:
         """What asking so many usual questions would take; None for models that cost nothing.
 
         Args:
@@ -104,7 +104,7 @@ class FilterModel:
         if estimate is None or not questions:
             return None
         usual = Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0)
-        found: Estimate = estimate([asked(usual)] * questions, frames, _LETTER_TOKENS)
+        found: CostEstimate = estimate([asked(usual)] * questions, frames, _LETTER_TOKENS)
         return found
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question
-from vmmetrics.utils.endpoint import Client, Estimate, Turn
+from vmmetrics.utils.endpoint import Client, CostEstimate, Turn
 
 Scoring = Literal["vmmetrics", "upstream"]
 """Ours, the released code's traps mended one by one; or the released code's, decision for decision (but for the first
@@ -169,6 +169,6 @@ class Benchmark(ABC):
 
     def judge_estimate(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], judge: Client
-    ) -> Estimate | None:
+    ) -> CostEstimate | None:
         """Return what judging takes; None for a benchmark that no model judges."""
         return None

@@ -42,12 +42,12 @@ from vmmetrics.utils.endpoint.asking import (
     objects_in,
     refuses,
 )
-from vmmetrics.utils.endpoint.client import GIVE_UP, THREADS, Client, Question, ReplyCache, default_folder, key_of
+from vmmetrics.utils.endpoint.client import GIVE_UP, THREADS, AskedQuestion, Client, ReplyCache, default_folder, key_of
 from vmmetrics.utils.endpoint.messages import (
     KEY_VARIABLE,
+    CostEstimate,
     CostLimitError,
     EndpointSettings,
-    Estimate,
     Ledger,
     NoAnswerError,
     RejectedError,
@@ -60,9 +60,32 @@ from vmmetrics.utils.endpoint.messages import (
 from vmmetrics.utils.endpoint.wire import Endpoint, Pace
 
 __all__ = [
-    "GIVE_UP", "KEY_VARIABLE", "THREADS",
-    "Answer", "Client", "CostLimitError", "Endpoint", "EndpointSettings", "Estimate", "Ledger", "NoAnswerError", "Pace",
-    "Question", "RejectedError", "Reply", "ReplyCache", "Turn", "Video",
-    "converse", "default_folder", "estimate", "estimated_tokens", "in_words", "key_of", "list_shape", "object_shape",
-    "objects_in", "refuses",
+    "GIVE_UP",
+    "KEY_VARIABLE",
+    "THREADS",
+    "Answer",
+    "AskedQuestion",
+    "Client",
+    "CostEstimate",
+    "CostLimitError",
+    "Endpoint",
+    "EndpointSettings",
+    "Ledger",
+    "NoAnswerError",
+    "Pace",
+    "RejectedError",
+    "Reply",
+    "ReplyCache",
+    "Turn",
+    "Video",
+    "converse",
+    "default_folder",
+    "estimate",
+    "estimated_tokens",
+    "in_words",
+    "key_of",
+    "list_shape",
+    "object_shape",
+    "objects_in",
+    "refuses",
 ]  # fmt: skip

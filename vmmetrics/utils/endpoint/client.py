@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar
 from vmmetrics.errors import cannot
 from vmmetrics.utils.endpoint.asking import Answer, converse, read_answer
 from vmmetrics.utils.endpoint.messages import (
+    CostEstimate,
     EndpointSettings,
-    Estimate,
     Ledger,
     NoAnswerError,
     RejectedError,
@@ -103,7 +103,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Generic[T]):
+class AskedQuestion(Generic[T]):
     """Something to ask.
 
     Attributes:
@@ -153,7 +153,7 @@ class Client:
         self._cache = ReplyCache(default_folder() if folder is None else folder)
         self._silent = 0  # questions in a row without any reply
 
-    def ask(self, question: Question[Any]) -> Answer:
+    def ask(self, question: AskedQuestion[Any]) -> Answer:
         """Ask one question, again where the answer cannot be used.
 
         Returns:
@@ -195,7 +195,7 @@ class Client:
         """
         return self._reply(turns)
 
-    def ask_all(self, questions: Iterable[Question[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
+    def ask_all(self, questions: Iterable[AskedQuestion[T]], threads: int = THREADS) -> Iterator[tuple[T, Answer]]:
         """Ask many questions, several at once.
 
         Args:
@@ -237,11 +237,11 @@ class Client:
                 pool.shutdown(cancel_futures=True)
                 self._endpoint.stopped.clear()
 
-    def unanswered(self, questions: Iterable[Question[T]]) -> Iterator[Question[T]]:
+    def unanswered(self, questions: Iterable[AskedQuestion[T]]) -> Iterator[AskedQuestion[T]]:
         """The questions whose first reply is not kept yet."""
         return (question for question in questions if self._cache.get(self._key(question.turns, question)) is None)
 
-    def estimate(self, questions: Iterable[Question[Any]], expected: int) -> Estimate:
+    def estimate(self, questions: Iterable[AskedQuestion[Any]], expected: int) -> CostEstimate:
         """What questions would take; those whose reply is kept take nothing.
 
         Args:
@@ -250,7 +250,7 @@ class Client:
         """
         return estimate(self.settings, (question.turns for question in self.unanswered(questions)), expected)
 
-    def _reply(self, turns: Sequence[Turn], question: Question[Any] | None = None) -> Reply:
+    def _reply(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None = None) -> Reply:
         """The reply to a conversation, the one that was kept if there is one; in free text for no question."""
         key = self._key(turns, question)
         kept = self._cache.get(key)
@@ -268,7 +268,7 @@ class Client:
         self._cache.put(key, reply)
         return reply
 
-    def _key(self, turns: Sequence[Turn], question: Question[Any] | None) -> str:
+    def _key(self, turns: Sequence[Turn], question: AskedQuestion[Any] | None) -> str:
         part = self.settings.part()
         if question is None:
             return key_of(part, None, turns=turns)

@@ -187,7 +187,7 @@ def estimated_tokens(turns: Sequence[Turn]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What a run would take.
 
     Attributes:
@@ -204,9 +204,9 @@ class Estimate:
     cost: float | None
     most: float | None
 
-    def __add__(self, other: Estimate) -> Estimate:
+    def __add__(self, other: CostEstimate) -> CostEstimate:
         """Of both together."""
-        return Estimate(
+        return CostEstimate(
             self.requests + other.requests,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -223,7 +223,7 @@ class Estimate:
         )
 
 
-def estimate(settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int) -> Estimate:
+def estimate(settings: EndpointSettings, conversations: Iterable[Sequence[Turn]], expected: int) -> CostEstimate:
     """What conversations would take.
 
     Args:
@@ -234,7 +234,7 @@ def estimate(settings: EndpointSettings, conversations: Iterable[Sequence[Turn]]
     sizes = [estimated_tokens(turns) for turns in conversations]
     total, count = sum(sizes), len(sizes)
     expected = min(expected, settings.tokens)
-    return Estimate(
+    return CostEstimate(
         count,
         total,
         count * expected,

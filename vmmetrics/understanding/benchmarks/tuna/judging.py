@@ -28,8 +28,8 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
     sentences,
     texts_of_references,
 )
-from vmmetrics.utils.endpoint import Answer, Client, Estimate, Turn, in_words, list_shape, object_shape
-from vmmetrics.utils.endpoint import Question as Ask
+from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint import AskedQuestion as Ask
 from vmmetrics.utils.rows import read_rows
 
 _WORDS: Final[Mapping[str, str]] = DATA["cap"]["judge"]
@@ -82,7 +82,7 @@ def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) 
         SetupError: It is none of them, or the file cannot be read.
     """
     if isinstance(judge, Client):
-        return EndpointJudge(judge)
+        return EventJudge(judge)
     if isinstance(judge, str | Path):
         return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
     if not hasattr(judge, "judged"):
@@ -142,7 +142,7 @@ class RecordedJudge:
                 yield caption, Judged(None, "the recorded judge judged another caption")
 
 
-class EndpointJudge:
+class EventJudge:
     """A model behind an endpoint, asked three questions for each caption, each answer checked.
 
     Args:
@@ -160,7 +160,7 @@ class EndpointJudge:
         """
         return self._client.work_through(self._judge, captions)
 
-    def estimate(self, captions: Iterable[Caption]) -> Estimate:
+    def estimate(self, captions: Iterable[Caption]) -> CostEstimate:
         """What judging would take, about: as if events were sentences and told in the annotated order.
 
         A caption whose first question was answered before takes nothing.
