@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -36,10 +37,15 @@ from vmmetrics.utils.statistics.bootstrap import (
 )
 from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
 
+Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
 FITTED_UNSEEN = "fitted, generator unseen"
 HALF_RULE = "pairs that people call equal are left out; a pair that the metric scores equal counts half"
+CALIBRATED_RULE = (
+    "pairs that people call equal count too; the metric calls a pair equal where its scores differ by no more than the "
+    "threshold that agrees with people most often on the other prompts"
+)
 _IMPUTED = "a clip without one of the metrics stands at that metric's mean"
 _UNSEEN = "weights fitted on other prompts"
 _UNSEEN_MODELS = "weights fitted on other prompts and without the pair's models"
@@ -57,6 +63,7 @@ def measure_preferences(
     metrics: Sequence[str],
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    ties: Ties = "half",
 ) -> tuple[PreferenceAccuracy, ...]:
     """Preference accuracy of each metric, and of all together.
 
@@ -70,19 +77,26 @@ def measure_preferences(
         metrics: Metrics that face it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
+        ties: ``"half"``: pairs that people call equal are left out, and a tie of the metric counts half, what a toss
+            would get. ``"calibrated"``: the accuracy with ties of Deutsch, Foster and Freitag (EMNLP 2023), in which
+            calling a tie a tie is right; its threshold is chosen on other prompts than it is used on.
 
     Returns:
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
     pairs = pairs_of(study, dimension, seed)
-    wanted = pairs.decided.size
+    half, folds = ties == "half", folds_of(study.prompts, FOLDS, seed)
+    wanted = pairs.decided.size if half else pairs.outcome.size
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
         """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
-        credits_ = half_credits(margins, pairs.outcome)
+        if half:
+            credits_ = half_credits(margins, pairs.outcome)
+        else:
+            credits_ = calibrated_credits(margins, pairs.outcome, folds[np.stack([pairs.left, pairs.right])])
         counted = ~np.isnan(credits_)
-        rule = [pairs.source, HALF_RULE, note]
+        rule = [pairs.source, HALF_RULE if half else CALIBRATED_RULE, note]
         if 0 < counted.sum() < wanted:
             rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
         undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
@@ -90,7 +104,7 @@ def measure_preferences(
         return PreferenceAccuracy(
             name=name,
             dimension=dimension,
-            accuracy=accuracy,
+            accuracy=accuracy if half else replace(accuracy, p=None),  # with ties, chance is not one half
             pairs=int(counted.sum()),
             human_ties=int((pairs.outcome == 0).sum()),
             metric_ties=int((np.abs(margins[counted]) <= _EQUAL).sum()),
@@ -100,7 +114,7 @@ def measure_preferences(
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
-    z, folds = standardised([finite(study.scores[metric]) for metric in metrics]), folds_of(study.prompts, FOLDS, seed)
+    z = standardised([finite(study.scores[metric]) for metric in metrics])
     found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
     found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
@@ -116,6 +130,42 @@ def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
     """(M,) 1 where the margin prefers what people prefer, ½ where it is 0; NaN without a margin or a preference."""
     sides = np.where(np.abs(margins) <= _EQUAL, 0, np.sign(margins))
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
+
+
+def calibrated_credits(margins: FloatArray, outcome: IntArray, folds: IntArray) -> FloatArray:
+    """(M,) 1 where margin and people agree, ties included; NaN without a margin.
+
+    Args:
+        margins: (M,) score of the left clip less the right one's.
+        outcome: (M,) 1, −1, or 0 for a tie.
+        folds: (2, M) fold of each side's prompt: the threshold for a pair is chosen on pairs with neither. Where none
+            is left the threshold is 0.
+    """
+    known = ~np.isnan(margins)
+    credits_ = np.full(margins.size, np.nan)
+    low, high = np.sort(folds, axis=0)
+    for one, other in np.unique(np.stack([low, high])[:, known], axis=1).T:
+        here = known & (low == one) & (high == other)
+        elsewhere = known & ~np.isin(folds, [one, other]).any(axis=0)
+        threshold = best_threshold(margins[elsewhere], outcome[elsewhere])
+        called = np.where(np.abs(margins[here]) <= threshold, 0, np.sign(margins[here]))
+        credits_[here] = called == outcome[here]
+    return credits_
+
+
+def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
+    """The smallest threshold on |margin| that, called ties up to it, agrees with people most often.
+
+    >>> best_threshold(np.array([0.1, -0.2, 0.5, -0.9]), np.array([0, 0, 1, -1]))
+    0.2
+    """
+    size = np.abs(margins)
+    thresholds, kind = np.unique(np.append(size, _EQUAL), return_inverse=True)
+    # raising the threshold past a pair wins it if people call it equal, and loses it if the margin had it right
+    gains = (outcome == 0).astype(np.int64) - (np.sign(margins) == outcome) * (outcome != 0)
+    total = np.cumsum(np.bincount(kind[:-1], weights=gains, minlength=thresholds.size))
+    allowed = np.flatnonzero(thresholds >= _EQUAL)
+    return float(thresholds[allowed[np.argmax(total[allowed])]])
 
 
 def accuracy_estimates(
