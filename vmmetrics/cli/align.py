@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_SEED, finite
+from vmmetrics.cli.options import count_option, finite, seed_option, share_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,16 +21,31 @@ _MATCHING = "matching.json"
 _NAMED = 5  # clips that the report names of those that only one side knows
 
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCORES... RATINGS",
+        help="Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
+        "released set, or 'vmbench' for VMBench's published scores.",
+        show_default=False,
+    ),
+]
+Dimensions = Annotated[
+    list[str] | None,
+    typer.Option(help="Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
+]
+RatingsFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
+        "videofeedback2, visionreward, vmbench. Default: told from the columns.",
+    ),
+]
+
+
 def align(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SCORES... RATINGS",
-            help="Run directories or tables with a clip column (NAME=PATH names one), then the ratings: a table, a "
-            "released set, or 'vmbench' for VMBench's published scores.",
-            show_default=False,
-        ),
-    ],
+    sources: Sources,
     face: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,23 +53,13 @@ def align(
         ),
     ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Only this score; repeatable.")] = None,
-    dimension: Annotated[
-        list[str] | None,
-        typer.Option(help="Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
-    ] = None,
+    dimension: Dimensions = None,
     lower: Annotated[list[str] | None, typer.Option(help="Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[
         list[str] | None, typer.Option(help="Leave out a model, such as real footage; repeatable.")
     ] = None,
     against: Annotated[str | None, typer.Option(metavar="METRIC", help="Compare every score with this one.")] = None,
-    ratings_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="Form of the ratings: long, cells, wide, averaged, pairs, fetv, video-bench, videofeedback, "
-            "videofeedback2, visionreward, vmbench. Default: told from the columns.",
-        ),
-    ] = None,
+    ratings_format: RatingsFormat = None,
     clip_column: Annotated[
         str | None, typer.Option(help="Column that names the clip. Default: clip, video, file, path, ...")
     ] = None,
@@ -62,12 +67,8 @@ def align(
         tuple[float, float] | None,
         typer.Option(callback=finite, help="Lowest and highest rating there can be; others are an error."),
     ] = None,
-    resamples: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Bootstrap samples of prompts. Default: 1000.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=MAX_SEED, help="Of all random numbers. Default: always the same.")
-    ] = None,
+    resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
+    seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report: HTML, JSON, CSV, Markdown, LaTeX and pictures.")
     ] = None,
@@ -193,13 +194,10 @@ def plan(
         float, typer.Option(min=-1, max=1, callback=finite, help="Of another, to be told from it.")
     ] = 0.7,
     raters: Annotated[
-        list[int] | None,
-        typer.Option(min=1, max=MAX_COUNT, help="People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10."),
+        list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
     ] = None,
-    clips_per_prompt: Annotated[
-        int, typer.Option(min=1, max=MAX_COUNT, help="Clips of each prompt, each by another model.")
-    ] = 4,
-    power: Annotated[float, typer.Option(min=0, max=1, callback=finite, help="Chance of seeing the difference.")] = 0.8,
+    clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
+    power: Annotated[float, share_option("Chance of seeing the difference.")] = 0.8,
     between: Annotated[
         float | None,
         typer.Option(

@@ -11,7 +11,6 @@ import typer
 
 from vmmetrics.cli.options import (
     MAX_COUNT,
-    MAX_JOBS,
     AllowFailures,
     AssumeFps,
     Clips,
@@ -19,7 +18,9 @@ from vmmetrics.cli.options import (
     MaxMemory,
     PromptsBeside,
     RunFolder,
+    count_option,
     finite,
+    jobs_option,
 )
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
@@ -46,8 +47,7 @@ def baselines(
     clips: Clips,
     out: RunFolder = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Names with commas between them. Default: those that need no download."),
+        list[str] | None, typer.Option(help="Names with commas between them. Default: those that need no download.")
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -59,9 +59,7 @@ def baselines(
     judge_url: Annotated[
         str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
     ] = None,
-    judge_frames: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Frames the judge is shown. Default: 12.")
-    ] = None,
+    judge_frames: Annotated[int | None, count_option("Frames the judge is shown. Default: 12.")] = None,
     judge_per_minute: Annotated[
         float | None,
         typer.Option(
@@ -69,13 +67,10 @@ def baselines(
         ),
     ] = None,
     judge_key_env: Annotated[
-        str | None,
-        typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY."),
+        str | None, typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
     ] = None,
     prompts: PromptsBeside = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Values do not depend on it.")
-    ] = None,
+    jobs: Annotated[int | None, jobs_option("Worker processes. Values do not depend on it.")] = None,
     timeout: TimeoutOption = None,
     shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: AssumeFps = None,

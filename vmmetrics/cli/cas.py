@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli import cas_label, cas_training
-from vmmetrics.cli.options import MAX_SEED, PromptsFound
+from vmmetrics.cli.options import PromptsFound, seed_option
 from vmmetrics.cli.running import EXIT_FAILURES
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def reward(
     sampled: Annotated[
         bool, typer.Option(help="One drawn outcome per pair, not three weighted with their probabilities.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="For drawing.")] = 0,
+    seed: Annotated[int, seed_option("For drawing.")] = 0,
     device: Annotated[str, typer.Option(help="Where to run, as torch names it.")] = "cpu",
     dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.BFLOAT16,
 ) -> None:

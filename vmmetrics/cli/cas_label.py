@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, finite, seed_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +93,7 @@ def label(
     ask: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="How many pairs to ask next.")] = 0,
     pairs_out: Annotated[Path | None, typer.Option(help="Where to write them (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, typer.Option(help="Also ask about clips of different prompts.")] = False,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="For sides and order of the pairs asked.")] = 0,
+    seed: Annotated[int, seed_option("For sides and order of the pairs asked.")] = 0,
 ) -> None:
     """Turn pairwise comparisons into five levels, Bad to Perfect, with their certainty.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_JOBS, MAX_SEED, ClipFolder, Device, finite
+from vmmetrics.cli.options import MAX_JOBS, ClipFolder, Device, count_option, finite, seed_option, share_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -110,60 +110,32 @@ def train(
         Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
     ] = None,
     size: Annotated[Size | None, typer.Option(help="Size of a network from scratch. Default: small.")] = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Passes over the clips, at most. Default: 30.")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Views per step and process. Default: 8.")
-    ] = None,
-    lr: Annotated[
-        float | None, typer.Option(min=0, max=1, callback=finite, help="Learning rate of the head. Default: 5e-4.")
-    ] = None,
-    layer_decay: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, callback=finite, help="Factor on it per block downwards. Default: 0.75."),
-    ] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(min=0, max=1, callback=finite, help="AdamW's. Default: 0.05.")
-    ] = None,
-    warmup: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, callback=finite, help="Share of the steps for warming up. Default: 0.1."),
-    ] = None,
+    epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
+    batch: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
+    lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
+    layer_decay: Annotated[float | None, share_option("Factor on it per block downwards. Default: 0.75.")] = None,
+    weight_decay: Annotated[float | None, share_option("AdamW's. Default: 0.05.")] = None,
+    warmup: Annotated[float | None, share_option("Share of the steps for warming up. Default: 0.1.")] = None,
     mixup: Annotated[
         float | None, typer.Option(min=0, max=1000, callback=finite, help="Alpha of mixup; 0 for none. Default: 0.2.")
     ] = None,
-    smoothing: Annotated[
-        float | None, typer.Option(min=0, max=1, callback=finite, help="Label smoothing. Default: 0.1.")
-    ] = None,
+    smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
     balance: Annotated[
         float | None,
         typer.Option(
             min=0, max=10, callback=finite, help="0: every clip weighs the same; 1: every level does. Default: 1."
         ),
     ] = None,
-    drop_path: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, callback=finite, help="Stochastic depth of the last block. Default: 0.1."),
-    ] = None,
-    held_out: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, callback=finite, help="Share of clips held out by prompt. Default: 0.2."),
-    ] = None,
-    patience: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Epochs to wait for a better one. Default: 8.")
-    ] = None,
-    rate: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Every how many frames one is taken. Default: 4.")
-    ] = None,
+    drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
+    held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
+    patience: Annotated[int | None, count_option("Epochs to wait for a better one. Default: 8.")] = None,
+    rate: Annotated[int | None, count_option("Every how many frames one is taken. Default: 4.")] = None,
     precision: Annotated[PrecisionOption | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
     checkpointing: Annotated[
         bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
     ] = None,
-    save_every: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Steps between saves. Default: 200.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Of everything drawn. Default: 0.")] = None,
+    save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
+    seed: Annotated[int | None, seed_option("Of everything drawn. Default: 0.")] = None,
     device: Device = None,
     workers: Annotated[
         int, typer.Option(min=0, max=MAX_JOBS, help="Processes that read clips, per process that trains.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, MAX_SEED, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, count_option, finite, seed_option
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -38,7 +38,7 @@ def generate_clips(
     ] = None,
     frames: Annotated[int | None, typer.Option(min=2, max=MAX_COUNT, help="With --pipeline: frames per clip.")] = None,
     size: Annotated[str | None, typer.Option(help="With --pipeline: WIDTHxHEIGHT.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="With --pipeline: denoising steps.")] = None,
+    steps: Annotated[int | None, count_option("With --pipeline: denoising steps.")] = None,
     options: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="With --pipeline: further arguments of its call; repeatable."),
@@ -51,15 +51,13 @@ def generate_clips(
         float | None,
         typer.Option(min=0.1, max=MAX_SECONDS, callback=finite, help="With --command: seconds a clip may take."),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Clips per prompt.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="What the seed of every clip is derived from.")] = 0,
+    samples: Annotated[int, count_option("Clips per prompt.")] = 1,
+    seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Only the first so many prompts of those.")
-    ] = None,
+    limit: Annotated[int | None, count_option("Only the first so many prompts of those.")] = None,
 ) -> None:
     """Make a clip of every prompt, in the layout that 'vmmetrics score' reads without options.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -42,6 +42,26 @@ def finite(value: _Number) -> _Number:
     if not all(number is None or math.isfinite(number) for number in numbers):
         raise typer.BadParameter(f"expected a finite number but got {value}")
     return value
+
+
+def count_option(text: str) -> Any:
+    """Return an option that takes a whole number from 1."""
+    return typer.Option(min=1, max=MAX_COUNT, help=text)
+
+
+def seed_option(text: str) -> Any:
+    """Return an option that takes a seed."""
+    return typer.Option(min=0, max=MAX_SEED, help=text)
+
+
+def jobs_option(text: str) -> Any:
+    """Return an option that takes a number of processes or threads."""
+    return typer.Option(min=1, max=MAX_JOBS, help=text)
+
+
+def share_option(text: str) -> Any:
+    """Return an option that takes a number from 0 to 1."""
+    return typer.Option(min=0, max=1, callback=finite, help=text)
 
 
 # Options of the commands that ask a model behind an endpoint, and the client that they describe.
@@ -83,8 +103,7 @@ AssumeFps = Annotated[
     ),
 ]
 MaxMemory = Annotated[
-    str | None,
-    typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB."),
+    str | None, typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB.")
 ]
 FollowLinks = Annotated[
     bool, typer.Option(help="Follow symlinks that point outside the given folders; without it such a clip fails.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_JOBS, MAX_SECONDS, PromptsFound, Seed, finite
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, PromptsFound, Seed, finite, jobs_option
 from vmmetrics.cli.running import EXIT_FAILURES, PluginOption, TimeoutOption, parse_names
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.metrics.registry import METRICS, load_plugins
@@ -18,9 +18,22 @@ if TYPE_CHECKING:
     from vmmetrics.alignment.probe.cases import Plan
     from vmmetrics.alignment.probe.results import ProbeReport
 
+OURS = ",".join(METRICS)
 FOLDER = "vmmetrics-probe"
 """Where a probe goes that was given no directory."""
 NO_NAMES = "none"
+
+
+MetricNames = Annotated[
+    str, typer.Option(help=f"Some of {','.join(METRICS)}, baselines by name, 'baselines' for all of them, or none.")
+]
+OwnFunctions = Annotated[
+    list[str] | None,
+    typer.Option(help="A metric of your own, as module:name, from a Clip to a score; may be given again."),
+]
+HarmlessStrengths = Annotated[
+    str | None, typer.Option(help="Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
+]
 
 
 def probe(
@@ -28,21 +41,14 @@ def probe(
         list[Path],
         typer.Argument(help="Files, folders of clips, or folders of frames: good clips.", show_default=False),
     ],
-    metrics: Annotated[
-        str, typer.Option(help=f"Some of {','.join(METRICS)}, baselines by name, 'baselines' for all of them, or none.")
-    ] = ",".join(METRICS),
-    function: Annotated[
-        list[str] | None,
-        typer.Option(help="A metric of your own, as module:name, from a Clip to a score; may be given again."),
-    ] = None,
+    metrics: MetricNames = OURS,
+    function: OwnFunctions = None,
     defects: Annotated[str | None, typer.Option(help="Some of the defects, or none. Default: all.")] = None,
     strengths: Annotated[str, typer.Option(help="Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",
     invariances: Annotated[
         str | None, typer.Option(help="Some of the harmless changes, or none. Default: all.")
     ] = None,
-    harmless_strengths: Annotated[
-        str | None, typer.Option(help="Of the harmless changes. Default: 1/3, 2/3 and 1, x264 at CRF 18, 23 and 28.")
-    ] = None,
+    harmless_strengths: HarmlessStrengths = None,
     rates: Annotated[bool, typer.Option(help="Look for the lowest frame rate of each metric.")] = True,
     seconds: Annotated[
         float | None,
@@ -64,7 +70,7 @@ def probe(
     prompts: PromptsFound = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")] = 1,
+    jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: TimeoutOption = None,
     plugin: PluginOption = None,
     out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),

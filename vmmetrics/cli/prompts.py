@@ -10,13 +10,14 @@ import typer
 from vmmetrics.cli import prompts_extract, prompts_filter, prompts_generate, prompts_review
 from vmmetrics.cli.options import (
     MAX_COUNT,
-    MAX_SEED,
     Embedding,
     FiguresFile,
     Parse,
     PictureFile,
     PromptList,
     check_outputs,
+    count_option,
+    seed_option,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def stats(
     json_file: FiguresFile = None,
     parse: Parse = True,
     embedding: Embedding = True,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the sample of a long list.")] = 0,
+    seed: Annotated[int, seed_option("Of the sample of a long list.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
     from vmmetrics.cli.progress import open_consoles
@@ -120,10 +121,10 @@ def compare(
         int | None,
         typer.Option(min=2, max=MAX_COUNT, help="Prompts to compare variety at. Default: the smaller list's."),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets of that size.")] = 200,
+    draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: Parse = True,
     embedding: Embedding = True,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the subsets.")] = 0,
+    seed: Annotated[int, seed_option("Of the subsets.")] = 0,
 ) -> None:
     """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
     from vmmetrics.cli.progress import open_consoles
@@ -162,14 +163,14 @@ def compare(
 
 def select(
     prompts: PromptList,
-    size: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Prompts to choose.")],
+    size: Annotated[int, count_option("Prompts to choose.")],
     out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of ties and of the random subsets.")] = 0,
+    seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
     balance: Annotated[bool, typer.Option(help="Give every pattern as many prompts.")] = True,
     embedding: Annotated[
         bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
-    random: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Random subsets to hold it against.")] = 1000,
+    random: Annotated[int, count_option("Random subsets to hold it against.")] = 1000,
     json_file: FiguresFile = None,
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.

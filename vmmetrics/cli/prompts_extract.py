@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_JOBS, MAX_SEED
+from vmmetrics.cli.options import MAX_COUNT, count_option, jobs_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
 if TYPE_CHECKING:
@@ -38,12 +38,10 @@ def extract(
     model: Annotated[
         str | None, typer.Option(help="spaCy model, by package or path. Default: en_core_web_sm, its copy on PyPI.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Read no more than the first so many captions.")
-    ] = None,
-    sample: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="Of those, draw so many at random.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")] = 0,
-    min_count: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Leave out what was seen less often.")] = 1,
+    limit: Annotated[int | None, count_option("Read no more than the first so many captions.")] = None,
+    sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
+    seed: Annotated[int, seed_option("Of the draw.")] = 0,
+    min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
     examples: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="Captions kept of each thing, the shortest.")] = 3,
     keep_repeats: Annotated[bool, typer.Option(help="Count captions that come again.")] = False,
     infer: Annotated[
@@ -53,9 +51,7 @@ def extract(
     lexicon: Annotated[
         Path | None, typer.Option(help="Folder of metadata with what is known. Default: the shipped.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(min=1, max=MAX_JOBS, help="Processes that parse. What is found does not depend on it.")
-    ] = 1,
+    jobs: Annotated[int, jobs_option("Processes that parse. What is found does not depend on it.")] = 1,
 ) -> None:
     """Extract what moves, what it does and where from captions, each counted, with its motion pattern and attributes.
 

@@ -12,7 +12,6 @@ import typer
 from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
-    MAX_COUNT,
     KeyEnv,
     MaxCost,
     ModelThere,
@@ -24,8 +23,10 @@ from vmmetrics.cli.options import (
     Url,
     Yes,
     check_outputs,
+    count_option,
     finite,
     open_client,
+    share_option,
 )
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
@@ -57,22 +58,14 @@ def filter_prompts(
     embedding_folder: Annotated[
         Path | None, typer.Option(help="Folder of the embedding's files. Default: the installed package.")
     ] = None,
-    cosine: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, callback=finite, help="From which two prompts are the same. Default: 0.9."),
-    ] = None,
+    cosine: Annotated[float | None, share_option("From which two prompts are the same. Default: 0.9.")] = None,
     overlap: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, callback=finite, help="Share of the shorter prompt's 5-grams, likewise. Default: 0.4."
-        ),
+        float | None, share_option("Share of the shorter prompt's 5-grams, likewise. Default: 0.4.")
     ] = None,
     ease: Annotated[
         float | None, typer.Option(callback=finite, help="Least reading ease (Flesch). Default: 30.")
     ] = None,
-    openings: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Most prompts with the same first three words.")
-    ] = None,
+    openings: Annotated[int | None, count_option("Most prompts with the same first three words.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave out this check; repeatable.")] = None,
     url: Url = None,
     model: ModelThere = None,

@@ -11,8 +11,6 @@ import typer
 from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
-    MAX_COUNT,
-    MAX_JOBS,
     KeyEnv,
     MaxCost,
     ModelThere,
@@ -23,7 +21,9 @@ from vmmetrics.cli.options import (
     Tokens,
     Url,
     Yes,
+    count_option,
     finite,
+    jobs_option,
     open_client,
 )
 from vmmetrics.cli.running import EXIT_FAILURES
@@ -43,10 +43,8 @@ FOLDER = "vmmetrics-prompts"
 def generate(
     out: Annotated[Path, typer.Option(help="Folder for the candidates; goes on with what is there.")] = Path(FOLDER),
     metadata: Annotated[Path | None, typer.Option(help="Folder of metadata. Default: the library's.")] = None,
-    count: Annotated[
-        int, typer.Option(min=1, max=MAX_COUNT, help="Combinations in all; may grow from start to start.")
-    ] = 60,
-    candidates: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Prompts written for each.")] = 3,
+    count: Annotated[int, count_option("Combinations in all; may grow from start to start.")] = 60,
+    candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
     pattern: Annotated[list[str] | None, typer.Option(help="Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[
         float,
@@ -58,7 +56,7 @@ def generate(
     temperature: Temperature = 0.8,
     tokens: Tokens = 2048,
     per_minute: PerMinute = None,
-    threads: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Combinations in hand at once.")] = 4,
+    threads: Annotated[int, jobs_option("Combinations in hand at once.")] = 4,
     key_env: KeyEnv = KEY_VARIABLE,
     prices: Prices = None,
     max_cost: MaxCost = None,

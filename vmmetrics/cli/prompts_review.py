@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_SEED
+from vmmetrics.cli.options import count_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.prompts.review.agreement import Rule
 
@@ -40,7 +40,7 @@ def review(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the order.")] = 0,
+    seed: Annotated[int, seed_option("Of the order.")] = 0,
     show_others: Annotated[
         bool, typer.Option("--show-others", help="Show what other reviewers decided. Default: blind to them.")
     ] = False,
@@ -53,9 +53,7 @@ def review(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="List to write (.json or .jsonl).", show_default=False)] = None,
     rule: Annotated[Rule, typer.Option(help="What decides where reviewers differ.")] = Rule.UNANIMOUS,
-    reviewers: Annotated[
-        int, typer.Option(min=1, max=MAX_COUNT, help="Decisions that an entry must have to be taken over.")
-    ] = 1,
+    reviewers: Annotated[int, count_option("Decisions that an entry must have to be taken over.")] = 1,
     conflicts: Annotated[
         Path | None,
         typer.Option(help="List of what they differ on, for a third person. Default: OUT with .conflicts in its name."),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli.options import (
-    MAX_JOBS,
     AllowFailures,
     AssumeFps,
     Clips,
@@ -17,6 +16,7 @@ from vmmetrics.cli.options import (
     MaxMemory,
     PromptsBeside,
     RunFolder,
+    jobs_option,
 )
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
@@ -53,9 +53,7 @@ def score(
         Path | None,
         typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOBS, help="Worker processes. Scores do not depend on it.")
-    ] = None,
+    jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
     timeout: TimeoutOption = None,
     plugin: PluginOption = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,

@@ -12,7 +12,6 @@ from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
-    MAX_SEED,
     CsvFile,
     DataOfRun,
     KeyEnv,
@@ -23,6 +22,8 @@ from vmmetrics.cli.options import (
     RunArgument,
     ScoredBy,
     Yes,
+    count_option,
+    seed_option,
 )
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.cli.understand_run import judge_of, print_differences, print_result, reopen, scoring
@@ -160,7 +161,7 @@ def score(
     judge: Annotated[
         str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
     ] = None,
-    tokens: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of a judge's answer.")] = 8192,
+    tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,
@@ -229,7 +230,7 @@ def synthetic(
     count: Annotated[
         int, typer.Option("--n", min=1, max=MAX_COUNT, help="Questions, each with a clip of its own.")
     ] = 120,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of everything random.")] = 0,
+    seed: Annotated[int, seed_option("Of everything random.")] = 0,
 ) -> None:
     """Render clips with exact answers, whose lowest sufficient frame rate is known by construction.
 

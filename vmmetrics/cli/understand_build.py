@@ -12,7 +12,6 @@ from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
-    MAX_JOBS,
     KeyEnv,
     MaxCost,
     PerMinute,
@@ -21,6 +20,8 @@ from vmmetrics.cli.options import (
     Temperature,
     Url,
     Yes,
+    count_option,
+    jobs_option,
 )
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
@@ -59,9 +60,9 @@ def build(
     apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
     seed: Seed = 0,
     temperature: Temperature = 0.7,
-    tokens: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of what is written.")] = 4096,
+    tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,
     per_minute: PerMinute = None,
-    threads: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Videos in hand at once.")] = 4,
+    threads: Annotated[int, jobs_option("Videos in hand at once.")] = 4,
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.options import MAX_COUNT, MAX_PRICE, BenchmarkName, PictureFile, Videos, finite
+from vmmetrics.cli.options import MAX_PRICE, BenchmarkName, PictureFile, Videos, count_option, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -36,8 +36,8 @@ def minfps(
     by: Annotated[str, typer.Option(help="Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
     videos: Videos = None,
     out: Annotated[Path, typer.Option(help="Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
-    asks: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Times a model must be right, options shuffled.")] = 4,
-    limit: Annotated[int | None, typer.Option(min=1, max=MAX_COUNT, help="The first so many questions only.")] = None,
+    asks: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
+    limit: Annotated[int | None, count_option("The first so many questions only.")] = None,
     group: Annotated[str, typer.Option(help="Grouping of the table.")] = "task",
     play: Annotated[bool, typer.Option("--play", help="Open each clip for the person at the terminal.")] = False,
     page: Annotated[

@@ -16,8 +16,6 @@ from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
-    MAX_JOBS,
-    MAX_SEED,
     BenchmarkName,
     KeyEnv,
     MaxCost,
@@ -26,7 +24,10 @@ from vmmetrics.cli.options import (
     Tokens,
     Videos,
     Yes,
+    count_option,
     finite,
+    jobs_option,
+    seed_option,
 )
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
@@ -214,16 +215,12 @@ def run(
     side: Annotated[int, typer.Option(min=16, max=MAX_COUNT, help="Longer side of the frames, pixels.")] = 448,
     form: Annotated[str, typer.Option(help="Frames as images or video; auto: as the model takes them best.")] = "auto",
     protocol: Annotated[str, typer.Option(help="Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=MAX_COUNT, help="Ask so many questions only; may grow.")
-    ] = None,
+    limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
     tokens: Tokens = 512,
     temperature: Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of an endpoint.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Of an endpoint's sampling.")] = None,
+    seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
     per_minute: PerMinute = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOBS, help="Questions at once; of a local model, of torch.")
-    ] = None,
+    threads: Annotated[int | None, jobs_option("Questions at once; of a local model, of torch.")] = None,
     prices: Prices = None,
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,

@@ -128,9 +128,7 @@ def verify(
 
 
 @app.command()
-def path(
-    name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None,
-) -> None:
+def path(name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None) -> None:
     """Print where a checkpoint lies, checked, or where the weights folder is."""
     from vmmetrics.cli.progress import open_consoles
     from vmmetrics.utils.weights import resolve, weights_home

@@ -184,7 +184,6 @@ def perceptible_amplitude_score(
         homographies = as_floats("camera", camera, f"{next(iter(lengths)) - 1 if lengths else 'T−1'}, 3, 3")
         if (np.abs(np.linalg.det(homographies)) < 1e-12).any():
             raise ValueError("Expected camera to hold invertible homographies but got a singular one")
-    diagonal = float(np.hypot(*size))
     if protocol == "vmbench":
         return _score_vmbench(subject, background, size)
 
@@ -195,30 +194,12 @@ def perceptible_amplitude_score(
     if fps is None:
         raise ValueError("Expected fps, since the amplitude is per second under protocol 'vmmetrics', but got None")
 
-    both = subject_visible[:-1] & subject_visible[1:]
-    known = np.ones(len(both), dtype=bool)
+    known = np.ones(len(subject) - 1, dtype=bool)
     if homographies is None:
-        homographies = np.tile(np.eye(3), (len(both), 1, 1))
+        homographies = np.tile(np.eye(3), (len(known), 1, 1))
         if background is not None and background_visible is not None and background.shape[1]:
             homographies, known = estimate_camera(background, background_visible)
-    measured = both.any(axis=1) & known
-    if not measured.any():
-        return AmplitudeResult(score=None, missing="no subject point is visible in two consecutive frames")
-
-    own_motion = np.linalg.norm(subject[1:] - project(homographies, subject[:-1]), axis=2)
-    amplitude = np.full(len(both), np.nan)
-    count = both.sum(axis=1)
-    amplitude[measured] = (own_motion * both).sum(axis=1)[measured] / count[measured] * fps / diagonal
-    threshold = perceptual_threshold(camera_speed(homographies, size) * fps / diagonal)
-    score = float(np.minimum(amplitude / threshold, 1)[measured].mean())
-    series = {"amplitude": np.append(amplitude, np.nan), "threshold": np.append(threshold, np.nan)}
-    events = () if score > 0 else (Event("pas", tuple(range(len(subject))), "nothing moves"),)
-    return AmplitudeResult(
-        score=score,
-        amplitude=float(amplitude[measured].mean()),
-        events=events,
-        series=MappingProxyType(series),
-    )
+    return _score_vmmetrics(subject, subject_visible, homographies, known, size, fps)
 
 
 def perceptual_threshold(speed: FloatArray) -> FloatArray:
@@ -232,6 +213,33 @@ def camera_speed(homographies: FloatArray, frame_size: tuple[float, float]) -> F
     width, height = frame_size
     grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
     return np.asarray(np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1))
+
+
+def _score_vmmetrics(
+    subject: FloatArray,
+    visible: BoolArray,
+    homographies: FloatArray,
+    known: BoolArray,
+    size: tuple[float, float],
+    fps: float,
+) -> AmplitudeResult:
+    both = visible[:-1] & visible[1:]
+    diagonal = float(np.hypot(*size))
+    measured = both.any(axis=1) & known
+    if not measured.any():
+        return AmplitudeResult(score=None, missing="no subject point is visible in two consecutive frames")
+
+    own_motion = np.linalg.norm(subject[1:] - project(homographies, subject[:-1]), axis=2)
+    amplitude = np.full(len(both), np.nan)
+    count = both.sum(axis=1)
+    amplitude[measured] = (own_motion * both).sum(axis=1)[measured] / count[measured] * fps / diagonal
+    threshold = perceptual_threshold(camera_speed(homographies, size) * fps / diagonal)
+    score = float(np.minimum(amplitude / threshold, 1)[measured].mean())
+    series = {"amplitude": np.append(amplitude, np.nan), "threshold": np.append(threshold, np.nan)}
+    events = () if score > 0 else (Event("pas", tuple(range(len(subject))), "nothing moves"),)
+    return AmplitudeResult(
+        score=score, amplitude=float(amplitude[measured].mean()), events=events, series=MappingProxyType(series)
+    )
 
 
 def _score_vmbench(

@@ -109,11 +109,7 @@ def _combine(first: Record, second: Record) -> Record:
 
 
 def _write(
-    out: Path,
-    headers: Sequence[dict[str, Any]],
-    runs: Sequence[Path],
-    kept: dict[_Key, Record],
-    warnings: list[str],
+    out: Path, headers: Sequence[dict[str, Any]], runs: Sequence[Path], kept: dict[_Key, Record], warnings: list[str]
 ) -> Table:
     building = temporary_of(out)
     try:

@@ -60,11 +60,7 @@ class BaselineSuite:
     """
 
     def __init__(
-        self,
-        names: Sequence[str] | None = None,
-        given: Mapping[str, Any] | None = None,
-        *,
-        threads: int | None = None,
+        self, names: Sequence[str] | None = None, given: Mapping[str, Any] | None = None, *, threads: int | None = None
     ) -> None:
         given = given or {}
         self.metrics = chosen(names, tuple(given))
@@ -176,11 +172,7 @@ class BaselineSettings(Settings):
         Raises:
             SetupError: A package or file is missing.
         """
-        return BaselineSuite(
-            self.metrics if metrics is None else metrics,
-            dict(self.given),
-            threads=self.threads,
-        )
+        return BaselineSuite(self.metrics if metrics is None else metrics, dict(self.given), threads=self.threads)
 
     def configuration(self, suite: Scoring) -> dict[str, Any]:
         """Everything every value depends on besides the clip."""
@@ -238,9 +230,7 @@ def measure(
     """
     reading = reading_options(assume_fps, max_memory)
     settings = BaselineSettings(
-        metrics=chosen(only, tuple(given or ())),
-        reading=tuple(reading.items()),
-        given=tuple((given or {}).items()),
+        metrics=chosen(only, tuple(given or ())), reading=tuple(reading.items()), given=tuple((given or {}).items())
     )
     tasks = tasks_of(clips, settings, prompts, fps=fps, layout=layout, follow_links=follow_links)
     return run(prepare(settings), shard_of(tasks, *shard), jobs, None if out is None else Path(out), listener)

@@ -228,11 +228,7 @@ def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Toler
 
 
 def rate_limit(
-    facts: MetricFacts,
-    clip: str,
-    native: float,
-    tried: tuple[tuple[float, float | None], ...],
-    tolerance: Tolerance,
+    facts: MetricFacts, clip: str, native: float, tried: tuple[tuple[float, float | None], ...], tolerance: Tolerance
 ) -> RateLimit:
     """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
     lowest = native

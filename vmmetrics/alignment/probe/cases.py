@@ -167,12 +167,7 @@ class Work:
 
 def head(work: Work) -> dict[str, Any]:
     """Return what a line begins with: clip, content and case."""
-    return {
-        "clip": work.task.clip,
-        "sha256": work.sha256,
-        "kind": work.case.kind,
-        "strength": work.case.strength,
-    }
+    return {"clip": work.task.clip, "sha256": work.sha256, "kind": work.case.kind, "strength": work.case.strength}
 
 
 def key_of(line: Mapping[str, Any]) -> tuple[str, str, str, float]:

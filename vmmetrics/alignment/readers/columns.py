@@ -133,10 +133,7 @@ Facing = Mapping[str, Sequence[str] | str]
 
 
 def faces(
-    metrics: Sequence[str],
-    dimensions: Sequence[str],
-    given: Facing | None = None,
-    asked: Sequence[str] = (),
+    metrics: Sequence[str], dimensions: Sequence[str], given: Facing | None = None, asked: Sequence[str] = ()
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Decide which metric is held against which dimensions.
 
@@ -208,10 +205,7 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
 
 
 def _guess(
-    metric: str,
-    dimensions: Sequence[str],
-    motion: Sequence[str],
-    about: Mapping[str, frozenset[str] | None],
+    metric: str, dimensions: Sequence[str], motion: Sequence[str], about: Mapping[str, frozenset[str] | None]
 ) -> tuple[str, ...]:
     if len(dimensions) == 1:
         return tuple(dimensions)

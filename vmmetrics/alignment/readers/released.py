@@ -181,11 +181,7 @@ def _rating(value: Any, where: str) -> float:
 
 
 def _of_dimensions(
-    path: Path,
-    scale: RatingScale,
-    name: str,
-    wanted: Mapping[str, Sequence[str]],
-    clip_columns: Sequence[str],
+    path: Path, scale: RatingScale, name: str, wanted: Mapping[str, Sequence[str]], clip_columns: Sequence[str]
 ) -> Judgements:
     """VideoFeedback and VideoFeedback2: a clip, its prompt and address, and a column of whole numbers per dimension."""
     gatherer = Gatherer()

@@ -18,15 +18,7 @@ from vmmetrics.cas.labelled_clips import LabelledClip
 from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.utils.display.canvas import (
-    FAINT,
-    MODEL_COLOURS,
-    RULE,
-    chart_style,
-    grid_of,
-    hexadecimal,
-    save_charts,
-)
+from vmmetrics.utils.display.canvas import FAINT, MODEL_COLOURS, RULE, chart_style, grid_of, hexadecimal, save_charts
 from vmmetrics.utils.display.style import FAULT
 from vmmetrics.utils.storage.provenance import now, version_of
 

@@ -53,12 +53,7 @@ class PairQuestion:
 
 
 def choose_pairs(
-    clips: Sequence[str],
-    groups: Sequence[Hashable],
-    fit: Strengths | None,
-    number: int,
-    *,
-    seed: int = 0,
+    clips: Sequence[str], groups: Sequence[Hashable], fit: Strengths | None, number: int, *, seed: int = 0
 ) -> list[PairQuestion]:
     """Choose pairs to ask about.
 

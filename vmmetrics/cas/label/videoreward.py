@@ -76,13 +76,7 @@ class VideoReward:
 
     @classmethod
     def load(
-        cls,
-        folder: Path,
-        base: Path,
-        *,
-        instruction: Path | None = None,
-        device: str = "cpu",
-        dtype: str = "bfloat16",
+        cls, folder: Path, base: Path, *, instruction: Path | None = None, device: str = "cpu", dtype: str = "bfloat16"
     ) -> VideoReward:
         """Load from local folders; nothing is downloaded and no code of theirs is run.
 

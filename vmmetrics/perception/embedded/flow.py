@@ -107,11 +107,7 @@ def look_up(image: FloatArray, places: FloatArray) -> FloatArray:
     """Bilinear ``image`` (h, w) or (h, w, C) float32 at ``places`` (N, K, 2) x, y; beyond the border, the border."""
     no_second_map: Any = None
     looked = cv2.remap(
-        image,
-        places.astype(np.float32, copy=False),
-        no_second_map,
-        cv2.INTER_LINEAR,
-        borderMode=cv2.BORDER_REPLICATE,
+        image, places.astype(np.float32, copy=False), no_second_map, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
     return looked.astype(np.float32, copy=False)
 

@@ -314,11 +314,7 @@ _HELD_TO = re.compile(
 )
 _NEED_ARMS = _forms(ARMED, grave=True)
 _TOYS = _compiled(TOYS)
-_VERBS = {
-    **_forms(ROUGH, grave=False),
-    **_forms(GRAVE, grave=True),
-    **_NEED_ARMS,
-}
+_VERBS = {**_forms(ROUGH, grave=False), **_forms(GRAVE, grave=True), **_NEED_ARMS}
 _SUFFERED = {**_participles(ROUGH, grave=False), **_participles(GRAVE, grave=True)}
 _TO_ONESELF = frozenset(form for verb in TO_ONESELF for form in verb_forms(verb))
 _PLAYED = frozenset(form for verb in PLAYED for form in verb_forms(verb))

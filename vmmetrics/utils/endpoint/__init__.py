@@ -33,15 +33,7 @@ What stops everything, :class:`~vmmetrics.errors.SetupError` (401, 404, a redire
 that ``EndpointSettings.key_variable`` names, and written nowhere.
 """
 
-from vmmetrics.utils.endpoint.asking import (
-    Answer,
-    converse,
-    in_words,
-    list_shape,
-    object_shape,
-    objects_in,
-    refuses,
-)
+from vmmetrics.utils.endpoint.asking import Answer, converse, in_words, list_shape, object_shape, objects_in, refuses
 from vmmetrics.utils.endpoint.client import GIVE_UP, THREADS, AskedQuestion, Client, ReplyCache, default_folder, key_of
 from vmmetrics.utils.endpoint.messages import (
     KEY_VARIABLE,

@@ -238,10 +238,7 @@ def causal(queries: int, keys: int, device: torch.device) -> Tensor:
 # The prompt is cut where the images go and each piece is tokenised by itself, so that the second piece starts with a
 # blank of its own, before its line break; the model was trained like that.
 
-PROMPT = (
-    "USER: How would you rate the quality of this video?\n",
-    "\nASSISTANT: The quality of the video is",
-)
+PROMPT = ("USER: How would you rate the quality of this video?\n", "\nASSISTANT: The quality of the video is")
 """VMBench's prompt, before and after the images."""
 
 LEVELS = {"excellent": 1.0, "good": 0.75, "fair": 0.5, "poor": 0.25, "bad": 0.0}
