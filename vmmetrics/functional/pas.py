@@ -174,16 +174,10 @@ def perceptible_amplitude_score(
     size = as_frame_size(frame_size)
     subject, subject_visible = _checked("subject", subject_tracks, subject_visibility)
     background, background_visible = _checked("background", background_tracks, background_visibility)
-    lengths = {len(tracks) for tracks in (subject, background) if tracks is not None}
-    if len(lengths) > 1:
-        raise ValueError(f"Expected subject_tracks and background_tracks of one length T but got {sorted(lengths)}")
+    lengths = _lengths(subject, background)
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"Expected fps to be positive but got {fps}")
-    homographies: FloatArray | None = None
-    if camera is not None:
-        homographies = as_floats("camera", camera, f"{next(iter(lengths)) - 1 if lengths else 'T−1'}, 3, 3")
-        if (np.abs(np.linalg.det(homographies)) < 1e-12).any():
-            raise ValueError("Expected camera to hold invertible homographies but got a singular one")
+    homographies = None if camera is None else _checked_camera(camera, lengths)
     if protocol == "vmbench":
         return _score_vmbench(subject, background, size)
 
@@ -213,6 +207,21 @@ def camera_speed(homographies: FloatArray, frame_size: tuple[float, float]) -> F
     width, height = frame_size
     grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
     return np.asarray(np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1))
+
+
+def _lengths(subject: FloatArray | None, background: FloatArray | None) -> set[int]:
+    """T of the tracks that there are: one or none."""
+    lengths = {len(tracks) for tracks in (subject, background) if tracks is not None}
+    if len(lengths) > 1:
+        raise ValueError(f"Expected subject_tracks and background_tracks of one length T but got {sorted(lengths)}")
+    return lengths
+
+
+def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:
+    homographies = as_floats("camera", camera, f"{next(iter(lengths)) - 1 if lengths else 'T−1'}, 3, 3")
+    if (np.abs(np.linalg.det(homographies)) < 1e-12).any():
+        raise ValueError("Expected camera to hold invertible homographies but got a singular one")
+    return homographies
 
 
 def _score_vmmetrics(
