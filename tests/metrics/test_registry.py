@@ -8,12 +8,13 @@ import pytest
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS, Metric, register, registered, registry
 from vmmetrics.types import MetricResult
+from vmmetrics.utils import plugins
 
 
 @pytest.fixture(autouse=True)
 def unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registry", dict(registry._registry))
-    registry._load_plugin.cache_clear()
+    plugins._run.cache_clear()
 
 
 def half(scene: object, protocol: str) -> MetricResult:
@@ -60,6 +61,7 @@ def test_it_reads_only_results_that_there_will_be() -> None:
 PLUGIN = """
 from vmmetrics.metrics import Metric, register
 from vmmetrics.types import MetricResult
+from vmmetrics.utils import plugins
 
 register(Metric({key!r}, "of mine", lambda scene, protocol: MetricResult(0.5)))
 """

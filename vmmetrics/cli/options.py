@@ -44,6 +44,34 @@ def finite(value: _Number) -> _Number:
     return value
 
 
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        help="Python file that registers something of your own; it is run. May be given again.",
+        show_default=False,
+    ),
+]
+
+
+def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
+    from vmmetrics.utils.plugins import run_plugins
+
+    run_plugins([str(path) for path in paths or ()])
+    return paths
+
+
+BenchmarkPlugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        callback=_run_plugins,
+        show_default=False,
+        help="Python file that registers a benchmark of your own; it is run. May be given again.",
+    ),
+]
+
+
 def count_option(text: str) -> Any:
     """Return an option that takes a whole number from 1."""
     return typer.Option(min=1, max=MAX_COUNT, help=text)

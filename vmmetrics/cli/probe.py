@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, PromptsFound, Seed, finite, jobs_option
-from vmmetrics.cli.running import EXIT_FAILURES, PluginOption, TimeoutOption, parse_names
+from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, Plugins, PromptsFound, Seed, finite, jobs_option
+from vmmetrics.cli.running import EXIT_FAILURES, TimeoutOption, parse_names
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
@@ -72,7 +72,7 @@ def probe(
     seed: Seed = 0,
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
     timeout: TimeoutOption = None,
-    plugin: PluginOption = None,
+    plugin: Plugins = None,
     out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
 ) -> None:

@@ -42,15 +42,6 @@ TimeoutOption = Annotated[
 ]
 
 
-PluginOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--plugin", help="Python file that registers metrics of your own; it is run. May be given again.",
-        show_default=False,
-    ),
-]  # fmt: skip
-
-
 def parse_names(text: str) -> tuple[str, ...]:
     """Names between commas or spaces, in lower case."""
     return tuple(name for name in re.split(r"[,\s]+", text.lower()) if name)

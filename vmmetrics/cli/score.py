@@ -14,13 +14,13 @@ from vmmetrics.cli.options import (
     Clips,
     FollowLinks,
     MaxMemory,
+    Plugins,
     PromptsBeside,
     RunFolder,
     jobs_option,
 )
 from vmmetrics.cli.running import (
     EXIT_FAILURES,
-    PluginOption,
     TimeoutOption,
     find_tasks,
     parse_bytes,
@@ -55,7 +55,7 @@ def score(
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
     timeout: TimeoutOption = None,
-    plugin: PluginOption = None,
+    plugin: Plugins = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
     assume_fps: AssumeFps = None,
     max_memory: MaxMemory = None,

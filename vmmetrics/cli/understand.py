@@ -12,6 +12,7 @@ from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
+    BenchmarkPlugins,
     CsvFile,
     DataOfRun,
     KeyEnv,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 # ``vmmetrics understand list``: the benchmarks that are there.
 
 
-def list_benchmarks() -> None:
+def list_benchmarks(_plugin: BenchmarkPlugins = None) -> None:
     """Print the benchmarks: name, default frames, whether scoring asks a judge, and where they come from."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -64,6 +65,7 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of another.", show_default=False)],
     protocol: ScoredBy = "vmmetrics",
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the differences.")] = None,
+    _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Hold two models against each other on the questions both were asked.
 
@@ -100,6 +102,7 @@ def leaderboard(
     csv: CsvFile = None,
     markdown: MarkdownFile = None,
     latex: LatexFile = None,
+    _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Put scored runs into one table, the best first, with intervals over videos, paired tests and published rows.
 
@@ -166,6 +169,7 @@ def score(
     max_cost: MaxCost = None,
     key_env: KeyEnv = KEY_VARIABLE,
     yes: Yes = False,
+    _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.cli.progress import open_consoles
@@ -203,6 +207,7 @@ def submission(
         str, typer.Option(help="How answers are read: vmmetrics, or upstream as the released code does.")
     ] = "vmmetrics",
     data: DataOfRun = None,
+    _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
     from vmmetrics.cli.progress import open_consoles

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.options import MAX_PRICE, BenchmarkName, PictureFile, Videos, count_option, finite
+from vmmetrics.cli.options import MAX_PRICE, BenchmarkName, BenchmarkPlugins, PictureFile, Videos, count_option, finite
 from vmmetrics.cli.running import EXIT_FAILURES
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 
@@ -52,6 +52,7 @@ def minfps(
         float | None, typer.Option(min=0, max=MAX_PRICE, callback=finite, help="Stop before more than this is spent.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
+    _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
 

@@ -17,6 +17,7 @@ from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
     BenchmarkName,
+    BenchmarkPlugins,
     KeyEnv,
     MaxCost,
     PerMinute,
@@ -226,6 +227,7 @@ def run(
     key_env: KeyEnv = KEY_VARIABLE,
     again: Annotated[bool, typer.Option("--again", help="Ask anew where there was an error.")] = False,
     yes: Yes = False,
+    _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 

@@ -6,18 +6,16 @@ with an entry point in the group ``vmmetrics.metrics``.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
+from vmmetrics.utils import plugins
 
 if TYPE_CHECKING:
     from vmmetrics.clip import Clip
@@ -232,7 +230,6 @@ METRICS = tuple(sorted(metric.key for metric in _OURS))
 """Keys of our metrics, as records and tables list them."""
 
 _registry: dict[str, Metric] = {metric.key: metric for metric in _OURS}
-_registering: list[Mapping[str, str]] = []  # the plugin that is being loaded
 
 
 def register(metric: Metric) -> Metric:
@@ -245,8 +242,7 @@ def register(metric: Metric) -> Metric:
         ValueError: There is another metric of that key, or none of a key in ``after``.
     """
     known = _registry.get(metric.key)
-    if _registering:
-        metric = replace(metric, source=_registering[-1])
+    metric = replace(metric, source=plugins.source())
     if known is not None and (not known.source or known.source != metric.source):
         raise ValueError(f"There is already a metric called {metric.key!r}")
     unknown = [key for key in metric.after if key not in _registry]
@@ -289,10 +285,7 @@ def colour_of(name: str) -> Colour:
 
 
 def load_plugins(paths: Sequence[str]) -> tuple[str, ...]:
-    """Run files that register metrics, each once.
-
-    Args:
-        paths: Python files. They are run as they are, like any module that is imported.
+    """Run files that register metrics, each once (:func:`vmmetrics.utils.plugins.run_plugins`).
 
     Returns:
         Keys of the metrics that they registered.
@@ -300,33 +293,13 @@ def load_plugins(paths: Sequence[str]) -> tuple[str, ...]:
     Raises:
         SetupError: A file cannot be read, fails, or registers nothing.
     """
-    return tuple(key for path in paths for key in _load_plugin(str(Path(path).absolute())))
-
-
-@cache
-def _load_plugin(path: str) -> tuple[str, ...]:
-    try:
-        sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError as error:
-        raise cannot("read", f"the plugin {path}", error) from error
-    from importlib import util
-
-    spec = util.spec_from_file_location(f"vmmetrics_plugin_{sha256[:16]}", path)
-    if spec is None or spec.loader is None:
-        raise SetupError(f"The plugin {path} is no Python file: its name must end in .py")
-    source = {"plugin": Path(path).name, "sha256": sha256}
-    _registering.append(source)
-    try:
-        module = sys.modules[spec.name] = util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise SetupError(f"The plugin {path} fails: {type(error).__name__}: {error}") from error
-    finally:
-        _registering.pop()
-    keys = tuple(key for key, metric in _registry.items() if metric.source == source)
-    if not keys:
-        raise SetupError(f"The plugin {path} registers no metric; let it call vmmetrics.metrics.register")
-    return keys
+    found: list[str] = []
+    for path, source in zip(paths, plugins.run_plugins(paths), strict=True):
+        keys = [key for key, metric in _registry.items() if metric.source == source]
+        if not keys:
+            raise SetupError(f"The plugin {path} registers no metric; let it call vmmetrics.metrics.register")
+        found += keys
+    return tuple(found)
 
 
 @cache
@@ -335,15 +308,13 @@ def _load_entry_points() -> None:
 
     for point in metadata.entry_points(group=GROUP):
         package = point.dist.name if point.dist else point.value
-        _registering.append({"package": package, "version": point.dist.version if point.dist else "unknown"})
         try:
-            loaded = point.load()
-            if isinstance(loaded, Metric):
-                register(loaded)
+            with plugins.registering({"package": package, "version": point.dist.version if point.dist else "unknown"}):
+                loaded = point.load()
+                if isinstance(loaded, Metric):
+                    register(loaded)
         except Exception as error:
             warnings.warn(f"metric {point.name} of package {package} cannot be loaded: {error}", stacklevel=2)
-        finally:
-            _registering.pop()
 
 
 def _named(place: str) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from typing import cast
 from vmmetrics.errors import SetupError
 from vmmetrics.understanding import benchmarks
 from vmmetrics.understanding.harness.benchmark import Benchmark
+from vmmetrics.utils import plugins
 
 _REGISTERED: dict[str, Benchmark] = {}
 
@@ -22,6 +23,7 @@ def register(benchmark: Benchmark) -> None:
     """
     if not re.fullmatch(r"[a-z0-9][\w.-]*", benchmark.name) or benchmark.name in _shipped():
         raise SetupError(f"No benchmark can be registered as {benchmark.name!r}: it is taken, or no name")
+    benchmark.source = plugins.source()
     _REGISTERED[benchmark.name] = benchmark
 
 

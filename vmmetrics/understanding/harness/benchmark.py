@@ -98,11 +98,13 @@ class Benchmark(ABC):
         name: As commands take it ("motionbench", "favor-mcq", ...).
         data: What its data file says; the keys that the harness reads are in :mod:`.benchmarks`.
         needs_judge: Whether scoring asks a language model (and :meth:`score` needs ``judge``).
+        source: The plugin that registered it, with its hash; empty for ours.
     """
 
     name: str
     data: Mapping[str, Any] = MappingProxyType({})
     needs_judge: bool = False
+    source: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:

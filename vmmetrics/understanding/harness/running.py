@@ -216,6 +216,7 @@ class Asking:
             "data": _by_name(self.loaded.source),
             "questions": self._words(),
             "versions": {"vmmetrics": version_of("vmmetrics"), **versions},
+            **({"plugin": dict(self.benchmark.source)} if self.benchmark.source else {}),
         }
 
     def turns(self, question: Question) -> tuple[Turn, ...]:
