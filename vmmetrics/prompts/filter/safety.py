@@ -205,7 +205,7 @@ def find_unsafe(text: str) -> list[SafetyFinding]:
     >>> find_unsafe("A player shoots a basketball past two men.")
     []
     >>> find_unsafe("A man in black shoots a fleeing guard.")
-    [Finding(kind='violence', words='shoots a fleeing guard', certain=True)]
+    [SafetyFinding(kind='violence', words='shoots a fleeing guard', certain=True)]
     """
     lowered = " ".join(text.lower().replace("’", "'").split())
     masked = _HARMLESS.sub(lambda match: " ".join("~" * match[0].count(" ")) + "~", lowered)

@@ -125,7 +125,7 @@ def doers(action: Action, able: Sequence[SubjectEntry]) -> list[SubjectEntry]:
     """Those of the able whom the action names ("the pelican floats", "over three hurdles"), or all where it names none.
 
     >>> row = Action("row", "across the lake", classes=("athlete",))
-    >>> [s.noun for s in doers(row, [Subject("rower", "athlete"), Subject("fencer", "athlete")])]
+    >>> [s.noun for s in doers(row, [SubjectEntry("rower", "athlete"), SubjectEntry("fencer", "athlete")])]
     ['rower']
     """
     said = _stems(f"{action.lemma} {action.complement} {action.outcome}")

@@ -90,7 +90,7 @@ class AnnotatedSubject:
     def seen(self) -> str:
         """What to call them.
 
-        >>> Subject("man", ("red coat", "short hair", "beard"), ()).seen
+        >>> AnnotatedSubject("man", ("red coat", "short hair", "beard"), ()).seen
         'the man (red coat, short hair)'
         """
         shown = ", ".join(self.attributes[:_SHOWN_ATTRIBUTES])
