@@ -14,7 +14,7 @@ import numpy as np
 from vmmetrics.cas.label.comparisons import optional_text, raise_problems, read_rows, required_text
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.utils.rows import sha256_of
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.video import Source, discover
 
 

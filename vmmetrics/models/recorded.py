@@ -16,7 +16,7 @@ from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, EntriesByQuestion, Question
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import SEPARATORS, read_rows
+from vmmetrics.utils.tables import SEPARATORS, read_rows
 
 # Answers that need no model: at random, and the letter that is right most often.
 

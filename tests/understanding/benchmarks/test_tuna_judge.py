@@ -14,7 +14,7 @@ from tests.understanding.benchmarks.tuna_files import F1, said
 from vmmetrics.cli.understand import app
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
 from vmmetrics.utils.endpoint import Client, EndpointSettings
-from vmmetrics.utils.rows import sha256_of
+from vmmetrics.utils.tables import sha256_of
 
 Answer = Callable[[dict[str, Any]], Any]
 

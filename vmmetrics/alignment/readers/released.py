@@ -14,7 +14,6 @@ from vmmetrics.alignment.readers.ratings import read_ratings
 from vmmetrics.alignment.readers.tables import (
     SourceTable,
     numbers,
-    parquet,
     read_json_or_lines,
     read_table,
     texts,
@@ -22,6 +21,7 @@ from vmmetrics.alignment.readers.tables import (
 )
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
+from vmmetrics.utils.tables import open_parquet
 
 RatingScale = tuple[float, float] | None
 
@@ -83,7 +83,8 @@ def _name_of_file(path: Path) -> str | None:
             return "visionreward"
         columns = {normalised(name) for name in row} if isinstance(row, Mapping) else set()
     elif suffix == ".parquet":
-        schema = parquet(path, rows=False)
+        with open_parquet(path) as file:
+            schema = file.schema_arrow
         from pyarrow.types import is_struct
 
         if any(field.name == "annotation" and is_struct(field.type) for field in schema):

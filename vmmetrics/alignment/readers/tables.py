@@ -19,6 +19,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.display.markup import is_ours, listed, without_guard
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.tables import csv_rows, open_parquet
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".md")
 _BLANKS = frozenset({"", "nan", "na", "n/a", "none", "null", "-", "–", "missing", "failed", "?"})
@@ -195,7 +196,7 @@ def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[An
     header = text.lstrip("\r\n").split("\n", 1)[0]
     delimiter = delimiter or max(",;\t", key=header.count)
     try:
-        reader = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=delimiter, strict=True)
+        reader = csv_rows(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter)
         names = [name.strip() for name in next(reader)]
         plain = without_guard if is_ours(names) else str
         names = [plain(name) for name in names]
@@ -240,25 +241,9 @@ def _refuse_repeats(names: Sequence[str], path: Path) -> None:
         raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
 
 
-def parquet(path: Path, *, rows: bool) -> Any:
-    """Return the rows of a Parquet file as an Arrow table, or its schema alone.
-
-    Raises:
-        SetupError: pyarrow is missing, or it cannot be read.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise SetupError(f'{path} needs pyarrow: pip install "vmmetrics[parquet]"') from error
-    try:
-        return pq.ParquetFile(path).read() if rows else pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
-        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
-
-
 def _of_parquet(path: Path) -> SourceTable:
-    read = parquet(path, rows=True)
+    with open_parquet(path) as file:
+        read = file.read()
     from pyarrow.types import is_list
 
     simple = {field.name for field in read.schema if not is_list(field.type)}

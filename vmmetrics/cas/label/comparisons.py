@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vmmetrics.errors import SetupError
+from vmmetrics.utils.tables import csv_rows
 
 Outcome = Literal["a", "b", "tie"]
 MAX_PROBLEMS = 20
@@ -150,7 +151,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _table_rows(path: Path, text: str, delimiter: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv_rows(io.StringIO(text, newline=""), delimiter)
     header: list[str] | None = None
     try:
         for cells in reader:

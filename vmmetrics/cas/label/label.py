@@ -24,7 +24,6 @@ from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip,
 from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.utils.rows import sha256_of
 from vmmetrics.utils.statistics.bradley_terry import (
     DEFAULT_PRIOR_SD,
     INTERVAL_Z,
@@ -35,6 +34,7 @@ from vmmetrics.utils.statistics.bradley_terry import (
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import encode
 from vmmetrics.utils.storage.provenance import now, version_of
+from vmmetrics.utils.tables import sha256_of
 
 Scope = Literal["auto", "pooled", "prompt", "component"]
 

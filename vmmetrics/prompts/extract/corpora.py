@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.utils.rows import sha256_of
 from vmmetrics.utils.schema import parse_json
+from vmmetrics.utils.tables import csv_rows, open_parquet, sha256_of
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 """Kinds of files that are read."""
@@ -28,8 +28,6 @@ LARGEST_OBJECT = 512 * 2**20
 """Bytes of a .json file that is one object; such a file has to be read whole, into several times its size."""
 
 _CHUNK = 2**20
-_LARGEST_FIELD = 2**27
-"""Characters of one field of a table; the csv module's own bound (131,072) is below some dense captions."""
 _ROWS_AT_ONCE = 4096
 """Of a Parquet file; its row groups may hold millions."""
 _WORDS_OF_A_NAME = 3
@@ -183,15 +181,14 @@ def _column_of(names: Sequence[str], column: str | None, path: Path) -> str:
 
 
 def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | None) -> Iterator[str]:
-    csv.field_size_limit(_LARGEST_FIELD)
     first = text.readline()
     mark = delimiter or max(",;\t|", key=first.count)
     try:
-        heading = next(csv.reader([first], delimiter=mark), [])
+        heading: list[str] = next(csv_rows([first], mark, strict=False), [])
         if not heading:
             return
         names = [name.strip() for name in heading]
-        rows = csv.reader(text, delimiter=mark)
+        rows = csv_rows(text, mark, strict=False)
         lone = len(names) == 1 and column is None and names[0].casefold() not in COLUMNS
         if lone and len(names[0].split()) > _WORDS_OF_A_NAME:
             yield names[0]
@@ -298,13 +295,7 @@ def _of_mapping(row: Mapping[str, Any], column: str | None, path: Path) -> Itera
 
 
 def _of_parquet(path: Path, column: str | None) -> Iterator[tuple[str, float]]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
-    try:
-        table = pq.ParquetFile(path)
+    with open_parquet(path) as table:
         name = _column_of(table.schema_arrow.names, column, path)
         total, done = max(1, table.metadata.num_rows), 0
         for batch in table.iter_batches(_ROWS_AT_ONCE, columns=[name]):
@@ -312,5 +303,3 @@ def _of_parquet(path: Path, column: str | None) -> Iterator[tuple[str, float]]:
                 done += 1
                 for caption in _of_value(value, None, path):
                     yield caption, done / total
-    except (OSError, pa.ArrowException) as error:
-        raise SetupError(f"{path}: not readable as Parquet: {error}") from error

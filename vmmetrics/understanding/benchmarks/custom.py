@@ -21,7 +21,7 @@ from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import seconds
+from vmmetrics.utils.tables import seconds
 from vmmetrics.video.folders import frame_files
 
 _DATA: Final = data_file("custom")

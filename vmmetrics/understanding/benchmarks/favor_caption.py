@@ -40,7 +40,7 @@ from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Referen
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
 from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, object_shape
 from vmmetrics.utils.endpoint import AskedQuestion as Ask
-from vmmetrics.utils.rows import find_file, read_rows, sha256_of
+from vmmetrics.utils.tables import find_file, read_rows, sha256_of
 
 # The paper says what a judge rates, its bands and its rules; the instructions are our words. Reasons come first.
 

@@ -27,7 +27,7 @@ from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, FpsBen
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import read_rows
+from vmmetrics.utils.tables import read_rows
 
 # FPS-Bench's scoring as released: letters, accuracy over what was understood, its interval and groups.
 

@@ -58,7 +58,7 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import ALL, figure, grouped, part
 from vmmetrics.utils.endpoint import Client, CostEstimate, Turn
-from vmmetrics.utils.rows import nothing_found, read_rows, sha256_of
+from vmmetrics.utils.tables import nothing_found, read_rows, sha256_of
 
 # From what a judge made of a caption to what the caption gets.
 

@@ -25,10 +25,10 @@ from vmmetrics.understanding.construction.units import (
 )
 from vmmetrics.understanding.construction.viewing import letters_of
 from vmmetrics.utils.endpoint import GIVE_UP, THREADS, NoAnswerError
-from vmmetrics.utils.rows import read_rows
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal, Line, encode
+from vmmetrics.utils.tables import read_rows
 
 # A folder of made questions: one journal that only grows, and files made from it that are replaced whole.
 #

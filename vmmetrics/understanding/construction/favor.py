@@ -31,7 +31,7 @@ from vmmetrics.understanding.construction.recipe import (
 from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import CostEstimate
-from vmmetrics.utils.rows import seconds
+from vmmetrics.utils.tables import seconds
 
 # Structured annotations of motion, in a form of ours or as FAVOR-Bench releases them.
 #

@@ -11,8 +11,8 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import find_video, line_of, read_question
-from vmmetrics.utils.rows import read_rows, seconds, sha256_of
 from vmmetrics.utils.storage.journal import Line
+from vmmetrics.utils.tables import read_rows, seconds, sha256_of
 
 # What questions are made from: captions by video, annotations, questions that exist.
 

@@ -22,7 +22,7 @@ from vmmetrics.models.questions import LETTERS, Answered, LoadedBenchmark, Quest
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import accuracy_figures
 from vmmetrics.utils.endpoint import Turn
-from vmmetrics.utils.rows import find_file, nothing_found, read_rows, sha256_of
+from vmmetrics.utils.tables import find_file, nothing_found, read_rows, sha256_of
 
 _ARTICLE: Final = r"(?!\s+(?!because\b|since\b|as\b|is\b|for\b|and\b|or\b)[a-z])"
 """After an A: ``A man walks`` begins with an article, ``A because he walks`` with an answer."""

@@ -14,10 +14,10 @@ from vmmetrics.understanding.harness.running import usage_of
 from vmmetrics.understanding.harness.statistics import ModelDifference
 from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.endpoint import Client
-from vmmetrics.utils.rows import sha256_of
 from vmmetrics.utils.schema import check, plain, read_json
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import Journal, encode
+from vmmetrics.utils.tables import sha256_of
 
 # Figures as CSV, as a page of Markdown, and as the rows of a table for the terminal.
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.utils.rows import sha256_of
 from vmmetrics.utils.schema import check, read_json
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.text.encoder import Encoder, Shape
 
 # Arrays of a ``.safetensors`` file, mapped into memory: plain numbers behind a header of JSON, nothing that runs.

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import videos_below
-from vmmetrics.utils.rows import seconds
+from vmmetrics.utils.tables import seconds
 
 # The clocks of FPS-Bench, kept apart: seconds of the source video, of the clip, of the certificate, and slowed ones.
 #

@@ -17,7 +17,7 @@ from typing import Any, Final
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import videos_below
-from vmmetrics.utils.rows import seconds
+from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
 HIDDEN: Final = "NA"

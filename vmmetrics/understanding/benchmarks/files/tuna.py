@@ -12,7 +12,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered
 from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.files import videos_below
-from vmmetrics.utils.rows import read_rows
+from vmmetrics.utils.tables import read_rows
 
 DATA: Final = data_file("tuna")
 """The data file of both benchmarks."""

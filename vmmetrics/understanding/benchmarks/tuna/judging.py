@@ -30,7 +30,7 @@ from vmmetrics.understanding.benchmarks.tuna.scoring import (
 )
 from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.endpoint import AskedQuestion as Ask
-from vmmetrics.utils.rows import read_rows
+from vmmetrics.utils.tables import read_rows
 
 _WORDS: Final[Mapping[str, str]] = DATA["cap"]["judge"]
 _ANSWER_TOKENS: Final = 200  # of a usual answer: a TUNA caption has 231, its video 17.5 elements (paper, table 2)

@@ -1,4 +1,4 @@
-"""Rows of the files that benchmarks come in: JSON, JSON lines, CSV, TSV, Parquet."""
+"""Tables that others made: CSV, TSV, JSON, JSON Lines, Parquet."""
 
 from __future__ import annotations
 
@@ -6,14 +6,49 @@ import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import parse_json
 
+if TYPE_CHECKING:
+    from _csv import Reader
+
 SEPARATORS: Final[Mapping[str, str]] = {".csv": ",", ".tsv": "\t"}
-_LARGEST_FIELD: Final = 2**24  # characters of a cell in a table; the csv module's own bound is 128 KiB
+LARGEST_CELL: Final = 2**27
+"""Characters of a cell in a table; the csv module's own bound is 128 KiB."""
+
+
+def csv_rows(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Reader:
+    """Return a reader of the rows of a table; its ``line_num`` says where it is.
+
+    Args:
+        lines: An open file or an ``io.StringIO``, with ``newline=""``.
+        delimiter: Between cells.
+        strict: Whether quotes must be closed and stand alone.
+    """
+    csv.field_size_limit(LARGEST_CELL)
+    return csv.reader(lines, delimiter=delimiter, strict=strict)
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file as a ``pyarrow.parquet.ParquetFile``.
+
+    Raises:
+        SetupError: pyarrow is missing, or it cannot read the file, now or meanwhile.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise SetupError(f"{path} needs pyarrow: pip install 'vmmetrics[parquet]'") from error
+    try:
+        yield pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as error:
+        raise SetupError(f"{path}: not readable as Parquet: {error}") from error
 
 
 def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
@@ -31,10 +66,12 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
     suffix = path.suffix.lower()
     try:
         if suffix == ".parquet":
-            return _read_parquet(path)
+            with open_parquet(path) as file:
+                rows: list[Any] = file.read().to_pylist()
+            return rows
         with path.open(encoding="utf-8-sig", newline="") as file:
             if suffix in SEPARATORS:
-                csv.field_size_limit(_LARGEST_FIELD)
+                csv.field_size_limit(LARGEST_CELL)
                 return list(csv.DictReader(file, delimiter=SEPARATORS[suffix]))
             if suffix == ".jsonl":
                 return list(_values(file, problems))
@@ -111,16 +148,3 @@ def _values(lines: Iterable[str], problems: Counter[str] | None) -> Iterator[Any
         yield value
     if failure is not None and not read:
         raise failure
-
-
-def _read_parquet(path: Path) -> list[Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise SetupError(f"{path}: reading Parquet needs pyarrow: pip install 'vmmetrics[parquet]'") from error
-    try:
-        rows: list[Any] = parquet.read_table(path).to_pylist()
-    except pyarrow.ArrowException as error:
-        raise SetupError(f"{path}: not readable as parquet: {error}") from error
-    return rows
