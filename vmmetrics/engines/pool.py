@@ -41,11 +41,9 @@ class Handler(Protocol[ItemIn, AnswerOut]):
 
     def load(self, item: ItemIn) -> None:
         """Load what an item needs; its clock starts afterwards, and stands in ``utils.loading.loading``."""
-        ...
 
     def handle(self, item: ItemIn, note: Note) -> AnswerOut:
         """Work on an item; ``note`` sends something ahead that stays known if the worker dies."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

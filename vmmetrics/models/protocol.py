@@ -38,17 +38,14 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """What tables call it."""
-        ...
 
     @property
     def sees(self) -> bool:
         """Whether it looks at frames; without, none are read."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """Everything of the model that its answers depend on, ready for JSON."""
-        ...
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:
         """Answer a question.
@@ -62,7 +59,6 @@ class Model(Protocol):
             NoAnswerError: No answer could be had; another time it might.
             VMMetricsError: Whatever stops a run.
         """
-        ...
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Do something that asks this model with each item, as many at once as it can take.
@@ -70,7 +66,6 @@ class Model(Protocol):
         Yields:
             The item and what ``work`` returned, in the order in which they are done.
         """
-        ...
 
 
 class OneByOne:

@@ -178,7 +178,6 @@ class FlowEstimator(Protocol):
 
     def estimate(self, scene: Scene) -> Flow:
         """Return the flow of every frame pair."""
-        ...
 
 
 class CameraEstimator(Protocol):
@@ -186,7 +185,6 @@ class CameraEstimator(Protocol):
 
     def estimate(self, scene: Scene) -> Camera:
         """Return the camera motion of every frame pair."""
-        ...
 
 
 class Segmenter(Protocol):
@@ -194,7 +192,6 @@ class Segmenter(Protocol):
 
     def segment(self, scene: Scene) -> Objects:
         """Return the objects of the clip."""
-        ...
 
 
 class Tracker(Protocol):
@@ -202,7 +199,6 @@ class Tracker(Protocol):
 
     def track(self, scene: Scene, queries: FloatArray) -> PointTracks:
         """Track ``queries`` (N, 3): frame index, x, y in clip pixels."""
-        ...
 
 
 class PoseEstimator(Protocol):
@@ -210,7 +206,6 @@ class PoseEstimator(Protocol):
 
     def estimate(self, scene: Scene) -> Poses:
         """Return the people of the clip."""
-        ...
 
 
 class QualityModel(Protocol):
@@ -218,7 +213,6 @@ class QualityModel(Protocol):
 
     def assess(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 1 best."""
-        ...
 
 
 class SteadinessModel(Protocol):
@@ -226,7 +220,6 @@ class SteadinessModel(Protocol):
 
     def unsteadiness(self, scene: Scene) -> FloatArray:
         """Return (T,) float64 in 0..1, 0 where everything goes on."""
-        ...
 
 
 class PlausibilityModel(Protocol):
@@ -234,11 +227,9 @@ class PlausibilityModel(Protocol):
 
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64, one row per view, Bad..Perfect, rows sum to 1."""
-        ...
 
     def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:
         """Return the clip's frames that each row of :meth:`classify` was judged by, ascending."""
-        ...
 
 
 @runtime_checkable
@@ -247,7 +238,6 @@ class ExplainingModel(Protocol):
 
     def looked(self, scene: Scene) -> tuple[Look, ...]:
         """Return where it looked in the view that it found worst."""
-        ...
 
 
 class ReleasedFlow(Protocol):
@@ -255,15 +245,12 @@ class ReleasedFlow(Protocol):
 
     def amplitude_tracks(self, scene: Scene) -> tuple[PointTracks | None, PointTracks]:
         """Return the points on the subject, None where it is not found, and those on the background (PAS)."""
-        ...
 
     def objects(self, scene: Scene) -> ReleasedObjects:
         """Return the subject's identities over the key frames (TCS)."""
-        ...
 
     def person(self, scene: Scene) -> tuple[FloatArray, FloatArray]:
         """Return (T, 17, 2) pixels and (T, 17) scores of the first instance of each frame (OIS)."""
-        ...
 
 
 @dataclass(frozen=True)

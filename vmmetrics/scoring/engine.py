@@ -22,29 +22,23 @@ class Engine(Protocol):
     @property
     def free(self) -> int:
         """How many tasks can be submitted now."""
-        ...
 
     @property
     def busy(self) -> int:
         """How many tasks are in work."""
-        ...
 
     @property
     def slowest(self) -> tuple[str, float] | None:
         """Name and seconds of what has been at work longest; None where that is not known."""
-        ...
 
     def submit(self, task: Task, following: Task | None = None) -> None:
         """Start on a task, of which ``following`` most likely comes after; call only while :attr:`free` is positive."""
-        ...
 
     def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
         """Wait for outcomes, ``timeout`` seconds at most; may be empty before that."""
-        ...
 
     def close(self) -> None:
         """Stop; tasks in work are dropped."""
-        ...
 
 
 class InProcess:

@@ -20,19 +20,15 @@ class Listener(Protocol):
 
     def begin(self, total: int, settled: int) -> None:
         """There are ``total`` clips, ``settled`` of them scored by an earlier session."""
-        ...
 
     def warn(self, warnings: Sequence[str]) -> None:
         """The run directory has been found damaged, and mended."""
-        ...
 
     def advance(self, record: Record) -> None:
         """A clip was scored or failed."""
-        ...
 
     def wait(self, name: str, seconds: float) -> None:
         """Called about every second: the slowest clip, or loading its models, has been at work for ``seconds``."""
-        ...
 
 
 class Store(Protocol):
@@ -42,19 +38,15 @@ class Store(Protocol):
 
     def refresh(self) -> None:
         """Take in what other processes kept since."""
-        ...
 
     def claim(self, key: str) -> bool:
         """Take a clip in hand, unless another process has."""
-        ...
 
     def release(self, key: str) -> None:
         """Give a claimed clip back."""
-        ...
 
     def append(self, record: Record, events: Mapping[str, Any]) -> Record:
         """Keep an outcome; return the record with what was known before."""
-        ...
 
 
 class MemoryStore:

@@ -30,19 +30,15 @@ class Scoring(Interface):
     @property
     def reads_ahead(self) -> bool:
         """Whether it pays to read the next clip while one is scored."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """What every score depends on."""
-        ...
 
     def scene(self, clip: Clip) -> Scene:
         """The shared perception of a clip."""
-        ...
 
     def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
         """Score one clip, read or still an array."""
-        ...
 
 
 def reading_options(assume_fps: float | None = None, max_memory: int | None = None) -> dict[str, Any]:

@@ -212,7 +212,6 @@ class ClipJudge(Protocol):
         Raises:
             ClipError: No answer could be had; another time it might.
         """
-        ...
 
 
 @dataclass

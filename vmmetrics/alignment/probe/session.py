@@ -91,11 +91,9 @@ class ProbeListener(Protocol):
 
     def begin(self, total: int, settled: int) -> None:
         """So many cases there are, and so many were done before."""
-        ...
 
     def advance(self, line: CaseLine) -> None:
         """A case is done."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,15 +27,12 @@ class Maker(Protocol):
     @property
     def configuration(self) -> Mapping[str, Any]:
         """What clips depend on beside prompt and seed, as JSON has it; known before anything is loaded."""
-        ...
 
     def load(self) -> Mapping[str, Any]:
         """Get ready, once; what is worth recording (versions, device)."""
-        ...
 
     def make(self, job: Job, out: Path) -> None:
         """Write the clip to ``out``, in a folder where other files may be left."""
-        ...
 
 
 class ClipListener(Protocol):
@@ -43,15 +40,12 @@ class ClipListener(Protocol):
 
     def begin(self, total: int, made: int) -> None:
         """There are ``total`` clips, ``made`` of them there already."""
-        ...
 
     def warn(self, warnings: Sequence[str]) -> None:
         """The folder was found damaged."""
-        ...
 
     def advance(self, line: Line) -> None:
         """A clip was made or failed, here or in another process."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,10 @@ class Annotator(Protocol):
     @property
     def name(self) -> str:
         """What the journal and tables call it."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """What its answers depend on, ready for JSON."""
-        ...
 
     def answerable(self, question: Question, rate: float) -> bool:
         """Whether the frames of the policy ``<rate> fps`` are enough.
@@ -59,7 +57,6 @@ class Annotator(Protocol):
         Raises:
             ClipError: The video cannot be shown, or nobody says.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

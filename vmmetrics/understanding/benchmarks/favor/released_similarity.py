@@ -117,19 +117,15 @@ class EnglishWords(Protocol):
 
     def tokens(self, text: str) -> list[str]:
         """Words and marks of a text."""
-        ...
 
     def tags(self, tokens: Sequence[str]) -> list[str]:
         """Penn Treebank part of speech of each token."""
-        ...
 
     def lemma(self, verb: str) -> str:
         """Base form of a verb."""
-        ...
 
     def share_sense(self, verb: str, other: str) -> bool:
         """Whether two verbs have a synonym set of WordNet in common."""
-        ...
 
 
 class PlainWords:

@@ -67,7 +67,6 @@ class CaptionJudge(Protocol):
 
     def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
         """Each caption and what became of it, in any order."""
-        ...
 
 
 def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> CaptionJudge:
