@@ -26,6 +26,7 @@ PATTERNS = tuple(
         (r"\b\d[\d,]*(\.\d+)? s\b(?!econd)", "<seconds> s"),
         (r"\b\d+(\.\d+)? (s|min|h|seconds|minutes|hours) left\b", "<time> left"),
         (r"in \d+(\.\d+)? (s|seconds|min|minutes|ms)\b", "in <time>"),
+        (r"\bseconds=\d+(\.\d+)?", "seconds=<seconds>"),
     )
 )
 
