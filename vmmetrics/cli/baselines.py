@@ -22,16 +22,7 @@ from vmmetrics.cli.options import (
     finite,
     jobs_option,
 )
-from vmmetrics.cli.running import (
-    EXIT_FAILURES,
-    TimeoutOption,
-    find_tasks,
-    parse_bytes,
-    parse_names,
-    parse_shard,
-    prepare_run,
-    work_through,
-)
+from vmmetrics.cli.running import TimeoutOption, end, parse_names, parse_shard, reading_of, run_clips
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,23 +78,16 @@ def baselines(
     Running the same command again resumes. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
-    part = None if shard is None else parse_shard(shard)
-    reading = {"assume_fps": assume_fps, "max_memory": None if max_memory is None else parse_bytes(max_memory)}
+    part = parse_shard(shard)
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
-    settings = _settings(None if only is None else parse_names(",".join(only)), given, reading)
-    from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.scoring.local import default_directory
-
-    output, messages = open_consoles()
-    tasks = find_tasks(clips, settings, prompts, None, part, messages, follow_links)
-    setup = prepare_run(settings)
-    directory = default_directory(setup, clips) if out is None else out
-    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
-    table = work_through(setup, tasks, jobs, directory, messages, (), timeout)
-    _print(table, directory, output, messages)
-    if table.failed and not allow_failures:
-        raise typer.Exit(EXIT_FAILURES)
+    names = None if only is None else parse_names(",".join(only))
+    settings = _settings(names, given, reading_of(assume_fps, max_memory))
+    table, output, messages = run_clips(
+        clips, settings, out, prompts=prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
+    )
+    _print(table, output, messages)
+    end(table, allow_failures)
 
 
 def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,23 +114,23 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
         raise typer.BadParameter(str(error)) from error
 
 
-def _settings(names: tuple[str, ...] | None, given: Mapping[str, Any], reading: Mapping[str, Any]) -> BaselineSettings:
+def _settings(
+    names: tuple[str, ...] | None, given: Mapping[str, Any], reading: tuple[tuple[str, Any], ...]
+) -> BaselineSettings:
     from vmmetrics.alignment.baselines.catalogue import chosen
     from vmmetrics.alignment.baselines.suite import BaselineSettings
-    from vmmetrics.scoring.settings import reading_options
 
     try:
         metrics = chosen(names, tuple(given))
         idle = [family for family in given if not set(chosen([family])) & set(metrics)]
         if idle:
             raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
-        options = tuple(reading_options(**reading).items())
-        return BaselineSettings(metrics=metrics, reading=options, given=tuple(given.items()))
+        return BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def _print(table: Table, directory: Path, output: Console, messages: Console) -> None:
+def _print(table: Table, output: Console, messages: Console) -> None:
     """A row per baseline: unit, direction, mean over all clips and over those of each model."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
@@ -174,6 +158,6 @@ def _print(table: Table, directory: Path, output: Console, messages: Console) ->
     print_missing(table, output)
     if table.failed:
         messages.print(f"{len(table.failed)} of {len(table)} clips failed", style="bold red")
-    messages.print(f"results: {directory}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
-    command = f"vmmetrics align RUN {shlex.quote(str(directory))} RATINGS"
+    messages.print(f"results: {table.path}/scores.csv, scores.jsonl, events.jsonl, run.json", soft_wrap=True)
+    command = f"vmmetrics align RUN {shlex.quote(str(table.path))} RATINGS"
     messages.print(f"beside a run of metrics and people's ratings: {command}", soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from vmmetrics.utils.display.markup import shortened
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.scoring.local import Setup
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
     from vmmetrics.scoring.work import Task
@@ -47,8 +46,10 @@ def parse_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in re.split(r"[,\s]+", text.lower()) if name)
 
 
-def parse_shard(text: str) -> tuple[int, int]:
+def parse_shard(text: str | None) -> tuple[int, int] | None:
     """The i and n of ``i/n``."""
+    if text is None:
+        return None
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise typer.BadParameter(
@@ -95,43 +96,65 @@ def find_tasks(
     return found.tasks if part is None else shard_of(found.tasks, *part)
 
 
-def prepare_run(settings: Settings) -> Setup:
-    """Load the models before the first clip."""
-    from vmmetrics.scoring.local import prepare
-
-    try:
-        return prepare(settings)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def work_through(
-    setup: Setup,
-    tasks: Sequence[Task],
+def run_clips(
+    clips: list[Path],
+    settings: Settings,
+    out: Path | None,
+    *,
+    prompts: Path | None,
+    subject: str | None = None,
+    shard: tuple[int, int] | None,
     jobs: int | None,
-    directory: Path,
-    messages: Console,
-    shown: Sequence[str],
-    timeout: float | None = None,
-) -> Table:
-    """Score tasks into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
+    timeout: float | None,
+    follow_links: bool,
+    shown: Sequence[str] = (),
+) -> tuple[Table, Console, Console]:
+    """Score clips into a directory, with progress; Ctrl-C, SIGTERM and SIGHUP stop it, and what was scored is kept.
 
     Args:
-        setup: With what.
-        tasks: The clips.
+        clips: Files and folders.
+        settings: With what; its models are loaded before the first clip.
+        out: Run directory; None for one of its own.
+        prompts: Prompt list, or None.
+        subject: What every clip is about, or None.
+        shard: The i-th of n parts, or None for all.
         jobs: Worker processes; None for the default.
-        directory: Run directory.
-        messages: For progress.
-        shown: Scores that are shown of each clip where there is no bar.
         timeout: Seconds that a clip may take; None for the default.
-    """
-    from vmmetrics.cli.progress import LiveProgress
-    from vmmetrics.scoring.local import run
+        follow_links: Whether symlinks may lead out of the folders.
+        shown: Scores that are shown of each clip where there is no bar.
 
+    Returns:
+        The records, and the consoles for results and for messages.
+    """
+    from vmmetrics.cli.progress import LiveProgress, count, open_consoles
+    from vmmetrics.scoring.local import default_directory, prepare, run
+
+    output, messages = open_consoles()
+    tasks = find_tasks(clips, settings, prompts, subject, shard, messages, follow_links)
+    try:
+        setup = prepare(settings)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    directory = default_directory(setup, clips) if out is None else out
+    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
     with stoppable(), LiveProgress(messages, shown, jobs or DEFAULT_JOBS) as progress:
         try:
-            return run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
+            table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
         except KeyboardInterrupt:
             progress.stop()
             messages.print(f"stopped; what was scored is in {directory}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
+    return table, output, messages
+
+
+def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[str, Any], ...]:
+    """Return the options of the reader from those of the command."""
+    from vmmetrics.scoring.settings import reading_options
+
+    return tuple(reading_options(assume_fps, None if max_memory is None else parse_bytes(max_memory)).items())
+
+
+def end(table: Table, allow_failures: bool) -> None:
+    """Leave with the exit code that says whether clips failed."""
+    if table.failed and not allow_failures:
+        raise typer.Exit(EXIT_FAILURES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,20 +19,11 @@ from vmmetrics.cli.options import (
     RunFolder,
     jobs_option,
 )
-from vmmetrics.cli.running import (
-    EXIT_FAILURES,
-    TimeoutOption,
-    find_tasks,
-    parse_bytes,
-    parse_names,
-    parse_shard,
-    prepare_run,
-    work_through,
-)
+from vmmetrics.cli.running import TimeoutOption, end, parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
-    from vmmetrics.scoring.settings import Settings
+    pass
 
 
 def score(
@@ -67,42 +58,37 @@ def score(
     Running the same command again resumes. Exit codes: 0 all scored (a missing score is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
-    part = None if shard is None else parse_shard(shard)
-    settings = _settings(
-        {
-            "preset": preset,
-            "protocol": protocol,
-            "metrics": None if metrics is None else parse_names(metrics),
-            "cas_model": None if cas_model is None else str(cas_model.absolute()),
-            "plugins": tuple(str(path.absolute()) for path in plugin or ()),
-        },
-        {"assume_fps": assume_fps, "max_memory": None if max_memory is None else parse_bytes(max_memory)},
-    )
-    from vmmetrics.cli.progress import count, open_consoles
+    part = parse_shard(shard)
+    plugins = tuple(str(path.absolute()) for path in plugin or ())
+    choice = {
+        "preset": preset,
+        "protocol": protocol,
+        "metrics": (*METRICS, *load_plugins(plugins)) if metrics is None else parse_names(metrics),
+        "reading": reading_of(assume_fps, max_memory),
+        "cas_model": None if cas_model is None else str(cas_model.absolute()),
+        "plugins": plugins,
+    }
     from vmmetrics.cli.results import print_results
-    from vmmetrics.scoring.local import default_directory
+    from vmmetrics.scoring.settings import Settings
 
-    output, messages = open_consoles()
-    tasks = find_tasks(clips, settings, prompts, subject, part, messages, follow_links)
-    setup = prepare_run(settings)
-    directory = default_directory(setup, clips) if out is None else out
-    messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
-    table = work_through(setup, tasks, jobs, directory, messages, setup.settings.metrics, timeout)
-    print_results(table, output, messages)
-    if table.failed and not allow_failures:
-        raise typer.Exit(EXIT_FAILURES)
-
-
-def _settings(choice: dict[str, Any], reading: dict[str, Any]) -> Settings:
-    """Settings with the options that were given; for the others the library has its defaults."""
-    from vmmetrics.scoring.settings import Settings, reading_options
-
-    given = {name: value for name, value in choice.items() if value is not None}
-    given.setdefault("metrics", (*METRICS, *load_plugins(given["plugins"])))
     try:
-        return Settings(reading=tuple(reading_options(**reading).items()), **given)
+        settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    table, output, messages = run_clips(
+        clips,
+        settings,
+        out,
+        prompts=prompts,
+        subject=subject,
+        shard=part,
+        jobs=jobs,
+        timeout=timeout,
+        follow_links=follow_links,
+        shown=settings.metrics,
+    )
+    print_results(table, output, messages)
+    end(table, allow_failures)
 
 
 # ``vmmetrics merge``: the shards of a run made one.
