@@ -348,9 +348,9 @@ def test_replies_survive_kill_9_of_several_processes(served, server, tmp_path):
     code = textwrap.dedent(f"""
         import sys
         from pathlib import Path
-        from vmmetrics.utils.endpoint import Client, EndpointSettings, Question, Turn
+        from vmmetrics.utils.endpoint import Client, EndpointSettings, AskedQuestion, Turn
         client = Client(EndpointSettings({client.settings.url!r}, "some-model"), Path({str(tmp_path / "replies")!r}))
-        asked = (Question(n, (Turn("user", str(n)),), {SHAPE!r}) for n in range(100000))
+        asked = (AskedQuestion(n, (Turn("user", str(n)),), {SHAPE!r}) for n in range(100000))
         for n, answer in client.ask_all(asked):
             print(n, flush=True)
     """)
