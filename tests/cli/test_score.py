@@ -133,7 +133,7 @@ def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured
 
 def test_the_command_starts_fast_and_loads_nothing_heavy() -> None:
     code = (
-        "import sys, vmmetrics.cli.main\n"
+        "import sys, vmmetrics.cli.app\n"
         "print([m for m in ('numpy', 'cv2', 'av', 'scipy', 'ai_edge_litert', 'PIL', 'torch') if m in sys.modules])"
     )
     root = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import typer
 
 from vmmetrics.cli.options import count_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.prompts.review.agreement import Rule
+from vmmetrics.prompts.review.decisions import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import combinations
 from statistics import median
 from typing import Any
@@ -20,6 +19,7 @@ from vmmetrics.prompts.review.decisions import (
     KEEP,
     VERDICTS,
     ReviewDecision,
+    Rule,
     Standing,
     corrected,
     key_of,
@@ -31,20 +31,6 @@ from vmmetrics.utils.statistics.agreement import alpha_statistic, cohen_statisti
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, sampled
 
 # A list after review: what was kept, with the new texts, and what reviewers do not agree on.
-
-
-class Rule(StrEnum):
-    """What decides where reviewers differ.
-
-    ``unanimous``: nothing. ``any-drop``: one who drops it. ``majority``: an outcome more than half of them chose.
-
-    Of a corrected field those count who corrected it and whose outcome won: whoever overlooked a wrong tag has not
-    said that it is right. ``majority`` takes the value of more than half of them; else they must agree.
-    """
-
-    UNANIMOUS = "unanimous"
-    ANY_DROP = "any-drop"
-    MAJORITY = "majority"
 
 
 @dataclass(frozen=True, slots=True)

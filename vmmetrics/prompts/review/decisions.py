@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
@@ -111,6 +112,20 @@ REASONS: Mapping[str, tuple[str, str]] = {
 _FIRST_BYTES = b'{"reviewer":'  # every line begins so, a torn one too
 _LEAST_SECONDS = 0.05  # half of what the fastest need to press a key at a sign; scripts took up to 0.022
 _KEY_DIGITS = 16  # 64 bits: among a million entries two share a key with a chance of 3e-8
+
+
+class Rule(StrEnum):
+    """What decides where reviewers differ.
+
+    ``unanimous``: nothing. ``any-drop``: one who drops it. ``majority``: an outcome more than half of them chose.
+
+    Of a corrected field those count who corrected it and whose outcome won: whoever overlooked a wrong tag has not
+    said that it is right. ``majority`` takes the value of more than half of them; else they must agree.
+    """
+
+    UNANIMOUS = "unanimous"
+    ANY_DROP = "any-drop"
+    MAJORITY = "majority"
 
 
 @dataclass(frozen=True, slots=True)
