@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,9 +21,6 @@ from vmmetrics.cli.options import (
 )
 from vmmetrics.cli.running import TimeoutOption, end, parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.metrics.registry import METRICS, load_plugins
-
-if TYPE_CHECKING:
-    pass
 
 
 def score(

@@ -260,7 +260,9 @@ def registered() -> dict[str, Metric]:
 
 def find(key: str) -> Metric | None:
     """Return the metric of that key, or None where there is none: scores of baselines have no entry."""
-    return _registry.get(key) or registered().get(key)
+    if key not in _registry:
+        _load_entry_points()
+    return _registry.get(key)
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

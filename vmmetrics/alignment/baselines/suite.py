@@ -145,8 +145,6 @@ class BaselineSuite:
 
 # The configuration of a run of baselines, for the machinery that runs the metrics.
 
-_PACKAGE = Path(__file__).parents[2]
-
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings(Settings):
@@ -178,7 +176,7 @@ class BaselineSettings(Settings):
         """Everything every value depends on besides the clip."""
         shared = Settings.configuration(self, suite)
         if "+" in shared["versions"]["vmmetrics"]:  # a checkout, whose code is named by its hash
-            shared["versions"]["baselines"] = provenance.source_hash(_PACKAGE, ("alignment/baselines",))
+            shared["versions"]["baselines"] = provenance.source_hash(provenance.PACKAGE, ("alignment/baselines",))
         return shared
 
     def parts(self, suite: Scoring) -> Mapping[str, Mapping[str, Any]]:

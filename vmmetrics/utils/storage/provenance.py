@@ -13,7 +13,8 @@ from typing import Any
 
 # Packages whose code turns a file into pixels or pixels into motion: another version may move a score.
 _DECISIVE = ("vmmetrics", "av", "pillow", "opencv-python-headless", "opencv-python", "ai-edge-litert")
-_PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[2]
+"""Folder of this package."""
 _DECIDING_CODE = ("functional", "metrics", "perception", "video")
 # Recorded for the reader; scores do not depend on their version beyond rounding.
 _RECORDED = ("numpy", "scipy", "torch", "torchvision", "transformers", "timm", "spacy", "pandas", "pyarrow")
@@ -37,15 +38,15 @@ def decisive_versions() -> dict[str, str]:
     A checkout has no version of its own between releases, so the code that decides scores is named by its hash there.
     """
     versions = _versions(_DECISIVE)
-    if (_PACKAGE.parent / "pyproject.toml").is_file():
-        versions["vmmetrics"] += f"+{source_hash(_PACKAGE)}"
+    if (PACKAGE.parent / "pyproject.toml").is_file():
+        versions["vmmetrics"] += f"+{source_hash(PACKAGE)}"
     return versions
 
 
 def source_hash(package: Path, places: tuple[str, ...] = _DECIDING_CODE) -> str:
     """Eight letters for the content of the code under ``package`` that scores depend on."""
     files = [file for place in places for file in (package / place).rglob("*.py")]
-    files += [package / name for name in ("scoring/suite.py", "clip.py", "types.py")]
+    files += [package / name for name in ("scoring/suite.py", "utils/text/words.py", "clip.py", "types.py")]
     whole = hashlib.sha256()
     for file in sorted(file for file in files if file.is_file()):
         whole.update(f"{file.relative_to(package).as_posix()}\0".encode() + file.read_bytes() + b"\0")
