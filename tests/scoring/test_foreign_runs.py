@@ -20,6 +20,7 @@ from vmmetrics.scoring.merge import merge
 from vmmetrics.scoring.recall import recall
 from vmmetrics.scoring.show.findings import Findings, perceive
 from vmmetrics.scoring.show.sheet import draw_sheet
+from vmmetrics.utils.display.tables import to_latex, to_markdown
 
 NAN, INFINITE = float("nan"), float("inf")
 DEEP = '{"a":' * 100_000
@@ -135,9 +136,10 @@ def make_wrong(run: Path, name: str, field: str, value: Any) -> None:
 
 def lead(run: Path, good: Path, out: Path) -> str:
     boards = make_boards([str(run)])
-    latex = leaderboard_text.to_latex(boards, [])
+    parts = [part for board in boards for part in leaderboard_text.board_parts(board, [])]
+    latex = "\n".join(map(to_latex, parts))
     assert not any(line.startswith("\\input") for line in latex.splitlines())
-    return leaderboard_text.to_csv(boards, []) + leaderboard_text.to_markdown(boards, []) + latex
+    return leaderboard_text.to_csv(boards, []) + "\n".join(map(to_markdown, parts)) + latex
 
 
 def join(run: Path, good: Path, out: Path) -> str:

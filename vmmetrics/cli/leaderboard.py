@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from vmmetrics.scoring.leaderboard import Board
-    from vmmetrics.scoring.leaderboard_text import PublishedRow
 
 
 def leaderboard(
@@ -32,49 +24,20 @@ def leaderboard(
     Runs of different presets, protocols or weights get a table each.
     """
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.scoring import leaderboard_text as text
     from vmmetrics.scoring.leaderboard import make_boards
-    from vmmetrics.scoring.leaderboard_text import published_rows
+    from vmmetrics.scoring.leaderboard_text import board_parts, published_rows, to_csv
+    from vmmetrics.utils.display.tables import print_parts, to_latex, to_markdown
     from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
     boards = make_boards(runs, by.lower())
     known = published_rows() if published else []
-    for board in boards:
-        _print(board, known, output)
+    parts = [part for board in boards for part in board_parts(board, known)]
+    print_parts(parts, output)
     if len(boards) > 1:
         messages.print("Several tables: their numbers are not comparable with one another", style="bold")
-    for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
+    texts = (to_csv(boards, known), "\n".join(map(to_markdown, parts)), "\n".join(map(to_latex, parts)))
+    for path, text in zip((csv, markdown, latex), texts, strict=True):
         if path is not None:
-            write_text(path, write(boards, known))
+            write_text(path, text)
             messages.print(f"written: {path}", soft_wrap=True)
-
-
-def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.metrics.registry import label
-    from vmmetrics.scoring import leaderboard_text as text
-
-    title = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}"
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    grid.add_column("", justify="right")
-    grid.add_column("model", overflow="fold")
-    for column in board.columns:
-        grid.add_column(label(column), justify="right", no_wrap=True)
-    for row in board.rows:
-        cells = [text.cell_lines(row.cells[column], row.prompts) for column in board.columns]
-        shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
-        grid.add_row(str(row.rank or text.NONE), row.model, *shown)
-    if published:
-        grid.add_section()
-        grid.add_row("", Text(text.published_title(board), "italic"))
-    for known in published:
-        scores = text.published_scores(board, known)
-        grid.add_row("", Text(known.model), text.published_average(known), *scores, style="dim")
-    output.print(grid)
-    output.print(board.label, style="bold", soft_wrap=True)
-    for remark in text.remarks(board, published):
-        output.print(f"- {remark}", soft_wrap=True)

@@ -35,13 +35,18 @@ class DisplayCell:
 
     Attributes:
         text: What it says.
-        below: Said smaller: an interval, or which model.
+        below: Said smaller, in one line or more: an interval, or which model.
         mark: Number of its footnote, 0 for none.
     """
 
     text: str = ""
     below: str = ""
     mark: int = 0
+
+    @property
+    def beside(self) -> str:
+        """What is said smaller, in one line."""
+        return self.below.replace("\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +243,7 @@ def _shown(cell: DisplayCell, one_line: bool) -> Text:
     from rich.text import Text
 
     text = Text(cell.text + _raised(cell.mark))
-    return text.append(f"{' ' if one_line else chr(10)}{cell.below}", "dim") if cell.below else text
+    return text.append(f" {cell.beside}" if one_line else f"\n{cell.below}", "dim") if cell.below else text
 
 
 def to_markdown(part: Part) -> str:
@@ -266,7 +271,7 @@ def pipe_table(names: Sequence[str], rules: Sequence[str], rows: Iterable[Sequen
 
 
 def _markdown_cell(cell: DisplayCell, reference: bool) -> str:
-    text = " ".join(filter(None, (markdown(cell.text) + _raised(cell.mark), markdown(cell.below))))
+    text = " ".join(filter(None, (markdown(cell.text) + _raised(cell.mark), markdown(cell.beside))))
     return f"*{text}*" if reference and text else text
 
 
@@ -290,7 +295,7 @@ def to_latex(part: Part) -> str:
 
 def _latex_cell(cell: DisplayCell) -> str:
     mark = f"$^{{{cell.mark}}}$" if cell.mark else ""
-    return tex(cell.text) + mark + (rf" {{\scriptsize {tex(cell.below)}}}" if cell.below else "")
+    return tex(cell.text) + mark + (rf" {{\scriptsize {tex(cell.beside)}}}" if cell.below else "")
 
 
 def ampersands(cells: Sequence[str]) -> str:
@@ -339,7 +344,7 @@ def _html_row(part: DisplayTable, row: DisplayRow) -> str:
     for cell, column in zip(row.cells, part.columns, strict=True):
         key = sort_key(cell.text) if column.number else cell.text
         mark = f"<sup>{cell.mark}</sup>" if cell.mark else ""
-        below = f"<small>{html_text(cell.below)}</small>" if cell.below else ""
+        below = f"<small>{html_text(cell.beside)}</small>" if cell.below else ""
         kind = " class=n" if column.number else ""
         shown += f'<td{kind} data-key="{html_text(key)}">{html_text(cell.text)}{mark}{below}</td>'
     return f"<tr>{shown}</tr>"
