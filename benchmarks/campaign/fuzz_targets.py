@@ -143,7 +143,7 @@ def _ratings(folder: Path, suffix: str) -> Fuzzed:
 
 def _run_file(folder: Path, name: str) -> Fuzzed:
     import vmmetrics.scoring.settings
-    from vmmetrics.scoring import score
+    from vmmetrics.scoring.api import score
     from vmmetrics.scoring.leaderboard import make_boards
     from vmmetrics.scoring.merge import merge
     from vmmetrics.scoring.recall import recall

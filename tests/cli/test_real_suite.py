@@ -8,7 +8,7 @@ import pytest
 
 from vmmetrics.cli.main import main
 from vmmetrics.prompts.clips.makers import write_video
-from vmmetrics.scoring import score
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.video import read_clip
 

@@ -24,7 +24,7 @@ def clips(tmp_path: Path) -> Path:
 def score(clips: Path, out: Path) -> int:
     """Score in this process; the number of clips that failed."""
     import vmmetrics.scoring.settings
-    from vmmetrics.scoring import score
+    from vmmetrics.scoring.api import score
 
     vmmetrics.scoring.settings.SUITE = "fake_suite:FakeSuite"
     return len(score(clips, out=out).failed)

@@ -11,7 +11,8 @@ import fake_suite as fakes
 import numpy as np
 import pytest
 
-from vmmetrics.scoring import score, work
+from vmmetrics.scoring import work
+from vmmetrics.scoring.api import score
 
 pytestmark = pytest.mark.usefixtures("fake_suite")
 PATIENCE = 60

@@ -13,7 +13,8 @@ import pytest
 
 from vmmetrics.alignment.readers.scores import read_scores
 from vmmetrics.errors import VMMetricsError
-from vmmetrics.scoring import leaderboard_text, score
+from vmmetrics.scoring import leaderboard_text
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import read_records
 from vmmetrics.scoring.leaderboard import make_boards
 from vmmetrics.scoring.merge import merge

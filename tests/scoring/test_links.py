@@ -15,7 +15,7 @@ import pytest
 from tests.bad_inputs import moving_frames, write_pictures, write_video
 from vmmetrics.alignment.probe import Plan, probe
 from vmmetrics.cas.label.videoreward import reward_clips
-from vmmetrics.scoring import score
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import read_records
 from vmmetrics.scoring.merge import merge
 from vmmetrics.video import discover

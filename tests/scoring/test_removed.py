@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring import score
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.utils.storage.journal import Journal
 

@@ -9,9 +9,10 @@ import pytest
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring import Table, score
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import RunDirectory, read_events, read_records
 from vmmetrics.scoring.engine import InProcess
+from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.work import Task
 from vmmetrics.utils.storage.journal import Journal
 

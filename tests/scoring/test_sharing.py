@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.scoring import score
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.directory import read_events, read_records
 from vmmetrics.scoring.merge import merge
 

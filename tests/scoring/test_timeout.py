@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vmmetrics.scoring import score
+from vmmetrics.scoring.api import score
 from vmmetrics.scoring.engine import Workers
 from vmmetrics.scoring.session import MemoryStore, Session
 from vmmetrics.scoring.settings import Settings

@@ -204,8 +204,16 @@ def _board(models: list[_Model], by: str) -> Board:
     scores = np.stack([_matrix(found, prompts, scale) for found in keyed])
     means = resampled_means(scores)
     ranked = slice(0, len(METRICS)) if by == AVERAGE else slice(keys.index(by), keys.index(by) + 1)
-    upwards = not own.get(by, {}).get("lower_is_better", False)
-    order, rows = _rows(models, keyed, scores, means, by, ranked, upwards, keys)
+    sign = -1.0 if own.get(by, {}).get("lower_is_better", False) else 1.0
+    cells = [_cells(model.records, scores[m], means[:, m], keys) for m, model in enumerate(models)]
+    values = {m: sign * mean for m in range(len(models)) if (mean := cells[m][by].mean) is not None}
+    order = sorted(values, key=lambda m: -values[m])
+    shares = rank_shares(sign * means[:, order, ranked].mean(axis=2)) if order else np.zeros((0, 0))
+    rows = []
+    for m in [*order, *(m for m in range(len(models)) if m not in values)]:
+        rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
+        share = tuple(shares[order.index(m)].tolist()) if m in values else ()
+        rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
     steps = _steps([models[index].name for index in order], scores[order][:, :, ranked])
     first = models[0].configuration
     comparable = bool(first.get("comparable"))
@@ -216,7 +224,7 @@ def _board(models: list[_Model], by: str) -> Board:
         comparable=comparable,
         columns=(AVERAGE, *keys),
         by=by,
-        rows=rows,
+        rows=tuple(rows),
         steps=steps,
         prompts=len(prompts),
         notes=(
@@ -259,41 +267,6 @@ def _matrix(found: Mapping[str, list[Record]], prompts: list[str], scale: Mappin
             if values:
                 matrix[row, column] = scale[metric] * math.fsum(values) / len(values)
     return matrix
-
-
-def _rows(
-    models: list[_Model],
-    keyed: list[dict[str, list[Record]]],
-    scores: FloatArray,
-    means: FloatArray,
-    by: str,
-    columns: slice,
-    upwards: bool,
-    keys: Sequence[str],
-) -> tuple[list[int], tuple[Row, ...]]:
-    """The ranked models' indices, best first, and every model's row in order.
-
-    Args:
-        models: M models.
-        keyed: Their records by prompt.
-        scores: (M, P, K).
-        means: (R, M, K) of resampled prompts.
-        by: What is ranked by.
-        columns: The scores that it is the mean of.
-        upwards: Whether more is better.
-        keys: The K metrics.
-    """
-    sign = 1.0 if upwards else -1.0
-    cells = [_cells(model.records, scores[m], means[:, m], keys) for m, model in enumerate(models)]
-    values = {m: sign * mean for m in range(len(models)) if (mean := cells[m][by].mean) is not None}
-    ranked = sorted(values, key=lambda m: -values[m])
-    shares = rank_shares(sign * means[:, ranked, columns].mean(axis=2)) if ranked else np.zeros((0, 0))
-    rows = []
-    for m in [*ranked, *(m for m in range(len(models)) if m not in values)]:
-        rank = None if m not in values else 1 + sum(values[o] > values[m] for o in ranked)
-        share = tuple(shares[ranked.index(m)].tolist()) if m in values else ()
-        rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
-    return ranked, tuple(rows)
 
 
 def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, keys: Sequence[str]) -> dict[str, Cell]:
