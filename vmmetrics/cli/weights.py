@@ -121,7 +121,7 @@ def verify(
     for entry in entries:
         found = inspect(entry, home, "all")
         wrong += not found.whole
-        said = "ok" if found.whole else f"{found.problem}; mend it with: {found.command}"
+        said = "ok" if found.whole else found.complaint
         output.print(f"{entry.name}: {said}", style="" if found.whole else "red", soft_wrap=True)
     if wrong:
         raise typer.Exit(EXIT_DAMAGED)

@@ -27,7 +27,6 @@ _EXTRAS = {  # module: (what it adds, command)
     "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
     "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
     "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
-    "onnxruntime": ("the published pose models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "huggingface_hub": ("'vmmetrics weights fetch' from the Hugging Face hub", 'pip install "vmmetrics[vmbench]"'),
     "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),

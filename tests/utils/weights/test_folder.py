@@ -37,8 +37,8 @@ def altered(path: Path, *, keep_time: bool = False) -> None:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files that were hashed."""
     names: list[str] = []
-    original = module.hash_of
-    monkeypatch.setattr(module, "hash_of", lambda path: names.append(path.name) or original(path))
+    original = module.sha256_of
+    monkeypatch.setattr(module, "sha256_of", lambda path: names.append(path.name) or original(path))
     return names
 
 

@@ -45,11 +45,11 @@ class _CutOffError(OSError):
 class _TooLargeError(Exception):
     """The server sends more than the file has."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(
-            f"the server sends more than the {most} bytes that were expected at most. Nothing was kept; take another "
-            "mirror, or copies with --from"
-        )
+
+_TOO_LARGE = (
+    "the server sends more than the {} bytes that were expected at most. Nothing was kept; take another mirror, or "
+    "copies with --from"
+)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -148,7 +148,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     except (urllib.error.HTTPError, *web.MALFORMED) as error:
         raise SetupError(f"{url}: {_reason(error)}") from error
     if len(content) > most:
-        raise SetupError(f"{url}: {_TooLargeError(most)}")
+        raise SetupError(f"{url}: {_TOO_LARGE.format(most)}")
     return content
 
 
@@ -174,7 +174,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
     with response:
         start, total = _extent(response, have)
         if most is not None and total is not None and total > most:
-            raise _TooLargeError(most)
+            raise _TooLargeError(_TOO_LARGE.format(most))
         if start == 0:
             validator = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
             with _on_disk(part):
@@ -188,7 +188,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
             done = renewed = start
             while (total is None or done < total) and (block := response.read1(_BLOCK)):
                 if most is not None and done + len(block) > most:
-                    raise _TooLargeError(most)
+                    raise _TooLargeError(_TOO_LARGE.format(most))
                 with _on_disk(part):
                     file.write(block)
                     file.flush()
