@@ -157,7 +157,7 @@ class Review:
                 others.append(entry if verdict is None else replace(entry, prompt=verdict.text or entry.prompt))
         return warnings_of(replace(self.with_corrections(), prompt=text), others)
 
-    def correct(self, field: str, value: str) -> str:
+    def correct(self, field: str, value: str) -> tuple[str, list[str]]:
         """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
 
         The value that it has already is a line too: so one says that another reviewer's correction is wrong.
@@ -167,16 +167,17 @@ class Review:
             value: What it shall hold, as text.
 
         Returns:
-            The full name of the field.
+            The full name of the field, and what the checks find wrong since.
 
         Raises:
             ValueError: No such field, or it cannot hold the value.
         """
-        self._shown()
+        entry = self.with_corrections()
         name = field_named(field)
-        corrected(self.with_corrections(), {name: value})
+        corrected(entry, {name: value})
+        before = self.warnings_of(entry.prompt)
         self._write(self.current or 0, SET, field=name, value=value)
-        return name
+        return name, [what for what in self.warnings_of(entry.prompt) if what not in before]
 
     def corrections(self) -> dict[str, str]:
         """What this reviewer corrected of the entry shown: values by field."""

@@ -267,11 +267,10 @@ class LineReview:
             raise ValueError("expected a field and its value")
         position = self._turn_to(index)
         entry = self._review.with_corrections()
-        before = self._review.warnings_of(entry.prompt)
-        name = self._review.correct(field, value)
+        name, wrong = self._review.correct(field, value)
         self._seen = index is None
         self._say(position, f"set {name}: {value} (was {value_of(entry, name) or 'empty'})")
-        self._warn(position, [what for what in self._review.warnings_of(entry.prompt) if what not in before])
+        self._warn(position, wrong)
 
     def _drop(self, words: str) -> None:
         index, more = self._parted(words)
