@@ -17,8 +17,8 @@ from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
-from vmmetrics.video.containers import open_regular, opened, packets_of, video_stream
-from vmmetrics.video.files import Decoder, Index, check_index, index_of, read_video, shown_at, stated_rate
+from vmmetrics.video.containers import open_regular, opened, packets_of
+from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.folders import FRAME_SUFFIXES, check_headers, check_inside, read_animation, read_folder, sniff
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.subject import find_subject, subject_of_phrase
@@ -41,10 +41,10 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     """
     index = index_of(path)
     notes = check_index(index)
-    known = sorted({time for time in index.pts if time is not None})
+    known = sorted(set(index.known))
     if len(known) == len(index.pts) and not index.sequential:
-        with opened(path) as container:
-            timing = limits.timing(list(known), stated_rate(video_stream(container)))
+        with opened(path) as (_, stream):
+            timing = limits.timing([*known], stated_rate(stream))
         places = _choose(timing, sampling)
         plan = _plan(len(places), limits, sampling)
         try:
@@ -70,10 +70,9 @@ def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
 
 
-def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], SizePlan]) -> Decoder:
+def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Plan) -> Decoder:
     groups, needed = _groups(path, wanted)
-    with opened(path) as container:
-        stream = video_stream(container)
+    with opened(path) as (container, stream):
         decoder = Decoder(stream, index, plan, lambda _, time: time in wanted)
         before: int | None = None  # group that the last packet which was fed is of
         for number, packet in enumerate(packets_of(container, stream)):
@@ -99,8 +98,7 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
     needed: set[int] = set()
     key_time: float | None = None
     group = 0
-    with opened(path) as container:
-        stream = video_stream(container)
+    with opened(path) as (container, stream):
         for packet in packets_of(container, stream):
             time = None if packet.pts is None or stream.time_base is None else float(packet.pts * stream.time_base)
             if packet.is_keyframe and packet.size:
@@ -115,23 +113,12 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
 
 
 def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling, notes: Sequence[str]) -> Decoded:
-    with opened(path) as container:
-        stream = video_stream(container)
-        every = Decoder(stream, index, _plan(1, limits, sampling), lambda *_: False)
-        for packet in packets_of(container, stream):
-            every.feed(packet)
-        rate = stated_rate(stream)
+    every, rate = decode(path, index, _plan(1, limits, sampling), lambda *_: False)
     notes = [*notes, *every.finish()]
-    timing = limits.timing(shown_at(every.times, index), rate)
+    timing = limits.timing(index.shown_at(every.times), rate)
     places = _choose(timing, sampling)
-    wanted = set(places)
-    with opened(path) as container:
-        stream = video_stream(container)
-        decoder = Decoder(stream, index, _plan(len(places), limits, sampling), lambda number, _: number in wanted)
-        for packet in packets_of(container, stream):
-            decoder.feed(packet)
-            if len(decoder.times) > places[-1]:
-                break
+    wanted, plan = set(places), _plan(len(places), limits, sampling)
+    decoder, _ = decode(path, index, plan, lambda number, _: number in wanted, places[-1])
     if _count(decoder) != len(places):
         raise ClipError(f"Only {_count(decoder)} of {len(places)} chosen frames could be decoded")
     return _decoded(decoder, timing, places, notes)
@@ -155,7 +142,7 @@ def _at(timing: Timing, places: Sequence[int]) -> Timing:
     return Timing(timing.timestamps[list(places)], timing.fps, timing.notes)
 
 
-def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], SizePlan]:
+def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
     """Sizes that keep so many frames within memory; nothing but the frames is held."""
 
     def plan(width: int, height: int) -> SizePlan:
@@ -302,8 +289,8 @@ def check_header(path: Path, root: Path | None = None) -> None:
         if kind == "folder":
             check_headers(path, root)
         elif kind == "video":
-            with opened(path) as container:
-                video_stream(container)
+            with opened(path):
+                pass
 
 
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from vmmetrics.clip import Subject
 from vmmetrics.utils.text import words
@@ -14,7 +14,6 @@ _SPACY_MODEL = "en_core_web_sm"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")
 _AFTER_GERUND = words.DETERMINERS | words.PREPOSITIONS | words.ADVERBS
 _SENTENCE_ENDS = frozenset(".;:!?")
-_COMMA = frozenset(",")
 _MAX_PHRASE = 8  # words; a longer run without a verb or preposition is a list of tags, not a noun phrase
 
 
@@ -25,11 +24,8 @@ def find_subject(prompt: str) -> Subject | None:
     Subject(noun='dogs', phrase='two small dogs', source='rule')
     """
     parser = _spacy_parser()
-    if parser is not None:
-        found = _by_spacy(parser, prompt)
-        if found is not None:
-            return found
-    return subject_of_phrase(prompt, "rule")
+    found = None if parser is None else _by_spacy(parser, prompt)
+    return found or subject_of_phrase(prompt, "rule")
 
 
 def subject_of_phrase(text: str, source: str) -> Subject | None:
@@ -48,29 +44,12 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     return None
 
 
-class _Landmarks(NamedTuple):
-    """For each position of a text, and its end, where the next landmark from there on is; the text's length without.
-
-    Attributes:
-        commas: The next comma.
-        ends: The next end of a sentence.
-        determiners: The next determiner that follows no preposition.
-    """
-
-    commas: list[int]
-    ends: list[int]
-    determiners: list[int]
-
-    @classmethod
-    def of(cls, lowered: list[str]) -> Self:
-        """Look through the words of a text once."""
-        before = ["", *lowered]
-        starts = (a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False))
-        return cls(
-            _next_true([word == "," for word in lowered]),
-            _next_true([word in _SENTENCE_ENDS for word in lowered]),
-            _next_true(list(starts)),
-        )
+def _landmarks(lowered: list[str]) -> tuple[list[int], list[int], list[int]]:
+    """Return where from each position on the next comma, end of a sentence, and determiner after no preposition are."""
+    before = ["", *lowered]
+    starts = [a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False)]
+    commas, ends = [word == "," for word in lowered], [word in _SENTENCE_ENDS for word in lowered]
+    return _next_true(commas), _next_true(ends), _next_true(starts)
 
 
 def _next_true(flags: list[bool]) -> list[int]:
@@ -87,36 +66,28 @@ def _next_true(flags: list[bool]) -> list[int]:
 
 def _after_openings(lowered: list[str]) -> int:
     """Return the position after what comes before the subject, as often as something is recognised."""
-    landmarks, start = _Landmarks.of(lowered), 0
-    while start < len(lowered):
-        after = _after_opening(lowered, start, landmarks)
-        if after == start:
-            break
-        start = after
-    return start
+    landmarks, start, after = _landmarks(lowered), -1, 0
+    while start < after < len(lowered):
+        start, after = after, _after_opening(lowered, after, landmarks)
+    return after
 
 
-def _after_opening(lowered: list[str], start: int, landmarks: _Landmarks) -> int:
+def _after_opening(lowered: list[str], start: int, landmarks: tuple[list[int], ...]) -> int:
     """Return the position after the words from ``start`` on that only set the scene; ``start`` where none do."""
     first, second = lowered[start], lowered[start + 1] if start + 1 < len(lowered) else ""
     if first in ",.;:!?" or first in words.ADVERBS or (first.endswith("ly") and first not in words.LY_NOUNS):
         return start + 1
     if first == "there" and second in words.AUXILIARIES:
         return start + 2
-    if first in words.PREPOSITIONS or first in words.SUBORDINATORS:
-        return _after_prepositional(start, landmarks)
+    if first in words.PREPOSITIONS or first in words.SUBORDINATORS:  # "in the park,", or the same and a noun phrase
+        commas, ends, determiners = landmarks
+        if commas[start] < ends[start]:
+            return commas[start] + 1
+        determiner = determiners[min(start + 3, len(lowered))]
+        return determiner if determiner < ends[start] else start + 1
     if first.endswith("ing") and first not in words.ING_NOUNS and second in _AFTER_GERUND:
         return start + 1  # "riding a bicycle"
     return _after_shot(lowered, start)
-
-
-def _after_prepositional(start: int, landmarks: _Landmarks) -> int:
-    """Return the position after "in the park," or "in the park" + noun phrase at ``start``."""
-    sentence_end, comma = landmarks.ends[start], landmarks.commas[start]
-    if comma < sentence_end:
-        return comma + 1
-    determiner = landmarks.determiners[min(start + 3, len(landmarks.ends) - 1)]
-    return determiner if determiner < sentence_end else start + 1
 
 
 def _after_shot(lowered: list[str], start: int) -> int:
