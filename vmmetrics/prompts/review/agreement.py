@@ -95,12 +95,15 @@ def apply_decisions(
 
 def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
     """The decisions for the outcome that wins; none where none does. Outcomes are texts, None for dropping."""
-    counts = Counter(vote.text for vote in votes)
-    if rule is Rule.ANY_DROP and None in counts:
-        return [vote for vote in votes if vote.text is None]
-    text, count = counts.most_common(1)[0]
-    wanted = len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)
-    return [vote for vote in votes if vote.text == text] if count >= wanted else []
+    drops = [vote for vote in votes if vote.text is None]
+    if rule is Rule.ANY_DROP and drops:
+        return drops
+    (text, count), *_ = Counter(vote.text for vote in votes).most_common(1)
+    return [vote for vote in votes if vote.text == text] if count >= _needed(votes, rule) else []
+
+
+def _needed(votes: Sequence[ReviewDecision], rule: Rule) -> int:
+    return len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)
 
 
 def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
@@ -108,10 +111,10 @@ def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> di
     found: dict[str, ReviewDecision] = {}
     for field in dict.fromkeys(name for one in made for name in one):
         votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
-        value, count = Counter(vote.value for vote in votes).most_common(1)[0]
-        if count < (len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)):
+        (value, count), *_ = Counter(vote.value for vote in votes).most_common(1)
+        if count < _needed(votes, rule):
             return None
-        found[field] = next(vote for vote in reversed(votes) if vote.value == value)
+        found[field] = [vote for vote in votes if vote.value == value][-1]
     return found
 
 

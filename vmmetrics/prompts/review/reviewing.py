@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -31,26 +31,7 @@ from vmmetrics.prompts.review.decisions import (
 from vmmetrics.prompts.statistics.diversity import OPENING, openings
 from vmmetrics.utils.storage.provenance import now
 
-# What :mod:`~vmmetrics.prompts.checks` finds wrong with an entry as a reviewer would leave it.
-
 _NAMED = 3  # entries with the same opening that a warning names
-
-
-def warnings_of(entry: PromptEntry, others: Iterable[PromptEntry]) -> list[str]:
-    """Everything that is wrong with an entry, in words; empty where nothing is.
-
-    Args:
-        entry: The entry, with its new text and fields.
-        others: The rest of the list, as it stands: what shares the first words of its prompts is told.
-    """
-    found = faults(entry)
-    (opening,) = openings([entry.prompt])
-    same = [other.index for other in others if openings([other.prompt]) == [opening]]
-    if same and len(opening) == OPENING:
-        more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-        found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
-    return found
-
 
 _PACE_OVER = 20
 """Decisions that the pace is the median of: recent ones, and a break does not count."""
@@ -141,21 +122,25 @@ class Review:
 
     def edit(self, text: str) -> None:
         """Keep the entry shown with another text, and go on; the text it has already means keep."""
-        entry = self._shown()
-        if text == entry.prompt:
-            self._decide(KEEP)
+        if text == self._shown().prompt:
+            self.keep()
         else:
             self._decide(EDIT, edited=text)
 
     def warnings_of(self, text: str) -> list[str]:
         """What the checks find wrong with the entry shown if it had this text, in words."""
-        standing = self._standing()
-        others = []
-        for position, entry in enumerate(self.entries):
-            verdict = standing.by_key.get(self.keys[position])
-            if position != self.current and (verdict is None or verdict.decision != DROP):
-                others.append(entry if verdict is None else replace(entry, prompt=verdict.text or entry.prompt))
-        return warnings_of(replace(self.with_corrections(), prompt=text), others)
+        found = faults(replace(self.with_corrections(), prompt=text))
+        (opening,) = openings([text])
+        standing, same = self._standing(), []
+        for position, (key, entry) in enumerate(zip(self.keys, self.entries, strict=True)):
+            verdict = standing.by_key.get(key)
+            kept = position != self.current and (verdict is None or verdict.decision != DROP)
+            if kept and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
+                same.append(entry.index)
+        if same and len(opening) == OPENING:
+            more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
+            found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
+        return found
 
     def correct(self, field: str, value: str) -> tuple[str, list[str]]:
         """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
@@ -255,12 +240,11 @@ class Review:
         Raises:
             ValueError: There are several.
         """
-        wanted = index.strip()
-        found = [p for p, entry in enumerate(self.entries) if entry.index == wanted] or [
-            p for p, entry in enumerate(self.entries) if entry.index.lstrip("0") == wanted.lstrip("0")
-        ]
+        names = [entry.index for entry in self.entries]
+        found = [p for p, name in enumerate(names) if name == index]
+        found = found or [p for p, name in enumerate(names) if name.lstrip("0") == index.lstrip("0")]
         if len(found) > 1:
-            raise ValueError(f"{len(found)} entries have the index {wanted}")
+            raise ValueError(f"{len(found)} entries have the index {index}")
         return found[0] if found else None
 
     def has_index(self, index: str) -> bool:
@@ -282,13 +266,12 @@ class Review:
     def progress(self) -> Progress:
         """How far it is."""
         standing = self._standing()
-        mine = [decision for key, decision in standing.by_key.items() if key in self._position]
-        kinds = [decision.decision for decision in mine]
+        kinds = [decision.decision for key, decision in standing.by_key.items() if key in self._position]
         recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in VERDICTS]
         timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
-        pace = median(timed) if timed else None
         put_right = sum(bool(standing.corrections(key)) for key in self.keys)
         kept, edited, dropped, skipped = (kinds.count(kind) for kind in (KEEP, EDIT, DROP, SKIP))
+        pace = median(timed) if timed else None
         return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
 
     def warnings(self) -> list[str]:
@@ -321,10 +304,9 @@ class Review:
         standing = self._standing()
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]
         following = next((p for p in around if self.keys[p] not in standing.by_key), None)
-        if following is None:
-            skipped = {key for key, decision in standing.by_key.items() if decision.decision == SKIP}
-            by_last = list(dict.fromkeys(reversed(standing.history)))  # the one put off longest stands at the end
-            put_off = [key for key in by_last if key in skipped and key in self._position]
+        if following is None:  # the one put off longest stands at the end
+            by_last = [key for key in dict.fromkeys(reversed(standing.history)) if key in self._position]
+            put_off = [key for key in by_last if key in standing.by_key and standing.by_key[key].decision == SKIP]
             following = self._position[put_off[-1]] if put_off else None
         self.current = following
         self._shown_at = self._clock()
