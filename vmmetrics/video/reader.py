@@ -15,11 +15,11 @@ import numpy as np
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
+from vmmetrics.video import folders
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
 from vmmetrics.video.containers import open_regular, opened, packets_of
 from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
-from vmmetrics.video.folders import FRAME_SUFFIXES, check_headers, check_inside, read_animation, read_folder, sniff
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
@@ -287,7 +287,9 @@ def check_header(path: Path, root: Path | None = None) -> None:
     with _reasons():
         kind = _kind(path, root)
         if kind == "folder":
-            check_headers(path, root)
+            for file in folders.frames_of(path, root):
+                with folders.opened_picture(file):
+                    pass
         elif kind == "video":
             with opened(path):
                 pass
@@ -299,12 +301,12 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
         if kind == "folder":
-            decoded = read_folder(path, limits, root)
+            decoded = folders.read_folder(path, limits, root)
         elif kind in ("npy", "pt"):
             array = load_npy(path) if kind == "npy" else load_pt(path)
             decoded = _single(read_arrays(array, layout, limits))
         else:
-            decoded = read_animation(path, kind, limits)
+            decoded = folders.read_animation(path, kind, limits)
         return thinned(decoded, limits.sampling)
 
 
@@ -318,13 +320,13 @@ def _reasons() -> Iterator[None]:
 
 
 def _kind(path: Path, root: Path | None) -> str:
-    """Tell ``"folder"``, ``"npy"``, ``"pt"``, ``"video"`` or an animation (see :func:`sniff`) by the first bytes.
+    """Tell ``"folder"``, ``"npy"``, ``"pt"``, ``"video"`` or what :func:`folders.sniff` names, by the first bytes.
 
     Raises:
         ClipError: It can be none of them, or lies outside ``root``.
     """
     if root is not None:
-        check_inside(path, root)
+        folders.check_inside(path, root)
     if path.is_dir():
         return "folder"
     if not path.exists():
@@ -344,8 +346,8 @@ def _kind(path: Path, root: Path | None) -> str:
         return array
     if suffix == ".npz":
         raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
-    kind = sniff(head)  # content decides, not the name: GIFs called .mp4 are common
-    if kind is None and (suffix in FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
+    kind = folders.sniff(head)  # content decides, not the name: GIFs called .mp4 are common
+    if kind is None and (suffix in folders.FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
     return kind or "video"
 

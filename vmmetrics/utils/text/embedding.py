@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.text.encoder import Encoder, Shape
+from vmmetrics.utils.text.encoder import Encoder
 
 # Arrays of a ``.safetensors`` file, mapped into memory: plain numbers behind a header of JSON, nothing that runs.
 
@@ -230,14 +230,10 @@ class SentenceEmbedding:
     """
 
     def __init__(self, folder: Path) -> None:
-        config = check(dict[str, Any], read_json(folder / "config.json"), folder)
-        longest = _LONGEST
-        if (folder / "sentence_bert_config.json").is_file():
-            longest = check(dict[str, Any], read_json(folder / "sentence_bert_config.json"), folder).get(
-                "max_seq_length", _LONGEST
-            )
-        self._encoder = Encoder(read_tensors(folder / _WEIGHTS), Shape.from_config(config))
-        positions = self._encoder.shape.positions
+        self._encoder = Encoder(read_tensors(folder / _WEIGHTS), _settings(folder / "config.json"))
+        further = folder / "sentence_bert_config.json"
+        longest = _settings(further).get("max_seq_length", _LONGEST) if further.is_file() else _LONGEST
+        positions = self._encoder.positions
         if type(longest) is not int or not 3 <= longest <= positions:
             raise SetupError(f"{folder}: expected a max_seq_length from 3 to {positions} but got {longest!r}")
         self._pieces = WordPieces(read_vocabulary(folder / "vocab.txt"), longest)
@@ -246,20 +242,19 @@ class SentenceEmbedding:
                 f"{folder}: vocab.txt has {len(self._pieces.vocabulary)} pieces, the weights {self._encoder.vocabulary}"
             )
 
-    @property
-    def width(self) -> int:
-        """Numbers of a text's vector."""
-        return self._encoder.shape.width
-
     def embed(self, texts: Sequence[str], advance: Advance | None = None) -> NDArray[np.float32]:
         """Embed texts; see :func:`embed`."""
-        vectors = np.zeros((len(texts), self.width), np.float32)
+        vectors = np.zeros((len(texts), self._encoder.width), np.float32)
         for places, tokens in _batches([self._pieces.encode(text) for text in texts]):
             mean = self._encoder(tokens).mean(axis=1)
             vectors[places] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
             if advance is not None:
                 advance(len(places))
         return vectors
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    return check(dict[str, Any], read_json(path), path.parent)
 
 
 def embed(texts: Sequence[str], *, folder: Path | None = None, advance: Advance | None = None) -> NDArray[np.float32]:

@@ -12,17 +12,9 @@ from pathlib import Path
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.storage.lock import ByteLocks
 from vmmetrics.utils.tables import sha256_of
+from vmmetrics.utils.weights import folder
 from vmmetrics.utils.weights.download import Progress, discard, download
-from vmmetrics.utils.weights.folder import (
-    PARTIAL,
-    Inspection,
-    differs,
-    fault_of,
-    inspect,
-    read_lock,
-    record,
-    weights_home,
-)
+from vmmetrics.utils.weights.folder import PARTIAL, Inspection, inspect, record
 from vmmetrics.utils.weights.manifest import Published, PublishedFile, select
 from vmmetrics.utils.weights.sources import Remote, addresses, find_copies, is_offline, list_remote
 
@@ -74,7 +66,7 @@ def fetch(
         SetupError: Unknown name, licence not agreed to, no room, nothing there, or not what was published. What has
             arrived whole stays.
     """
-    home = home or weights_home()
+    home = home or folder.weights_home()
     entries = select(names)
     lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
     if lacking and copies is None and (offline or is_offline()):
@@ -169,13 +161,13 @@ def _settle(
     Raises:
         SetupError: It is not what was published, or what came the first time.
     """
-    fault = fault_of(whole, path)
+    fault = folder.fault_of(whole, path)
     sha256, size = sha256_of(whole), whole.stat().st_size
     if fault is None and published.bytes not in (None, size):
         fault = f"has {size} bytes but {published.bytes} were expected"
     if fault is None and expected is not None and sha256 != expected:
         fault = f"has SHA-256 {sha256[:16]}… but the server announced {expected[:16]}…"
-    fault = fault or differs(sha256, published, read_lock(home / entry.name)[0].get(path))
+    fault = fault or folder.differs(sha256, published, folder.read_lock(home / entry.name)[0].get(path))
     if fault is not None:
         whole.unlink()
         raise SetupError(f"{entry.name}: {path}: {who} {fault}. It was not kept")
