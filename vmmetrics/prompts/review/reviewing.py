@@ -12,22 +12,8 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.review.decisions import (
-    DROP,
-    EDIT,
-    KEEP,
-    SET,
-    SKIP,
-    UNDO,
-    VERDICTS,
-    DecisionFile,
-    ReviewDecision,
-    Standing,
-    corrected,
-    field_named,
-    key_of,
-    reviewers_of,
-)
+from vmmetrics.prompts.review import decisions
+from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, Standing
 from vmmetrics.prompts.statistics.diversity import OPENING, openings
 from vmmetrics.utils.storage.provenance import now
 
@@ -99,7 +85,7 @@ class Review:
     ) -> None:
         unique: dict[str, PromptEntry] = {}
         for entry in entries:
-            unique.setdefault(key_of(entry), entry)
+            unique.setdefault(decisions.key_of(entry), entry)
         self.keys = sorted(unique, key=lambda key: hashlib.sha256(f"{seed}:{key}".encode()).digest())
         self.entries = [unique[key] for key in self.keys]
         self.reviewer = reviewer
@@ -118,14 +104,14 @@ class Review:
 
     def keep(self) -> None:
         """Keep the entry shown as it is, and go on."""
-        self._decide(KEEP)
+        self._decide(decisions.KEEP)
 
     def edit(self, text: str) -> None:
         """Keep the entry shown with another text, and go on; the text it has already means keep."""
         if text == self._shown().prompt:
             self.keep()
         else:
-            self._decide(EDIT, edited=text)
+            self._decide(decisions.EDIT, edited=text)
 
     def warnings_of(self, text: str) -> list[str]:
         """What the checks find wrong with the entry shown if it had this text, in words."""
@@ -134,7 +120,7 @@ class Review:
         standing, same = self._standing(), []
         for position, (key, entry) in enumerate(zip(self.keys, self.entries, strict=True)):
             verdict = standing.by_key.get(key)
-            kept = position != self.current and (verdict is None or verdict.decision != DROP)
+            kept = position != self.current and (verdict is None or verdict.decision != decisions.DROP)
             if kept and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
                 same.append(entry.index)
         if same and len(opening) == OPENING:
@@ -158,35 +144,35 @@ class Review:
             ValueError: No such field, or it cannot hold the value.
         """
         entry = self.with_corrections()
-        name = field_named(field)
-        corrected(entry, {name: value})
+        name = decisions.field_named(field)
+        decisions.corrected(entry, {name: value})
         before = self.warnings_of(entry.prompt)
-        self._write(self.current or 0, SET, field=name, value=value)
+        self._write(self.current or 0, decisions.SET, field=name, value=value)
         return name, [what for what in self.warnings_of(entry.prompt) if what not in before]
 
     def corrections(self) -> dict[str, str]:
         """What this reviewer corrected of the entry shown: values by field."""
         self._shown()
-        made = self._standing().corrections(self.keys[self.current or 0])
-        return {field: decision.value for field, decision in made.items()}
+        found = self._standing().corrections(self.keys[self.current or 0])
+        return {field: decision.value for field, decision in found.items()}
 
     def with_corrections(self) -> PromptEntry:
         """The entry shown with this reviewer's corrections; its text is that of the list."""
         entry = self._shown()
         try:
-            return corrected(entry, self.corrections())
+            return decisions.corrected(entry, self.corrections())
         except ValueError as error:  # it had tags when it was corrected
             raise SetupError(f"{entry.index}: {error}") from error
 
     def drop(self, reason: str) -> None:
         """Drop the entry shown, and go on."""
-        self._decide(DROP, reason=reason)
+        self._decide(decisions.DROP, reason=reason)
 
     def skip(self) -> None:
         """Put the entry shown off, and go on; what was decided about it before stands."""
         self._shown()
         if self.own() is None:
-            self._decide(SKIP)
+            self._decide(decisions.SKIP)
         else:
             self.go_on()
 
@@ -206,7 +192,7 @@ class Review:
         taken = None if key is None else standing.last(key)
         if key is None or taken is None:
             return None
-        self._write(wanted[key], UNDO)
+        self._write(wanted[key], decisions.UNDO)
         self.show(wanted[key])
         return taken
 
@@ -259,7 +245,7 @@ class Review:
         """What the other reviewers decided about the entry shown."""
         if self.current is None:
             return []
-        names = [name for name in reviewers_of(self._file.decisions) if name != self.reviewer]
+        names = [name for name in decisions.reviewers_of(self._file.decisions) if name != self.reviewer]
         verdicts = [Standing(self._file.decisions, name).verdicts() for name in names]
         return [found[key] for found in verdicts if (key := self.keys[self.current]) in found]
 
@@ -267,10 +253,12 @@ class Review:
         """How far it is."""
         standing = self._standing()
         kinds = [decision.decision for key, decision in standing.by_key.items() if key in self._position]
-        recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in VERDICTS]
+        recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in decisions.VERDICTS]
         timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
         put_right = sum(bool(standing.corrections(key)) for key in self.keys)
-        kept, edited, dropped, skipped = (kinds.count(kind) for kind in (KEEP, EDIT, DROP, SKIP))
+        kept, edited, dropped, skipped = (
+            kinds.count(kind) for kind in (decisions.KEEP, decisions.EDIT, decisions.DROP, decisions.SKIP)
+        )
         pace = median(timed) if timed else None
         return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
 
@@ -305,8 +293,9 @@ class Review:
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]
         following = next((p for p in around if self.keys[p] not in standing.by_key), None)
         if following is None:  # the one put off longest stands at the end
+            waiting = {key for key, verdict in standing.by_key.items() if verdict.decision == decisions.SKIP}
             by_last = [key for key in dict.fromkeys(reversed(standing.history)) if key in self._position]
-            put_off = [key for key in by_last if key in standing.by_key and standing.by_key[key].decision == SKIP]
+            put_off = [key for key in by_last if key in waiting]
             following = self._position[put_off[-1]] if put_off else None
         self.current = following
         self._shown_at = self._clock()
