@@ -14,8 +14,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.weights import Published, inspect, select
-from vmmetrics.utils.weights.manifest import load_manifest, weight_path
+from vmmetrics.utils.weights.folder import inspect
+from vmmetrics.utils.weights.manifest import Published, load_manifest, select, weight_path
 
 _NEEDED = {  # distribution: module
     "numpy": "numpy", "scipy": "scipy", "av": "av", "pillow": "PIL", "opencv-python-headless": "cv2",

@@ -14,9 +14,8 @@ from weights_server import Server
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.lock import ByteLocks
 from vmmetrics.utils.weights import fetch as module
-from vmmetrics.utils.weights import inspect, resolve
 from vmmetrics.utils.weights.fetch import fetch
-from vmmetrics.utils.weights.folder import LOCK
+from vmmetrics.utils.weights.folder import LOCK, inspect, resolve
 
 OTHER = BODY[::-1]
 

@@ -12,8 +12,7 @@ from small_checkpoints import BODY, Publish, file, safetensors
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.weights import folder as module
-from vmmetrics.utils.weights import inspect, resolve, resolve_all, weights_home
-from vmmetrics.utils.weights.folder import LOCK, Effort
+from vmmetrics.utils.weights.folder import LOCK, Effort, inspect, resolve, resolve_all, weights_home
 
 
 def put(home: Path, name: str, body: bytes) -> Path:

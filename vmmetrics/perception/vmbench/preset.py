@@ -20,8 +20,8 @@ from vmmetrics.perception.vmbench.released import Released
 from vmmetrics.perception.vmbench.runtime import shelf_on
 from vmmetrics.types import Protocol
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.weights import inspect, published, resolve_all
-from vmmetrics.utils.weights.folder import read_lock
+from vmmetrics.utils.weights.folder import inspect, read_lock, resolve_all
+from vmmetrics.utils.weights.manifest import published
 
 DINO, SAM, SAM2, COTRACKER = "grounding-dino-base", "sam-vit-huge", "sam2.1-hiera-large", "cotracker3-offline"
 RTMDET, RTMPOSE = "rtmdet-m-person", "rtmpose-m-body7"

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils import web
@@ -55,21 +55,14 @@ _TOO_LARGE = (
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows to http and https alone, not out of TLS, and with a token to no other host."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
+    def redirect_request(self, req: urllib.request.Request, *args: Any, **more: Any) -> urllib.request.Request | None:
+        newurl = args[-1]
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if new.scheme not in ("http", "https"):
             raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not on the web; not followed")
         if old.scheme == "https" and new.scheme != "https":
             raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not encrypted; not followed")
-        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        following = super().redirect_request(req, *args, **more)
         if following is not None and old.netloc != new.netloc:
             following.remove_header("Authorization")
         return following
