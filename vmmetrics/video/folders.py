@@ -98,34 +98,32 @@ def promise_of_png(data: mmap.mmap | bytes) -> Promise:
     """Walk the chunks of a PNG or APNG and check their sums (W3C PNG, third edition, sections 5.3 and 11.3.6)."""
     at, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
     delays: list[float] = []
-    animated = False
+    kind, animated, fault = b"", False, None
     try:
-        while True:
+        while kind != b"IEND" and fault is None:
             length, kind = struct.unpack_from(">I4s", data, at)
             most = MAX_PICTURE_BYTES if kind in _PNG_FRAME_CHUNKS else _MAX_PNG_CHUNK
             if length > most:
-                size = f"{length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
-                return Promise(tuple(delays), f"has a chunk of {size}", skip_first)
+                fault = f"has a chunk of {length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
+                break
             (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
             with memoryview(data) as view, view[at + 4 : at + 8 + length] as named:
                 if zlib.crc32(named) != checksum:
-                    return Promise(tuple(delays), f"has a damaged {kind.decode('latin-1')} chunk", skip_first)
+                    fault = f"has a damaged {kind.decode('latin-1')} chunk"
             if kind == b"acTL":
                 animated, stated = True, struct.unpack_from(">I", data, at + 8)[0]
-            elif kind == b"fcTL":
+            elif kind == b"fcTL" and fault is None:
                 numerator, denominator = struct.unpack_from(">HH", data, at + 28)
                 delays.append(1000.0 * numerator / (denominator or 100))
                 skip_first |= image_seen and len(delays) == 1
-            elif kind == b"IDAT":
-                image_seen = True
-            elif kind == b"IEND":
-                break
+            image_seen |= kind == b"IDAT"
             at += length + 12
     except struct.error:
-        return Promise(tuple(delays), "ends before its last chunk", skip_first)
-    if not animated:
+        fault = "ends before its last chunk"
+    if fault is None and not animated:
         return Promise((0.0,))
-    fault = None if len(delays) == stated else f"holds {len(delays)} of {stated} stated frames"
+    if fault is None and len(delays) != stated:
+        fault = f"holds {len(delays)} of {stated} stated frames"
     return Promise(tuple(delays), fault, skip_first)
 
 
