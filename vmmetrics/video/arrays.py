@@ -96,25 +96,21 @@ def guess_layout(shape: tuple[int, ...]) -> str:
     raise ClipError(f"Shape {shape} has no axis of 1, 3 or 4 channels; say what the axes are with layout=")
 
 
-def _check_layout(layout: str, shape: tuple[int, ...]) -> str:
-    layout = layout.upper()
-    allowed = {"".join(p) for axes in ("THW", "THWC") for p in itertools.permutations(axes)}
-    if layout.removeprefix("B") not in allowed:
-        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {layout!r}")
-    if len(layout) != len(shape):
-        raise ClipError(f"Layout {layout} has {len(layout)} axes but the array has shape {shape}")
-    if "C" in layout and shape[layout.index("C")] not in (1, 3, 4):
-        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {layout} has {shape[layout.index('C')]}")
-    return layout
-
-
 def _batched(array: NDArray[Any], layout: str | None) -> tuple[NDArray[Any], str]:
     """View ``array`` as (B, T, H, W, C) and return the layout it had."""
-    if 0 in array.shape:
-        raise ClipError(f"Expected at least one frame of one pixel but got shape {array.shape}")
-    axes = named = _check_layout(layout or guess_layout(array.shape), array.shape)
+    shape = array.shape
+    if 0 in shape:
+        raise ClipError(f"Expected at least one frame of one pixel but got shape {shape}")
+    axes = named = (layout or guess_layout(shape)).upper()
+    allowed = {"".join(p) for letters in ("THW", "THWC") for p in itertools.permutations(letters)}
+    if named.removeprefix("B") not in allowed:
+        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {named!r}")
+    if len(named) != len(shape):
+        raise ClipError(f"Layout {named} has {len(named)} axes but the array has shape {shape}")
     if "C" not in axes:
         array, axes = array[..., None], axes + "C"
+    elif (channels := shape[axes.index("C")]) not in (1, 3, 4):
+        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {named} has {channels}")
     if not axes.startswith("B"):
         array, axes = array[None], "B" + axes
     return array.transpose([axes.index(axis) for axis in "BTHWC"]), named

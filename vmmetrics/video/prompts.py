@@ -177,7 +177,7 @@ MAX_PROMPT = 100_000
 
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
 _LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
-_INDEXED_NAME = re.compile(r"(?P<prompt>.*\S)-[0-9]+")
+_INDEXED_NAME = re.compile(r"(?P<prompt>.* .*\S)-[0-9]+")
 
 
 class PromptOf(NamedTuple):
@@ -285,7 +285,10 @@ class Prompts:
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._given is None else _from_list(self._given, source)
-        found = listed or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
+        found = listed or self._sidecar(source) or self._listed_beside(source)
+        if found is None:  # "a dog runs-3.mp4"; a single word is a name, not a prompt
+            match = _INDEXED_NAME.fullmatch(source.path.stem if source.path.suffix else source.path.name)
+            found = PromptOf(match["prompt"], None, "name") if match else PromptOf(None, None, "none")
         if found.prompt and len(found.prompt) > MAX_PROMPT:
             raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
         subject = self._subject or found.subject
@@ -344,11 +347,3 @@ def _from_list(listed: _Listed, source: Source, folder: Path | None = None) -> P
         return None
     entry = listed.entries[number]
     return PromptOf(entry.prompt, entry.subject, "list", entry.tags)
-
-
-def _from_name(source: Source) -> PromptOf:
-    """Take the prompt out of names such as ``a dog runs-3.mp4``; a single word is a name, not a prompt."""
-    match = _INDEXED_NAME.fullmatch(source.path.stem if source.path.suffix else source.path.name)
-    if match is None or " " not in match["prompt"]:
-        return PromptOf(None, None, "none")
-    return PromptOf(match["prompt"], None, "name")

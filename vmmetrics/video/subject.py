@@ -24,8 +24,14 @@ def find_subject(prompt: str) -> Subject | None:
     Subject(noun='dogs', phrase='two small dogs', source='rule')
     """
     parser = _spacy_parser()
-    found = None if parser is None else _by_spacy(parser, prompt)
-    return found or subject_of_phrase(prompt, "rule")
+    if parser is not None:  # the grammatical subject of the first sentence, else its first noun chunk
+        skipped = words.SHOTS | words.GROUPS
+        chunks = [chunk for chunk in parser(prompt).noun_chunks if chunk.root.lower_ not in skipped]
+        subjects = [chunk for chunk in chunks if chunk.root.dep_ in ("nsubj", "nsubjpass", "ROOT")]
+        for chunk in subjects or chunks:
+            noun = words.PRONOUNS.get(chunk.root.lower_, chunk.root.lower_)
+            return Subject(noun, chunk.text.lower(), "spacy")
+    return subject_of_phrase(prompt, "rule")
 
 
 def subject_of_phrase(text: str, source: str) -> Subject | None:
@@ -132,7 +138,7 @@ def _noun_phrase(lowered: list[str], start: int) -> list[str]:
             break
         else:
             phrase.append(word)
-            nouns |= not _modifies(word)
+            nouns |= word not in words.ADJECTIVES and not _is_form(word)
         if len(phrase) >= _MAX_PHRASE:
             break
     while phrase and phrase[-1] in ("and", *words.DETERMINERS):
@@ -140,13 +146,11 @@ def _noun_phrase(lowered: list[str], start: int) -> list[str]:
     return phrase if any(word not in words.DETERMINERS for word in phrase) else group
 
 
-def _modifies(word: str) -> bool:
-    """Whether ``word`` before a noun only describes it."""
-    if word in words.ADJECTIVES:
-        return True
-    if word.endswith("ing"):
-        return word not in words.ING_NOUNS
-    return word.endswith("ed") and word not in words.ED_NOUNS
+def _is_form(word: str) -> bool:
+    """Whether ``word`` is a verb in -ing or -ed, which before a noun only describes it."""
+    return (word.endswith("ing") and word not in words.ING_NOUNS) or (
+        word.endswith("ed") and word not in words.ED_NOUNS
+    )
 
 
 def _ends_phrase(word: str, before: list[str], nouns: bool, singular: bool, following: str) -> bool:
@@ -157,9 +161,7 @@ def _ends_phrase(word: str, before: list[str], nouns: bool, singular: bool, foll
     if not nouns:
         # "a sleeping baby smiles": what may describe or name names, if a verb in -s follows
         return last in words.NOUNLIKE_ADJECTIVES and word.endswith("s") and _is_verb(word)
-    if word in words.ADVERBS or (word.endswith("ly") and word not in words.LY_NOUNS):
-        return True
-    if (word.endswith("ing") and word not in words.ING_NOUNS) or (word.endswith("ed") and word not in words.ED_NOUNS):
+    if word in words.ADVERBS or (word.endswith("ly") and word not in words.LY_NOUNS) or _is_form(word):
         return True
     if word in words.ADJECTIVES and following in words.PREPOSITIONS:
         return True  # "an island full of"
@@ -190,18 +192,3 @@ def _spacy_parser() -> Any:
     import spacy
 
     return spacy.load(_SPACY_MODEL, disable=["ner"])
-
-
-def _by_spacy(parser: Any, prompt: str) -> Subject | None:
-    """The grammatical subject of the first sentence, else its first noun chunk that is no shot or camera."""
-    chunks = [
-        chunk
-        for chunk in parser(prompt).noun_chunks
-        if chunk.root.lower_ not in words.SHOTS and chunk.root.lower_ not in words.GROUPS
-    ]
-    if not chunks:
-        return None
-    subjects = [chunk for chunk in chunks if chunk.root.dep_ in ("nsubj", "nsubjpass", "ROOT")]
-    chunk = (subjects or chunks)[0]
-    noun = words.PRONOUNS.get(chunk.root.lower_, chunk.root.lower_)
-    return Subject(noun, chunk.text.lower(), "spacy")
