@@ -80,7 +80,7 @@ def apply_decisions(
             others["undecided"].append(entry)
             continue
         agreed = _outcome(votes, rule)
-        corrections = _corrections([standing[vote.reviewer].corrections(key) for vote in agreed], rule)
+        corrections = _corrections([standing[vote.reviewer].corrections[key] for vote in agreed], rule)
         if agreed and agreed[0].decision == DROP:
             others["dropped"].append(entry)
         elif not agreed or corrections is None:

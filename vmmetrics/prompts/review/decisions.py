@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
@@ -259,32 +260,28 @@ class Standing:
     """What stands of one reviewer's decisions.
 
     Attributes:
+        lines: Those that stand, in the file's order: not what was taken back.
         by_key: The decision about each entry that has one, skips included, corrections not.
-        history: Keys in the order of the lines that stand, for taking back the last.
+        corrections: The last correction of each field of an entry.
     """
 
     def __init__(self, decisions: Sequence[ReviewDecision], reviewer: str) -> None:
-        self.history: list[str] = []
-        self._stacks: dict[str, list[ReviewDecision]] = {}
-        for decision in (decision for decision in decisions if decision.reviewer == reviewer):
-            stack = self._stacks.setdefault(decision.key, [])
+        own = [decision for decision in decisions if decision.reviewer == reviewer]
+        self.lines: list[ReviewDecision] = []
+        for decision in own:
             if decision.decision != UNDO:
-                stack.append(decision)
-                self.history.append(decision.key)
-            elif stack:
-                stack.pop()
-                del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
-        judged = {key: [d for d in stack if d.decision != SET] for key, stack in self._stacks.items()}
-        self.by_key = {key: stack[-1] for key, stack in judged.items() if stack}
-
-    def last(self, key: str) -> ReviewDecision | None:
-        """The last line about an entry, which an undo takes back; None where nothing is left."""
-        stack = self._stacks.get(key)
-        return stack[-1] if stack else None
-
-    def corrections(self, key: str) -> dict[str, ReviewDecision]:
-        """The last correction of each field of an entry."""
-        return {made.field: made for made in self._stacks.get(key, ()) if made.decision == SET}
+                self.lines.append(decision)
+                continue
+            last = next((n for n in reversed(range(len(self.lines))) if self.lines[n].key == decision.key), None)
+            if last is not None:
+                del self.lines[last]
+        judged = {line.key: line for line in self.lines if line.decision != SET}
+        keys = dict.fromkeys(decision.key for decision in own)
+        self.by_key = {key: judged[key] for key in keys if key in judged}
+        self.corrections: defaultdict[str, dict[str, ReviewDecision]] = defaultdict(dict)
+        for line in self.lines:
+            if line.decision == SET:
+                self.corrections[line.key][line.field] = line
 
     def verdicts(self) -> dict[str, ReviewDecision]:
         """The entries that were decided upon."""

@@ -153,7 +153,7 @@ class Review:
     def corrections(self) -> dict[str, str]:
         """What this reviewer corrected of the entry shown: values by field."""
         self._shown()
-        found = self._standing().corrections(self.keys[self.current or 0])
+        found = self._standing().corrections[self.keys[self.current or 0]]
         return {field: decision.value for field, decision in found.items()}
 
     def with_corrections(self) -> PromptEntry:
@@ -186,14 +186,11 @@ class Review:
             What was taken back; None where there is nothing.
         """
         self._file.refresh()
-        standing = self._standing()
         wanted = self._position if position is None else {self.keys[position]: position}
-        key = next((key for key in reversed(standing.history) if key in wanted), None)
-        taken = None if key is None else standing.last(key)
-        if key is None or taken is None:
-            return None
-        self._write(wanted[key], decisions.UNDO)
-        self.show(wanted[key])
+        taken = next((line for line in reversed(self._standing().lines) if line.key in wanted), None)
+        if taken is not None:
+            self._write(wanted[taken.key], decisions.UNDO)
+            self.show(wanted[taken.key])
         return taken
 
     def show(self, position: int) -> None:
@@ -255,7 +252,7 @@ class Review:
         kinds = [decision.decision for key, decision in standing.by_key.items() if key in self._position]
         recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in decisions.VERDICTS]
         timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
-        put_right = sum(bool(standing.corrections(key)) for key in self.keys)
+        put_right = sum(bool(standing.corrections[key]) for key in self.keys)
         kept, edited, dropped, skipped = (
             kinds.count(kind) for kind in (decisions.KEEP, decisions.EDIT, decisions.DROP, decisions.SKIP)
         )
@@ -293,9 +290,9 @@ class Review:
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]
         following = next((p for p in around if self.keys[p] not in standing.by_key), None)
         if following is None:  # the one put off longest stands at the end
+            by_last = dict.fromkeys(line.key for line in reversed(standing.lines))
             waiting = {key for key, verdict in standing.by_key.items() if verdict.decision == decisions.SKIP}
-            by_last = [key for key in dict.fromkeys(reversed(standing.history)) if key in self._position]
-            put_off = [key for key in by_last if key in waiting]
+            put_off = [key for key in by_last if key in waiting and key in self._position]
             following = self._position[put_off[-1]] if put_off else None
         self.current = following
         self._shown_at = self._clock()
