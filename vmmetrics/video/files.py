@@ -214,12 +214,14 @@ class Decoder:
         times: Presentation time in seconds of every decoded frame, None where unstated.
         size: (width, height) as stored in the source.
         store: The frames that were kept.
+        kept: How many they are.
     """
 
     def __init__(self, stream: VideoStream, index: Index, plan: Plan, wanted: Wanted | None = None) -> None:
         self.times: list[float | None] = []
         self.size = (0, 0)
         self.store: FrameStore
+        self.kept = 0
         self._index, self._plan, self._wanted = index, plan, wanted
         self._context, self._alpha_lost = _decoder_for(stream)
         self._aspect = float(stream.sample_aspect_ratio or 1)
@@ -267,6 +269,7 @@ class Decoder:
             )
         rgb, transparent = self._convert.convert(frame, colour_of(frame))
         self.store.add(self._orientation.apply(rgb))
+        self.kept += 1
         self._transparent |= transparent
         self._interlaced |= bool(frame.interlaced_frame)
 

@@ -52,7 +52,7 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
         except ClipError:
             pass  # an unusual stream, or a damaged one: reading all of it tells
         else:
-            if _count(found) == len(places):
+            if found.kept == len(places):
                 return _decoded(found, timing, places, notes)
     return _from_beginning(path, index, limits, sampling, notes)
 
@@ -119,13 +119,9 @@ def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling
     places = _choose(timing, sampling)
     wanted, plan = set(places), _plan(len(places), limits, sampling)
     decoder, _ = decode(path, index, plan, lambda number, _: number in wanted, places[-1])
-    if _count(decoder) != len(places):
-        raise ClipError(f"Only {_count(decoder)} of {len(places)} chosen frames could be decoded")
+    if decoder.kept != len(places):
+        raise ClipError(f"Only {decoder.kept} of {len(places)} chosen frames could be decoded")
     return _decoded(decoder, timing, places, notes)
-
-
-def _count(decoder: Decoder) -> int:
-    return 0 if decoder.size == (0, 0) else len(decoder.store)
 
 
 def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Sequence[str]) -> Decoded:

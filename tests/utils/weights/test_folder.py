@@ -267,15 +267,10 @@ def test_an_index_that_names_no_files_adds_none(home: Path, publish: Publish, na
     assert inspect(entry).missing == ()
 
 
-def test_a_folder_that_cannot_be_written_still_serves(
-    home: Path, publish: Publish, hashed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(module, "write_json", refuse)
+def test_a_folder_that_cannot_be_written_still_serves(home: Path, publish: Publish, hashed: list[str]) -> None:
     publish("one", file("a.bin"))
     put(home, "one/a.bin", BODY)
+    (home / "one" / LOCK).mkdir()  # no file can be put in its place
     resolve("one")
     resolve("one")
     assert hashed == ["a.bin"] * 2

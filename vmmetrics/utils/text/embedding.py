@@ -14,7 +14,7 @@ import json
 import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -244,12 +244,19 @@ class SentenceEmbedding:
 
     def embed(self, texts: Sequence[str], advance: Advance | None = None) -> NDArray[np.float32]:
         """Embed texts; see :func:`embed`."""
+        numbers = [self._pieces.encode(text) for text in texts]
+        by_length: dict[int, list[int]] = defaultdict(list)  # places of the texts: those of one length need no padding
+        for place, tokens in enumerate(numbers):
+            by_length[len(tokens)].append(place)
         vectors = np.zeros((len(texts), self._encoder.width), np.float32)
-        for places, tokens in _batches([self._pieces.encode(text) for text in texts]):
-            mean = self._encoder(tokens).mean(axis=1)
-            vectors[places] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-            if advance is not None:
-                advance(len(places))
+        for length, places in sorted(by_length.items()):
+            size = max(1, _TOKENS_AT_ONCE // length)
+            for start in range(0, len(places), size):
+                some = places[start : start + size]
+                mean = self._encoder(np.array([numbers[place] for place in some], np.int64)).mean(axis=1)
+                vectors[some] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+                if advance is not None:
+                    advance(len(some))
         return vectors
 
 
@@ -316,15 +323,3 @@ def _hash(path: Path) -> str:
         return sha256_of(path)
     except OSError as error:
         raise cannot("read", path, error) from error
-
-
-def _batches(numbers: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Places and tokens of texts of one length, no more than fit at once."""
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for place, tokens in enumerate(numbers):
-        by_length[len(tokens)].append(place)
-    for length, places in sorted(by_length.items()):
-        size = max(1, _TOKENS_AT_ONCE // length)
-        for start in range(0, len(places), size):
-            some = places[start : start + size]
-            yield some, np.array([numbers[place] for place in some], np.int64)

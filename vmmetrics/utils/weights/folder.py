@@ -215,7 +215,7 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
     except OSError as error:
         raise cannot("read", error.filename or folder, error) from error
     if records != recorded:
-        with contextlib.suppress(OSError):  # where nothing can be recorded, everything is hashed at every start
+        with contextlib.suppress(SetupError):  # where nothing can be recorded, everything is hashed at every start
             _write_lock(entry, folder, records, listed)
     return Inspection(entry, folder, files, tuple(missing), faults)
 
