@@ -15,8 +15,6 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.review.decisions import (
     DROP,
-    EDIT,
-    KEEP,
     VERDICTS,
     ReviewDecision,
     Rule,
@@ -219,8 +217,8 @@ def measure_agreement(
     verdicts = {name: Standing(decisions, name).verdicts() for name in names}
     keys = list(dict.fromkeys(key for found in verdicts.values() for key in found))
     shared = [key for key in keys if sum(key in found for found in verdicts.values()) > 1]
-    three = _matrix(verdicts, shared, {KEEP: 0, EDIT: 1, DROP: 2})
-    two = _matrix(verdicts, shared, {KEEP: 0, EDIT: 0, DROP: 1})
+    three = _matrix(verdicts, shared, {verdict: number for number, verdict in enumerate(VERDICTS)})
+    two = _matrix(verdicts, shared, {verdict: int(verdict == DROP) for verdict in VERDICTS})
     pairs = {}
     if len(names) > 2:
         for first, second in combinations(range(len(names)), 2):

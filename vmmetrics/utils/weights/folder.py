@@ -275,21 +275,16 @@ def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[
         if not names and not file.optional:
             missing.add(file.path)
     for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
-        wanted |= _shards(folder, index)
+        try:  # the files among which it says the weights are shared
+            shards = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+            continue  # its own form is found at fault
+        wanted |= {(Path(index).parent / name).as_posix() for name in shards if is_inside(name)}
     for name in known:
         if (described := entry.described(name)) is not None and not described.optional:
             wanted.add(name)
     missing |= wanted - set(there)
     return sorted(wanted.intersection(there)), sorted(missing)
-
-
-def _shards(folder: Path, index: str) -> set[str]:
-    """The files among which an index says the weights are shared."""
-    try:
-        names = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        return set()  # its own form is found at fault
-    return {(Path(index).parent / name).as_posix() for name in names if is_inside(name)}
 
 
 def _check(
