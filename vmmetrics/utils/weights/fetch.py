@@ -15,7 +15,7 @@ from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights import folder
 from vmmetrics.utils.weights.download import Progress, discard, download
 from vmmetrics.utils.weights.folder import PARTIAL, Inspection, inspect, record
-from vmmetrics.utils.weights.manifest import Published, PublishedFile, select
+from vmmetrics.utils.weights.manifest import Published, select
 from vmmetrics.utils.weights.sources import Remote, addresses, find_copies, is_offline, list_remote
 
 SPARE = 1.02
@@ -145,52 +145,48 @@ def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener
     progress = listener.progress(entry.name, remote.path)
     part = download(remote.url, target, remote.headers, progress, most + _PAGE)
     try:
-        _settle(entry, remote.path, remote.file, part, home, listener, f"{remote.url} gave a file that", remote.sha256)
+        _settle(entry, remote, part, home, listener, f"{remote.url} gave a file that")
     except SetupError:
         discard(part)
         raise
     discard(part)
 
 
-def _settle(
-    entry: Published, path: str, published: PublishedFile, whole: Path, home: Path, listener: FetchListener, who: str,
-    expected: str | None = None,
-) -> None:  # fmt: skip
+def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
     """Check a file that has arrived whole, put it in its place and record its hash.
 
     Raises:
         SetupError: It is not what was published, or what came the first time.
     """
-    fault = folder.fault_of(whole, path)
+    fault = folder.fault_of(whole, remote.path)
     sha256, size = sha256_of(whole), whole.stat().st_size
-    if fault is None and published.bytes not in (None, size):
-        fault = f"has {size} bytes but {published.bytes} were expected"
-    if fault is None and expected is not None and sha256 != expected:
-        fault = f"has SHA-256 {sha256[:16]}… but the server announced {expected[:16]}…"
-    fault = fault or folder.differs(sha256, published, folder.read_lock(home / entry.name)[0].get(path))
+    if fault is None and remote.file.bytes not in (None, size):
+        fault = f"has {size} bytes but {remote.file.bytes} were expected"
+    if fault is None and remote.sha256 not in (None, sha256):
+        fault = f"has SHA-256 {sha256[:16]}… but the server announced {str(remote.sha256)[:16]}…"
+    recorded, _ = folder.read_lock(home / entry.name)
+    fault = fault or folder.differs(sha256, remote.file, recorded.get(remote.path))
     if fault is not None:
         whole.unlink()
-        raise SetupError(f"{entry.name}: {path}: {who} {fault}. It was not kept")
-    whole.replace(home / entry.name / path)
-    record(entry, home, {path: sha256})
-    listener.say(f"{entry.name}: {path}, SHA-256 {sha256}")
+        raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was not kept")
+    whole.replace(home / entry.name / remote.path)
+    record(entry, home, {remote.path: sha256})
+    listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
 
 
 def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
         raise SetupError(f"{copies} is no folder")
-    plan = [
-        (found.entry, name, file, path)
-        for found in lacking
-        for name, (file, path) in find_copies(found.entry, copies, alone=alone).items()
-        if name not in found.files
-    ]
-    check_room(home, sum(path.stat().st_size for *_, path in plan))
-    for entry, name, file, path in plan:
-        target = home / entry.name / name
+    plan: list[tuple[Published, Remote]] = []
+    for found in lacking:
+        there = find_copies(found.entry, copies, alone=alone)
+        plan += [(found.entry, copy) for copy in there if copy.path not in found.files]
+    check_room(home, sum(Path(copy.url).stat().st_size for _, copy in plan))
+    for entry, copy in plan:
+        target = home / entry.name / copy.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        whole = Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
-        _settle(entry, name, file, whole, home, listener, str(path))
+        whole = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
+        _settle(entry, copy, whole, home, listener, copy.url)
 
 
 def check_room(home: Path, needed: int) -> None:

@@ -26,7 +26,7 @@ class Remote:
 
     Attributes:
         path: Name below the checkpoint's folder.
-        url: Where it is.
+        url: Where it is: an address, or the path of a copy.
         file: What is published of it.
         bytes: Its size where the publisher says it, or the server.
         sha256: Its hash where the server says it, or None.
@@ -134,7 +134,7 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
     return remotes
 
 
-def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, tuple[PublishedFile, Path]]:
+def find_copies(entry: Published, folder: Path, *, alone: bool) -> list[Remote]:
     """Look for a checkpoint's files in a folder that somebody copied here.
 
     Known are: a weights folder, the publisher's own folder, the hub's cache, and the folder of one checkpoint. Files
@@ -146,7 +146,7 @@ def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, tup
         alone: Whether the folder itself may be the checkpoint's.
 
     Returns:
-        What is published of a file and the copy, by its name in the weights folder, of the place that has the most.
+        The copies of the place that has the most.
     """
     places = [folder / entry.name]
     if entry.hub is not None:
@@ -156,13 +156,10 @@ def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, tup
         places += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
     if alone or len(entry.files) == 1:
         places.append(folder)
-    found = [
-        {
-            p.relative_to(place).as_posix(): (f, p)
-            for f in entry.files
-            for p in sorted(place.glob(f.path))
-            if p.is_file()
-        }
-        for place in places
-    ]
+    found: list[list[Remote]] = []
+    for place in places:
+        paths = (path for file in entry.files for path in sorted(place.glob(file.path)) if path.is_file())
+        copies = {path.relative_to(place).as_posix(): path for path in paths}
+        known = ((name, path, entry.described(name)) for name, path in copies.items())
+        found.append([Remote(name, str(path), file) for name, path, file in known if file is not None])
     return max(found, key=len)
