@@ -19,7 +19,7 @@ LIMITS = Limits(cpu=30, idle=45, memory=2 * GIB, wall=60)
 TITLE = b"\x1b]0;title\x07"
 DRIP_SECONDS = 300.0
 
-WEIGHTS = ("sam2.1-hiera-large", "rtmpose-m-body7-onnx")
+WEIGHTS = ("sam2.1-hiera-large", "rtmpose-m-body7")
 """One set whose files a mirror lists, and one in an archive."""
 
 Play = Callable[[socket.socket, bytes], None]
@@ -242,7 +242,7 @@ def _fetch(campaign: Campaign, name: str, reply: bytes | Play, weights: str) -> 
 
     ended = watched(work, LIMITS)
     fault = ended.trouble or ("" if ended.value in (0, 2, 3) else f"exit code {ended.code}: {ended.output[-200:]}")
-    kept = [path for path in home.rglob("*") if path.is_file() and path.suffix in (".pth", ".onnx", ".safetensors")]
+    kept = [path for path in home.rglob("*") if path.is_file() and path.suffix in (".pth", ".safetensors")]
     if ended.value == 0 or kept:
         fault = fault or f"keeps {[path.name for path in kept]}"
     if "\x1b]" in ended.output:

@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.parity.publishers import FILE_NAME, TOKENIZER_NAME, TRAINING_ONLY, bert_beside
+from benchmarks.parity.publishers import TOKENIZER_NAME, TRAINING_ONLY, bert_beside, grounding_weights
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.adapters.grounding import BOX_THRESHOLD, caption, prepared
-from vmmetrics.perception.vmbench.checkpoints import read_weights
 from vmmetrics.perception.vmbench.runtime import Held, Shelf, shelf_on
 from vmmetrics.types import FloatArray, UInt8Array
 
@@ -64,11 +63,9 @@ class OriginalGroundingDINO:
         return found
 
     def _load(self) -> Any:
-        weights = {
-            key.removeprefix("module."): value for key, value in read_weights(self._source, "model", FILE_NAME).items()
-        }
+        weights = {key.removeprefix("module."): value for key, value in grounding_weights(self._source).items()}
         if not self._bert.is_dir():
-            raise SetupError(f"{self._bert}: no such folder; fetch it with: vmmetrics weights fetch {TOKENIZER_NAME}")
+            raise SetupError(f"{self._bert}: no such folder; it is google-bert/{TOKENIZER_NAME} on the hub")
         build_model = _package("groundingdino.models").build_model
         try:
             model = build_model(settings(self._bert))

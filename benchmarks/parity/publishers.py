@@ -1,6 +1,12 @@
 """The publishers' own files of Grounding DINO, SAM and SAM 2.1, as the networks of transformers that the preset loads.
 
-The preset reads the hub's layout alone; this is how tests and parity programs bring upstream's names into it.
+The preset reads the hub's layout alone; this is how tests and parity programs bring upstream's names into it. Files,
+and the first digits of their SHA-256:
+
+- https://github.com/IDEA-Research/GroundingDINO/releases/download/v0.1.0-alpha2/groundingdino_swinb_cogcoor.pth
+  (46270f7a822e6906), with google-bert/bert-base-uncased at revision 86b5e0934494 beside it;
+- https://dl.fbaipublicfiles.com/segment_anything/sam_vit_h_4b8939.pth (a7bf3b02f3ebf126);
+- https://dl.fbaipublicfiles.com/segment_anything_2/092824/sam2.1_hiera_large.pt (2647878d5dfa5098).
 """
 
 from __future__ import annotations
@@ -191,8 +197,8 @@ SAM2 = Recipe("Sam2VideoModel", HIERA_LARGE, SAM2_RULES)
 # Grounding DINO: from the publisher's names to the layout of the hub, which transformers loads. That leaves the
 # renaming inside transformers, which differs between its versions, to itself.
 
-FILE_NAME, TOKENIZER_NAME = "grounding-dino-swinb-cogcoor", "bert-base-uncased"
-"""What ``vmmetrics weights`` calls the publisher's checkpoint, and the tokenizer that goes with it."""
+FILE_NAME, TOKENIZER_NAME = "groundingdino_swinb_cogcoor.pth", "bert-base-uncased"
+"""The publisher's checkpoint, and the tokenizer that goes with it."""
 
 TRAINING_ONLY = re.compile(r"label_enc\.weight|bert\.embeddings\.position_ids")
 """In the publisher's files, yet in no network since: labels for training, and a counter."""
@@ -344,10 +350,21 @@ def grounding_dino(path: Path, config: Any = None) -> Any:
     """
     from transformers import GroundingDinoForObjectDetection as kind  # noqa: N813
 
-    weights = hub_weights(read_weights(path, "model", FILE_NAME), path)
+    weights = hub_weights(grounding_weights(path), path)
     net = kind.from_pretrained(None, config=config or swin_b_config(), state_dict=weights, dtype=torch.float32)
     net.model.text_backbone.set_attn_implementation("sdpa")
     return net.eval().requires_grad_(False)
+
+
+def grounding_weights(path: Path) -> dict[str, Tensor]:
+    """Read the publisher's file.
+
+    Raises:
+        SetupError: It is not there, or cannot be read.
+    """
+    if not path.is_file():
+        raise SetupError(f"{path}: no such checkpoint; the text of {__name__} says where {FILE_NAME} is")
+    return read_weights(path, "model", "grounding-dino-base")
 
 
 def bert_beside(file: Path) -> Path:

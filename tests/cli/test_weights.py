@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from vmmetrics.cli import weights
-from vmmetrics.utils.weights import load_published, manifest
-from vmmetrics.utils.weights.manifest import Published, PublishedFile
+from vmmetrics.utils.weights import manifest
+from vmmetrics.utils.weights.manifest import Published, PublishedFile, load_published
 
 Captured = pytest.CaptureFixture[str]
 BODY = b"weights" * 1000

@@ -137,7 +137,7 @@ def test_where_a_text_begins_changes_nothing_of_what_follows() -> None:
     texts += [" ".join(dice.choice(dice.choice(classes)) for _ in range(dice.randrange(16))) for _ in range(1500)]
     for text in texts:
         lowered = rest = [token.lower() for token in subject_module._TOKEN.findall(text)]
-        while rest and (after := subject_module._after_opening(rest, 0, subject_module._Landmarks.of(rest))):
+        while rest and (after := subject_module._after_opening(rest, 0, subject_module._landmarks(rest))):
             rest = rest[after:]
         start = subject_module._after_openings(lowered)
         assert lowered[start:] == rest, text

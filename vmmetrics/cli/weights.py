@@ -13,9 +13,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.utils.weights import Inspection, Published
     from vmmetrics.utils.weights.download import Progress as Told
     from vmmetrics.utils.weights.fetch import FetchListener
+    from vmmetrics.utils.weights.folder import Inspection
+    from vmmetrics.utils.weights.manifest import Published
 
 
 # ``vmmetrics doctor``: what is here, what can run, and what mends the rest.
@@ -55,8 +56,9 @@ def list_weights(
     from rich.text import Text
 
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.utils.weights import inspect, select, weights_home
     from vmmetrics.utils.weights.fetch import gigabytes
+    from vmmetrics.utils.weights.folder import inspect, weights_home
+    from vmmetrics.utils.weights.manifest import select
 
     output, _ = open_consoles()
     home = weights_home()
@@ -110,7 +112,8 @@ def verify(
 ) -> None:
     """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.utils.weights import inspect, select, weights_home
+    from vmmetrics.utils.weights.folder import inspect, weights_home
+    from vmmetrics.utils.weights.manifest import select
 
     output, _ = open_consoles()
     home = weights_home()
@@ -121,7 +124,7 @@ def verify(
     for entry in entries:
         found = inspect(entry, home, "all")
         wrong += not found.whole
-        said = "ok" if found.whole else f"{found.problem}; mend it with: {found.command}"
+        said = "ok" if found.whole else found.complaint
         output.print(f"{entry.name}: {said}", style="" if found.whole else "red", soft_wrap=True)
     if wrong:
         raise typer.Exit(EXIT_DAMAGED)
@@ -131,7 +134,7 @@ def verify(
 def path(name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None) -> None:
     """Print where a checkpoint lies, checked, or where the weights folder is."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.utils.weights import resolve, weights_home
+    from vmmetrics.utils.weights.folder import resolve, weights_home
 
     place = weights_home() if name is None else resolve(name)
     output, _ = open_consoles()

@@ -14,8 +14,8 @@ from vmmetrics.errors import SetupError
 from vmmetrics.perception.presets import preset_names
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.utils.storage import provenance
-from vmmetrics.utils.weights import Published, inspect, select
-from vmmetrics.utils.weights.manifest import load_manifest, weight_path
+from vmmetrics.utils.weights.folder import inspect
+from vmmetrics.utils.weights.manifest import Published, load_manifest, select, weight_path
 
 _NEEDED = {  # distribution: module
     "numpy": "numpy", "scipy": "scipy", "av": "av", "pillow": "PIL", "opencv-python-headless": "cv2",
@@ -27,7 +27,6 @@ _EXTRAS = {  # module: (what it adds, command)
     "spacy": ("subjects of prompts by grammar", 'pip install "vmmetrics[spacy]"'),
     "torch": ("'vmmetrics cas train', VideoMAE checkpoints, clips from .pt files", 'pip install "vmmetrics[cas]"'),
     "transformers": ("the published models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
-    "onnxruntime": ("the published pose models (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "sentencepiece": ("the tokeniser of Q-Align (preset vmbench)", 'pip install "vmmetrics[vmbench]"'),
     "huggingface_hub": ("'vmmetrics weights fetch' from the Hugging Face hub", 'pip install "vmmetrics[vmbench]"'),
     "torchmetrics": ("the torchmetrics wrapper", 'pip install "vmmetrics[torchmetrics]"'),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +35,24 @@ def to_numpy(source: Any) -> NDArray[Any]:
     if isinstance(source, np.ndarray):
         array = source
     elif isinstance(source, (list, tuple)):
-        array = _stack(source)
+        if not source:
+            raise ClipError("Expected at least one frame but got an empty sequence")
+        pictures = all(isinstance(frame, Image.Image) for frame in source)
+        arrays = [picture_to_rgb(frame)[0] if pictures else to_numpy(frame) for frame in source]
+        shapes = {array.shape for array in arrays}
+        if len(shapes) > 1:
+            raise ClipError(f"Expected frames of one size but got {', '.join(map(str, sorted(shapes)))}")
+        array = np.stack(arrays)
     elif hasattr(source, "detach") and hasattr(source, "cpu"):
         tensor = source.detach().cpu()
         torch = sys.modules.get("torch")
         if torch is not None and tensor.dtype == torch.bfloat16:
             tensor = tensor.float()  # numpy has no bfloat16
         array = tensor.numpy()
-    elif hasattr(source, "__dlpack__") or hasattr(source, "__array__"):
-        array = np.asarray(source) if hasattr(source, "__array__") else np.from_dlpack(source)
+    elif hasattr(source, "__array__"):
+        array = np.asarray(source)
+    elif hasattr(source, "__dlpack__"):
+        array = np.from_dlpack(source)
     else:
         raise ClipError(f"Expected a path, an array or a tensor but got {type(source).__name__}")
     if array.dtype.name == "bfloat16":  # from JAX, through ml_dtypes
@@ -52,19 +60,6 @@ def to_numpy(source: Any) -> NDArray[Any]:
     if array.dtype == object:
         raise ClipError("Expected frames of one size but the array is ragged or holds Python objects")
     return array
-
-
-def _stack(frames: Sequence[Any]) -> NDArray[Any]:
-    if not frames:
-        raise ClipError("Expected at least one frame but got an empty sequence")
-    if all(isinstance(frame, Image.Image) for frame in frames):
-        arrays = [picture_to_rgb(frame)[0] for frame in frames]
-    else:
-        arrays = [to_numpy(frame) for frame in frames]
-    shapes = {array.shape for array in arrays}
-    if len(shapes) > 1:
-        raise ClipError(f"Expected frames of one size but got {', '.join(map(str, sorted(shapes)))}")
-    return np.stack(arrays)
 
 
 def guess_layout(shape: tuple[int, ...]) -> str:
@@ -101,26 +96,21 @@ def guess_layout(shape: tuple[int, ...]) -> str:
     raise ClipError(f"Shape {shape} has no axis of 1, 3 or 4 channels; say what the axes are with layout=")
 
 
-def _check_layout(layout: str, shape: tuple[int, ...]) -> str:
-    layout = layout.upper()
-    allowed = {"".join(p) for axes in ("THW", "THWC") for p in itertools.permutations(axes)}
-    if layout.removeprefix("B") not in allowed:
-        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {layout!r}")
-    if len(layout) != len(shape):
-        raise ClipError(f"Layout {layout} has {len(layout)} axes but the array has shape {shape}")
-    if "C" in layout and shape[layout.index("C")] not in (1, 3, 4):
-        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {layout} has {shape[layout.index('C')]}")
-    return layout
-
-
 def _batched(array: NDArray[Any], layout: str | None) -> tuple[NDArray[Any], str]:
     """View ``array`` as (B, T, H, W, C) and return the layout it had."""
-    if 0 in array.shape:
-        raise ClipError(f"Expected at least one frame of one pixel but got shape {array.shape}")
-    named = _check_layout(layout or guess_layout(array.shape), array.shape)
-    axes = named
+    shape = array.shape
+    if 0 in shape:
+        raise ClipError(f"Expected at least one frame of one pixel but got shape {shape}")
+    axes = named = (layout or guess_layout(shape)).upper()
+    allowed = {"".join(p) for letters in ("THW", "THWC") for p in itertools.permutations(letters)}
+    if named.removeprefix("B") not in allowed:
+        raise ClipError(f"Expected a layout such as THWC, TCHW, CTHW, THW or BTCHW but got {named!r}")
+    if len(named) != len(shape):
+        raise ClipError(f"Layout {named} has {len(named)} axes but the array has shape {shape}")
     if "C" not in axes:
         array, axes = array[..., None], axes + "C"
+    elif (channels := shape[axes.index("C")]) not in (1, 3, 4):
+        raise ClipError(f"Expected 1, 3 or 4 channels but shape {shape} as {named} has {channels}")
     if not axes.startswith("B"):
         array, axes = array[None], "B" + axes
     return array.transpose([axes.index(axis) for axis in "BTHWC"]), named
@@ -172,20 +162,20 @@ def read_arrays(source: Any, layout: str | None, limits: Limits) -> list[Decoded
     count, height, width, channels = batch.shape[1:]
     plan = make_plan(count, width, height, limits.max_memory)  # before any value is read
     values = _value_range(batch)
-    notes = [] if layout else [f"axes taken as {named}"]
-    if values != "uint8":
-        notes.append(f"floats taken as {values}")
-    if channels == 4:
-        notes.append(TRANSPARENT)
-    if plan.note:
-        notes.append(plan.note)
+    told = (
+        (not layout, f"axes taken as {named}"),
+        (values != "uint8", f"floats taken as {values}"),
+        (channels == 4, TRANSPARENT),
+        (plan.note is not None, plan.note or ""),
+    )
+    notes = tuple(note for holds, note in told if holds)
     timing = limits.regular(count)
     clips = []
     for frames in batch:
         store = FrameStore(plan)
         for frame in frames:
             store.add(_to_uint8(frame, values))
-        clips.append(Decoded(store.frames, timing, plan.full, tuple(notes)))
+        clips.append(Decoded(store.frames, timing, plan.full, notes))
     return clips
 
 
@@ -231,10 +221,10 @@ def load_pt(path: Path) -> Any:
         ) from error
     if isinstance(loaded, dict):
         tensors = {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
-        named = [tensors[key] for key in _TENSOR_KEYS if key in tensors] or list(tensors.values())
-        if not named or (len(tensors) > 1 and not any(key in tensors for key in _TENSOR_KEYS)):
+        named = [tensors[key] for key in _TENSOR_KEYS if key in tensors]
+        if not named and len(tensors) != 1:
             raise ClipError(f"Expected one tensor of frames but the .pt file holds {sorted(map(str, loaded))}")
-        return named[0]
+        return (named or list(tensors.values()))[0]
     if not isinstance(loaded, torch.Tensor):
         raise ClipError(f"Expected a tensor but the .pt file holds a {type(loaded).__name__}")
     return loaded

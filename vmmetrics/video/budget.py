@@ -181,9 +181,6 @@ class FrameStore:
             cv2.resize(rgb, (width, height), dst=self._frames[self._used], interpolation=way)
         self._used += 1
 
-    def __len__(self) -> int:
-        return self._used
-
     @property
     def frames(self) -> UInt8Array:
         """(T, H, W, 3) uint8: the frames so far."""

@@ -129,12 +129,14 @@ _FORMATS = "mov,mp4,m4a,3gp,matroska,webm,avi,mpegts,mpeg,flv,ogg,asf,m4v,h264,h
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[InputContainer]:
-    """Open a container; whatever FFmpeg cannot make sense of becomes a ClipError.
+def opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
+    """Open a container: it, and its first video stream that is no cover picture.
 
-    FFmpeg is handed an open file rather than a name, so that no name is taken for a URL or pattern.
+    FFmpeg is handed an open file rather than a name, so that no name is taken for a URL or pattern. Whatever it cannot
+    make sense of becomes a ClipError.
     """
     import av
+    from av.stream import Disposition
 
     with open_regular(path) as file:
         try:
@@ -144,26 +146,15 @@ def opened(path: Path) -> Iterator[InputContainer]:
         except (av.FFmpegError, ValueError) as error:
             raise ClipError(f"Not a video file that can be read, or cut short: {os_reason(error)}") from error
         try:
-            yield container
+            streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+            if not streams:
+                kinds = sorted({stream.type for stream in container.streams})
+                raise ClipError(f"Expected a video stream but the file holds {', '.join(kinds) or 'nothing'} only")
+            yield container, streams[0]
         except av.FFmpegError as error:
             raise ClipError(f"The file is damaged: {os_reason(error)}") from error
         finally:
             container.close()
-
-
-def video_stream(container: InputContainer) -> VideoStream:
-    """The first video stream that is no cover picture.
-
-    Raises:
-        ClipError: There is none.
-    """
-    from av.stream import Disposition
-
-    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
-    if not streams:
-        kinds = sorted({stream.type for stream in container.streams})
-        raise ClipError(f"Expected a video stream but the file holds {', '.join(kinds) or 'nothing'} only")
-    return streams[0]
 
 
 def packets_of(container: InputContainer, stream: VideoStream) -> Iterator[av.Packet[VideoStream]]:

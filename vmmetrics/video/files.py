@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.video.budget import MAX_PIXELS, FrameStore, SizePlan, check_size, make_plan
-from vmmetrics.video.containers import check_whole, opened, packets_of, video_stream
+from vmmetrics.video.containers import check_whole, opened, packets_of
 from vmmetrics.video.pixels import HDR_TRANSFERS, TRANSPARENT, Decoded, FrameConverter, Limits, Orientation, colour_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ _WITHOUT_PTS = "avi"
 
 # Slack when a stated duration is held against the last frame: seconds.
 _DURATION_SLACK = 0.1
+
+
+Plan = Callable[[int, int], SizePlan]
+"""Chooses the size that frames are kept at from their upright size in square pixels."""
+Wanted = Callable[[int, float | None], bool]
+"""Which frames are kept, by their number among the decoded and their time."""
 
 
 @dataclass(slots=True)
@@ -60,9 +67,14 @@ class Index:
     sequential: bool = False
 
     @property
+    def known(self) -> list[float]:
+        """The times that are stated, in order."""
+        return sorted(time for time in self.pts if time is not None)
+
+    @property
     def end(self) -> float | None:
         """Seconds at the end of the last frame, or None where times are missing."""
-        known = sorted(time for time in self.pts if time is not None)
+        known = self.known
         step = float(np.median(np.diff(known))) if len(known) > 1 else self.shown
         if step is None or not known or len(known) < len(self.pts):
             return None
@@ -74,9 +86,14 @@ class Index:
         end = self.end
         if end is None or self.duration is None:
             return None
-        known = sorted(time for time in self.pts if time is not None)
-        slack = 2 * float(np.max(np.diff(known))) if len(known) > 1 else 0.0
+        slack = 2 * float(np.max(np.diff(self.known))) if len(self.pts) > 1 else 0.0
         return end >= self.duration - max(_DURATION_SLACK, slack)
+
+    def shown_at(self, times: list[float | None]) -> list[float | None]:
+        """Times of the decoded frames, where the container has presentation times; else those its packets promise."""
+        if not self.sequential:
+            return times
+        return [*self.known] if len(self.known) == len(times) else [None] * len(times)
 
 
 def index_of(path: Path) -> Index:
@@ -86,8 +103,7 @@ def index_of(path: Path) -> Index:
         ClipError: Not a video, damaged, or cut short within an element of Matroska.
     """
     check_whole(path)
-    with opened(path) as container:
-        stream = video_stream(container)
+    with opened(path) as (container, stream):
         context = stream.codec_context
         if context is None:
             raise ClipError("The video stream is in a format that this build of FFmpeg cannot decode")
@@ -160,16 +176,23 @@ def read_video(path: Path, limits: Limits) -> Decoded:
     """
     index = index_of(path)
     notes = check_index(index)
-    count = len(index.pts)
-    with opened(path) as container:
-        stream = video_stream(container)
-        decoder = Decoder(stream, index, lambda width, height: make_plan(count, width, height, limits.max_memory))
+    decoder, rate = decode(path, index, partial(make_plan, len(index.pts), max_memory=limits.max_memory))
+    notes += decoder.finish()
+    timing = limits.timing(index.shown_at(decoder.times), rate)
+    return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes))
+
+
+def decode(
+    path: Path, index: Index, plan: Plan, wanted: Wanted | None = None, last: int | None = None
+) -> tuple[Decoder, float | None]:
+    """Decode a file from its beginning, up to the frame numbered ``last``; also the rate that the container states."""
+    with opened(path) as (container, stream):
+        decoder = Decoder(stream, index, plan, wanted)
         for packet in packets_of(container, stream):
             decoder.feed(packet)
-        rate = stated_rate(stream)
-    notes += decoder.finish()
-    timing = limits.timing(shown_at(decoder.times, index), rate)
-    return Decoded(decoder.store.frames, timing, decoder.size, (*notes, *decoder.notes))
+            if last is not None and len(decoder.times) > last:
+                break
+        return decoder, stated_rate(stream)
 
 
 def stated_rate(stream: VideoStream) -> float | None:
@@ -178,39 +201,27 @@ def stated_rate(stream: VideoStream) -> float | None:
     return None if rate is None else float(rate)
 
 
-def shown_at(times: list[float | None], index: Index) -> list[float | None]:
-    """Times of the decoded frames, where the container has presentation times; else those that its packets promise."""
-    if not index.sequential:
-        return times
-    known = sorted(time for time in index.pts if time is not None)
-    return list(known) if len(known) == len(times) else [None] * len(times)
-
-
 class Decoder:
     """Turns the packets of one stream into stored frames.
 
     Args:
         stream: The stream.
         index: What its packets promise.
-        plan: Chooses the size that frames are kept at from their upright size in square pixels.
-        wanted: Which frames are kept, by their number among the decoded and their time; None keeps all.
+        plan: The size that frames are kept at.
+        wanted: Which frames are kept; None keeps all.
 
     Attributes:
         times: Presentation time in seconds of every decoded frame, None where unstated.
         size: (width, height) as stored in the source.
         store: The frames that were kept.
+        kept: How many they are.
     """
 
-    def __init__(
-        self,
-        stream: VideoStream,
-        index: Index,
-        plan: Callable[[int, int], SizePlan],
-        wanted: Callable[[int, float | None], bool] | None = None,
-    ) -> None:
+    def __init__(self, stream: VideoStream, index: Index, plan: Plan, wanted: Wanted | None = None) -> None:
         self.times: list[float | None] = []
         self.size = (0, 0)
         self.store: FrameStore
+        self.kept = 0
         self._index, self._plan, self._wanted = index, plan, wanted
         self._context, self._alpha_lost = _decoder_for(stream)
         self._aspect = float(stream.sample_aspect_ratio or 1)
@@ -258,13 +269,18 @@ class Decoder:
             )
         rgb, transparent = self._convert.convert(frame, colour_of(frame))
         self.store.add(self._orientation.apply(rgb))
+        self.kept += 1
         self._transparent |= transparent
         self._interlaced |= bool(frame.interlaced_frame)
 
     def _start(self, frame: av.VideoFrame) -> None:
         """Learn from the first frame what holds for all."""
         self.size = (frame.width, frame.height)
-        self._orientation = _orientation(frame)
+        matrix = frame.side_data.get("DISPLAYMATRIX")
+        self._orientation = Orientation()
+        if matrix is not None:
+            numbers = np.frombuffer(cast(bytes, matrix), np.int32).reshape(3, 3)
+            self._orientation = Orientation.from_display_matrix(numbers)
         width, height = _square_pixels(*self.size, self._aspect)
         if (width, height) != self.size:
             self._notes.append(f"resampled from {frame.width}x{frame.height} to square pixels, {width}x{height}")
@@ -304,14 +320,12 @@ class Decoder:
     @property
     def notes(self) -> list[str]:
         """What was assumed or changed in the frames that were kept."""
-        notes = list(self._notes)
-        if self._transparent:
-            notes.append(TRANSPARENT)
-        if self._alpha_lost:
-            notes.append("the alpha channel cannot be decoded by this build of FFmpeg and is ignored")
-        if self._interlaced:
-            notes.append("interlaced; both fields are kept in each frame")
-        return notes
+        told = (
+            (self._transparent, TRANSPARENT),
+            (self._alpha_lost, "the alpha channel cannot be decoded by this build of FFmpeg and is ignored"),
+            (self._interlaced, "interlaced; both fields are kept in each frame"),
+        )
+        return [*self._notes, *(note for holds, note in told if holds)]
 
 
 def _decoder_for(stream: VideoStream) -> tuple[av.VideoCodecContext, bool]:
@@ -320,25 +334,17 @@ def _decoder_for(stream: VideoStream) -> tuple[av.VideoCodecContext, bool]:
 
     context = stream.codec_context
     tags = {key.lower(): value for key, value in stream.metadata.items()}
-    has_alpha = tags.get("alpha_mode") == "1" and context.name in _ALPHA_DECODERS
-    if not has_alpha:
-        context.options = _DECODER_OPTIONS
-        return context, False
-    try:
-        kept = av.CodecContext.create(_ALPHA_DECODERS[context.name], "r")
-    except (av.FFmpegError, ValueError):
-        context.options = _DECODER_OPTIONS
-        return context, True
-    kept.extradata = context.extradata
-    kept.options = _DECODER_OPTIONS
-    return cast("av.VideoCodecContext", kept), False
-
-
-def _orientation(frame: av.VideoFrame) -> Orientation:
-    matrix = frame.side_data.get("DISPLAYMATRIX")
-    if matrix is None:
-        return Orientation()
-    return Orientation.from_display_matrix(np.frombuffer(cast(bytes, matrix), np.int32).reshape(3, 3))
+    alpha_lost = False
+    if tags.get("alpha_mode") == "1" and context.name in _ALPHA_DECODERS:
+        try:
+            kept = av.CodecContext.create(_ALPHA_DECODERS[context.name], "r")
+        except (av.FFmpegError, ValueError):
+            alpha_lost = True
+        else:
+            kept.extradata = context.extradata
+            context = cast("av.VideoCodecContext", kept)
+    context.options = _DECODER_OPTIONS
+    return context, alpha_lost
 
 
 def _square_pixels(width: int, height: int, aspect: float) -> tuple[int, int]:

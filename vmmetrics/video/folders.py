@@ -9,7 +9,7 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,34 +98,32 @@ def promise_of_png(data: mmap.mmap | bytes) -> Promise:
     """Walk the chunks of a PNG or APNG and check their sums (W3C PNG, third edition, sections 5.3 and 11.3.6)."""
     at, stated, image_seen, skip_first = len(_PNG_SIGNATURE), 1, False, False
     delays: list[float] = []
-    animated = False
+    kind, animated, fault = b"", False, None
     try:
-        while True:
+        while kind != b"IEND" and fault is None:
             length, kind = struct.unpack_from(">I4s", data, at)
             most = MAX_PICTURE_BYTES if kind in _PNG_FRAME_CHUNKS else _MAX_PNG_CHUNK
             if length > most:
-                size = f"{length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
-                return Promise(tuple(delays), f"has a chunk of {size}", skip_first)
+                fault = f"has a chunk of {length / 2**20:.0f} MiB; at most {most // 2**20} MiB are read"
+                break
             (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
             with memoryview(data) as view, view[at + 4 : at + 8 + length] as named:
                 if zlib.crc32(named) != checksum:
-                    return Promise(tuple(delays), f"has a damaged {kind.decode('latin-1')} chunk", skip_first)
+                    fault = f"has a damaged {kind.decode('latin-1')} chunk"
             if kind == b"acTL":
                 animated, stated = True, struct.unpack_from(">I", data, at + 8)[0]
-            elif kind == b"fcTL":
+            elif kind == b"fcTL" and fault is None:
                 numerator, denominator = struct.unpack_from(">HH", data, at + 28)
                 delays.append(1000.0 * numerator / (denominator or 100))
                 skip_first |= image_seen and len(delays) == 1
-            elif kind == b"IDAT":
-                image_seen = True
-            elif kind == b"IEND":
-                break
+            image_seen |= kind == b"IDAT"
             at += length + 12
     except struct.error:
-        return Promise(tuple(delays), "ends before its last chunk", skip_first)
-    if not animated:
+        fault = "ends before its last chunk"
+    if fault is None and not animated:
         return Promise((0.0,))
-    fault = None if len(delays) == stated else f"holds {len(delays)} of {stated} stated frames"
+    if fault is None and len(delays) != stated:
+        fault = f"holds {len(delays)} of {stated} stated frames"
     return Promise(tuple(delays), fault, skip_first)
 
 
@@ -135,19 +133,16 @@ def promise_of_webp(data: mmap.mmap | bytes) -> Promise:
     size = _webp_bytes(data)
     if len(data) < size:
         return Promise((), f"holds {len(data)} of {size} stated bytes")
-    at, animated = 12, False
-    try:
-        while at + 8 <= size:
-            kind, length = struct.unpack_from("<4sI", data, at)
-            if kind == bytes(4):
-                return Promise(tuple(delays), f"has no chunk at byte {at}")
-            animated |= kind == b"ANIM"
-            if kind == b"ANMF":
-                delays.append(float(int.from_bytes(data[at + 20 : at + 23], "little")))
-            at += 8 + length + (length & 1)
-    except struct.error:
-        return Promise(tuple(delays), "ends within a chunk")
-    return Promise(tuple(delays) if animated else (0.0,))
+    at, animated, fault = 12, False, None
+    while fault is None and at + 8 <= size:
+        kind, length = struct.unpack_from("<4sI", data, at)
+        if kind == bytes(4):
+            fault = f"has no chunk at byte {at}"
+        animated |= kind == b"ANIM"
+        if kind == b"ANMF":
+            delays.append(float(int.from_bytes(data[at + 20 : at + 23], "little")))
+        at += 8 + length + (length & 1)
+    return Promise(tuple(delays) if animated or fault else (0.0,), fault)
 
 
 def _webp_bytes(data: mmap.mmap | bytes) -> int:
@@ -155,11 +150,7 @@ def _webp_bytes(data: mmap.mmap | bytes) -> int:
     return int.from_bytes(data[4:8], "little") + 8
 
 
-_PROMISES: dict[str, Callable[[mmap.mmap | bytes], Promise]] = {
-    "gif": promise_of_gif,
-    "png": promise_of_png,
-    "webp": promise_of_webp,
-}
+_PROMISES = {"gif": promise_of_gif, "png": promise_of_png, "webp": promise_of_webp}
 
 
 def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
@@ -185,7 +176,7 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
         raise ClipError(f"Expected at least one frame but the {name} holds none")
     if len(promise.delays_ms) == 1 and kind == "png" and path.suffix.lower() != ".apng":
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
-    count, decoded, transparent = len(promise.delays_ms), 0, False
+    count, number, transparent = len(promise.delays_ms), 0, False
     try:
         with _opened(path, name) as picture:
             plan = make_plan(count, *picture.size, limits.max_memory, MAX_ANIMATION_PIXELS)
@@ -195,11 +186,10 @@ def read_animation(path: Path, kind: str, limits: Limits) -> Decoded:
                 rgb, see_through = picture_to_rgb(picture)
                 transparent |= see_through
                 store.add(rgb)
-                decoded += 1
     except ClipError:
         raise
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
-        raise ClipError(f"The {name} is damaged after {decoded} of {count} frames: {error}") from error
+        raise ClipError(f"The {name} is damaged after {number} of {count} frames: {error}") from error
     stated = from_delays(promise.delays_ms, limits.assume_fps)
     timing = stated if limits.fps is None else regular(count, limits.fps)
     said = (plan.note, TRANSPARENT if transparent else None)
@@ -268,58 +258,8 @@ def frames_of(folder: Path, root: Path | None = None) -> list[Path]:
     return files
 
 
-def check_headers(folder: Path, root: Path | None = None) -> None:
-    """Read the header of every frame of a folder.
-
-    Raises:
-        ClipError: As :func:`frames_of`; or one is no picture or no regular file.
-    """
-    for file in frames_of(folder, root):
-        with _opened_picture(file):
-            pass
-
-
-def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decoded:
-    """Read the pictures of a folder as frames, in natural order of their names.
-
-    Raises:
-        ClipError: As :func:`check_headers`; or a picture is damaged, or sizes differ.
-    """
-    files = frames_of(folder, root)
-    with _upright(files[0]) as first:
-        size = first.size
-    plan = make_plan(len(files), *size, limits.max_memory)
-    store, transparent, floats = FrameStore(plan), False, False
-    for file in files:
-        with _upright(file) as picture:
-            if picture.size != size:
-                raise ClipError(
-                    f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
-                    f"{file.name} is {picture.size[0]}x{picture.size[1]}"
-                )
-            rgb, see_through = picture_to_rgb(picture)
-        transparent |= see_through
-        floats |= picture.mode == "F"
-        store.add(rgb)
-    others = [p for p in folder.iterdir() if p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".")]
-    said = (
-        f"{len(others)} other file{'s' * (len(others) > 1)} in the folder ignored" if others else None,
-        plan.note,
-        TRANSPARENT if transparent else None,
-        "floats taken as 0..1" if floats else None,
-    )
-    return Decoded(store.frames, limits.regular(len(store)), size, tuple(filter(None, said)))
-
-
 @contextmanager
-def _upright(path: Path) -> Iterator[Image.Image]:
-    """One picture, turned upright; errors as for :func:`_opened`."""
-    with _opened_picture(path) as stored:
-        yield ImageOps.exif_transpose(stored)
-
-
-@contextmanager
-def _opened_picture(path: Path) -> Iterator[Image.Image]:
+def opened_picture(path: Path) -> Iterator[Image.Image]:
     """One picture as it is stored; whatever is wrong with it becomes a ClipError that names it."""
     try:
         with open_regular(path) as file:
@@ -330,9 +270,37 @@ def _opened_picture(path: Path) -> Iterator[Image.Image]:
                 yield stored
     except ClipError:
         raise
-    except UnidentifiedImageError as error:
-        raise ClipError(f"Frame {path.name} cannot be read: it is no {', '.join(_FORMATS)} picture") from error
-    except OSError as error:
-        raise ClipError(f"Frame {path.name} cannot be read: {os_reason(error)}") from error
     except Exception as error:  # Pillow's decoders raise whatever the damage provokes
-        raise ClipError(f"Frame {path.name} cannot be read: {error}") from error
+        reason = os_reason(error) if isinstance(error, OSError) else str(error)
+        if isinstance(error, UnidentifiedImageError):
+            reason = f"it is no {', '.join(_FORMATS)} picture"
+        raise ClipError(f"Frame {path.name} cannot be read: {reason}") from error
+
+
+def read_folder(folder: Path, limits: Limits, root: Path | None = None) -> Decoded:
+    """Read the pictures of a folder as frames, in natural order of their names.
+
+    Raises:
+        ClipError: As :func:`check_headers`; or a picture is damaged, or sizes differ.
+    """
+    files = frames_of(folder, root)
+    with opened_picture(files[0]) as stored:
+        size = ImageOps.exif_transpose(stored).size
+    plan = make_plan(len(files), *size, limits.max_memory)
+    store, transparent, floats = FrameStore(plan), False, False
+    for file in files:
+        with opened_picture(file) as stored:
+            picture = ImageOps.exif_transpose(stored)
+            if picture.size != size:
+                raise ClipError(
+                    f"Expected frames of one size but {files[0].name} is {size[0]}x{size[1]} and "
+                    f"{file.name} is {picture.size[0]}x{picture.size[1]}"
+                )
+            rgb, see_through = picture_to_rgb(picture)
+        transparent |= see_through
+        floats |= picture.mode == "F"
+        store.add(rgb)
+    others = sum(p.suffix.lower() not in FRAME_SUFFIXES and not p.name.startswith(".") for p in folder.iterdir())
+    ignored = f"{others} other file{'s' * (others > 1)} in the folder ignored" if others else None
+    said = (ignored, plan.note, TRANSPARENT if transparent else None, "floats taken as 0..1" if floats else None)
+    return Decoded(store.frames, limits.regular(len(files)), size, tuple(filter(None, said)))

@@ -17,6 +17,7 @@ from vmmetrics.errors import ClipError, SetupError, cannot
 from vmmetrics.types import Tags
 from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
+from vmmetrics.utils.tables import SEPARATORS
 from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
@@ -31,18 +32,9 @@ MAX_LIST_BYTES = 64 * 2**20
 
 # What the columns are called, the first that is there counts. Compared in lower case, with "_" for blanks and dashes.
 _CLIP_COLUMNS = (
-    "clip",
-    "video",
-    "file",
-    "filename",
-    "file_name",
-    "path",
-    "video_path",
-    "clip_path",
-    "video_name",
-    "name",
-)
-_INDEX_COLUMNS = ("index", "id", "clip_id", "video_id", "prompt_id")
+    "clip", "video", "file", "filename", "file_name", "path", "video_path", "clip_path", "video_name", "name",
+    "index", "id", "clip_id", "video_id", "prompt_id",
+)  # fmt: skip
 _PROMPT_COLUMNS = ("prompt", "caption", "text", "prompt_en", "text_prompt", "description")
 _SUBJECT_COLUMNS = ("subject", "subject_phrase")
 _NOUN_COLUMNS = ("subject_noun", "noun")
@@ -87,22 +79,22 @@ def read_list(path: Path) -> list[ListEntry]:
     if suffix not in LIST_SUFFIXES:
         raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")
     try:
-        rows = list(_rows_of_json(text, suffix) if suffix.startswith(".json") else _rows_of_table(text, suffix))
+        rows = _rows_of_json(text, suffix) if suffix.startswith(".json") else list(_rows_of_table(text, suffix))
     except (ValueError, csv.Error) as error:
         raise SetupError(f"{path}: not readable as {suffix[1:]}: {error}") from error
     return [_entry(row, f"{path.name}, entry {number}") for number, row in enumerate(rows, start=1)]
 
 
 def _rows_of_table(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if suffix == ".tsv" else ",", strict=True)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=SEPARATORS[suffix], strict=True)
     ours = is_ours(reader.fieldnames or ())
     for row in reader:
         if None in row:
             raise ValueError(f"line {reader.line_num} has more columns than the header; quote texts that hold commas")
-        yield {name: without_guard(cell) if ours and isinstance(cell, str) else cell for name, cell in row.items()}
+        yield {name: without_guard(cell) if ours and cell is not None else cell for name, cell in row.items()}
 
 
-def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
+def _rows_of_json(text: str, suffix: str) -> list[Mapping[str, Any]]:
     """Entries of a list, of one object per line, or of an object clip -> prompt or clip -> entry."""
     if suffix == ".jsonl":
         # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
@@ -111,29 +103,31 @@ def _rows_of_json(text: str, suffix: str) -> Iterator[Mapping[str, Any]]:
         loaded = parse_json(text, gaps=True)
     if isinstance(loaded, Mapping):
         loaded = [
-            {**value, "clip": key} if isinstance(value, Mapping) else {"clip": key, "prompt": value}
+            {**(value if isinstance(value, Mapping) else {"prompt": value}), "clip": key}
             for key, value in loaded.items()
         ]
     if not isinstance(loaded, list) or not all(isinstance(row, Mapping) for row in loaded):
         raise ValueError("expected a list of objects, each with clip (or index) and prompt")
-    yield from loaded
+    return loaded
 
 
 def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
     named = {str(key).strip().lower().replace(" ", "_").replace("-", "_"): value for key, value in row.items()}
-    clip = _first(named, (*_CLIP_COLUMNS, *_INDEX_COLUMNS), where)
+    clip = _first(named, _CLIP_COLUMNS, where)
     prompt = _first(named, _PROMPT_COLUMNS, where)
     phrase, noun = _first(named, _SUBJECT_COLUMNS, where), _first(named, _NOUN_COLUMNS, where)
     if clip is None:
         raise SetupError(f"{where}: expected a column clip (or video, file, path, index) but got {', '.join(named)}")
     if prompt is None and phrase is None and noun is None:
         raise SetupError(f"{where}: expected a prompt or a subject for {clip} but got {', '.join(named)}")
-    subject = None
-    if noun is not None:
-        subject = Subject(noun, phrase or noun, "list")
-    elif phrase is not None:
-        subject = subject_of_phrase(phrase, "list") or Subject(phrase, phrase, "list")
+    subject = None if noun is None else Subject(noun, phrase or noun, "list")
+    if noun is None and phrase is not None:
+        subject = _subject(phrase, "list")
     return ListEntry(clip, prompt, subject, where, _tags(named, where))
+
+
+def _subject(phrase: str, source: str) -> Subject:
+    return subject_of_phrase(phrase, source) or Subject(phrase, phrase, source)
 
 
 def _tags(row: Mapping[str, Any], where: str) -> dict[str, str | float]:
@@ -183,7 +177,7 @@ MAX_PROMPT = 100_000
 
 _LIST_STEMS = ("prompts", "prompt", "captions")  # lists looked for beside the clips, in this order
 _LONGEST_NUMBER = 100  # digits; Python refuses to read some thousands, and no clips are counted so far
-_INDEXED_NAME = re.compile(r"(?P<prompt>.*\S)-[0-9]+")
+_INDEXED_NAME = re.compile(r"(?P<prompt>.* .*\S)-[0-9]+")
 
 
 class PromptOf(NamedTuple):
@@ -270,7 +264,7 @@ class Prompts:
         Raises:
             SetupError: The list cannot be read, or contradicts itself.
         """
-        whole = None if subject is None else subject_of_phrase(subject, "option") or Subject(subject, subject, "option")
+        whole = None if subject is None else _subject(subject, "option")
         if path is None:
             return cls(None, whole)
         file = shipped_list(path)
@@ -291,7 +285,10 @@ class Prompts:
             ClipError: The text beside the clip cannot be read, or the prompt is longer than :data:`MAX_PROMPT`.
         """
         listed = None if self._given is None else _from_list(self._given, source)
-        found = listed or self._sidecar(source) or self._listed_beside(source) or _from_name(source)
+        found = listed or self._sidecar(source) or self._listed_beside(source)
+        if found is None:  # "a dog runs-3.mp4"; a single word is a name, not a prompt
+            match = _INDEXED_NAME.fullmatch(source.path.stem if source.path.suffix else source.path.name)
+            found = PromptOf(match["prompt"], None, "name") if match else PromptOf(None, None, "none")
         if found.prompt and len(found.prompt) > MAX_PROMPT:
             raise ClipError(f"The prompt has {len(found.prompt):,} characters; shorten it to {MAX_PROMPT:,}")
         subject = self._subject or found.subject
@@ -326,24 +323,14 @@ class Prompts:
         """Look in the clip's folder and those above it, up to the root given."""
         for folder in source.path.parents:
             if folder not in self._beside:
-                self._beside[folder] = _list_in(folder, source)
+                files = (folder / f"{stem}{suffix}" for stem in _LIST_STEMS for suffix in sorted(LIST_SUFFIXES))
+                file = next((file for file in files if file.is_file() and _inside(file, source)), None)
+                self._beside[folder] = None if file is None else _Listed(read_list(file))
             listed = self._beside[folder]
-            if listed is not None:
-                found = _from_list(listed, source, folder)
-                if found:
-                    return found
-            if source.root is None or folder == source.root:
-                return None
+            found = None if listed is None else _from_list(listed, source, folder)
+            if found or source.root is None or folder == source.root:
+                return found
         return None
-
-
-def _list_in(folder: Path, source: Source) -> _Listed | None:
-    for stem in _LIST_STEMS:
-        for suffix in sorted(LIST_SUFFIXES):
-            file = folder / (stem + suffix)
-            if file.is_file() and _inside(file, source):
-                return _Listed(read_list(file))
-    return None
 
 
 def _inside(file: Path, source: Source) -> bool:
@@ -360,11 +347,3 @@ def _from_list(listed: _Listed, source: Source, folder: Path | None = None) -> P
         return None
     entry = listed.entries[number]
     return PromptOf(entry.prompt, entry.subject, "list", entry.tags)
-
-
-def _from_name(source: Source) -> PromptOf:
-    """Take the prompt out of names such as ``a dog runs-3.mp4``; a single word is a name, not a prompt."""
-    match = _INDEXED_NAME.fullmatch(source.path.stem if source.path.suffix else source.path.name)
-    if match is None or " " not in match["prompt"]:
-        return PromptOf(None, None, "none")
-    return PromptOf(match["prompt"], None, "name")

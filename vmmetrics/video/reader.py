@@ -15,11 +15,11 @@ import numpy as np
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, os_reason
 from vmmetrics.types import FloatArray, Tags
+from vmmetrics.video import folders
 from vmmetrics.video.arrays import load_npy, load_pt, read_arrays
 from vmmetrics.video.budget import DEFAULT_MAX_MEMORY, SizePlan, check_size
-from vmmetrics.video.containers import open_regular, opened, packets_of, video_stream
-from vmmetrics.video.files import Decoder, Index, check_index, index_of, read_video, shown_at, stated_rate
-from vmmetrics.video.folders import FRAME_SUFFIXES, check_headers, check_inside, read_animation, read_folder, sniff
+from vmmetrics.video.containers import open_regular, opened, packets_of
+from vmmetrics.video.files import Decoder, Index, Plan, check_index, decode, index_of, read_video, stated_rate
 from vmmetrics.video.pixels import Decoded, Limits, Sampling
 from vmmetrics.video.subject import find_subject, subject_of_phrase
 from vmmetrics.video.timing import Timing, check_fps, without_gaps
@@ -41,10 +41,10 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
     """
     index = index_of(path)
     notes = check_index(index)
-    known = sorted({time for time in index.pts if time is not None})
+    known = sorted(set(index.known))
     if len(known) == len(index.pts) and not index.sequential:
-        with opened(path) as container:
-            timing = limits.timing(list(known), stated_rate(video_stream(container)))
+        with opened(path) as (_, stream):
+            timing = limits.timing([*known], stated_rate(stream))
         places = _choose(timing, sampling)
         plan = _plan(len(places), limits, sampling)
         try:
@@ -52,7 +52,7 @@ def read_sampled(path: Path, limits: Limits, sampling: Sampling) -> Decoded:
         except ClipError:
             pass  # an unusual stream, or a damaged one: reading all of it tells
         else:
-            if _count(found) == len(places):
+            if found.kept == len(places):
                 return _decoded(found, timing, places, notes)
     return _from_beginning(path, index, limits, sampling, notes)
 
@@ -70,10 +70,9 @@ def thinned(decoded: Decoded, sampling: Sampling | None) -> Decoded:
     return replace(decoded, frames=frames, timing=_at(decoded.timing, places))
 
 
-def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Callable[[int, int], SizePlan]) -> Decoder:
+def _from_key_frames(path: Path, index: Index, wanted: set[float], plan: Plan) -> Decoder:
     groups, needed = _groups(path, wanted)
-    with opened(path) as container:
-        stream = video_stream(container)
+    with opened(path) as (container, stream):
         decoder = Decoder(stream, index, plan, lambda _, time: time in wanted)
         before: int | None = None  # group that the last packet which was fed is of
         for number, packet in enumerate(packets_of(container, stream)):
@@ -99,8 +98,7 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
     needed: set[int] = set()
     key_time: float | None = None
     group = 0
-    with opened(path) as container:
-        stream = video_stream(container)
+    with opened(path) as (container, stream):
         for packet in packets_of(container, stream):
             time = None if packet.pts is None or stream.time_base is None else float(packet.pts * stream.time_base)
             if packet.is_keyframe and packet.size:
@@ -115,30 +113,15 @@ def _groups(path: Path, wanted: set[float]) -> tuple[list[int], set[int]]:
 
 
 def _from_beginning(path: Path, index: Index, limits: Limits, sampling: Sampling, notes: Sequence[str]) -> Decoded:
-    with opened(path) as container:
-        stream = video_stream(container)
-        every = Decoder(stream, index, _plan(1, limits, sampling), lambda *_: False)
-        for packet in packets_of(container, stream):
-            every.feed(packet)
-        rate = stated_rate(stream)
+    every, rate = decode(path, index, _plan(1, limits, sampling), lambda *_: False)
     notes = [*notes, *every.finish()]
-    timing = limits.timing(shown_at(every.times, index), rate)
+    timing = limits.timing(index.shown_at(every.times), rate)
     places = _choose(timing, sampling)
-    wanted = set(places)
-    with opened(path) as container:
-        stream = video_stream(container)
-        decoder = Decoder(stream, index, _plan(len(places), limits, sampling), lambda number, _: number in wanted)
-        for packet in packets_of(container, stream):
-            decoder.feed(packet)
-            if len(decoder.times) > places[-1]:
-                break
-    if _count(decoder) != len(places):
-        raise ClipError(f"Only {_count(decoder)} of {len(places)} chosen frames could be decoded")
+    wanted, plan = set(places), _plan(len(places), limits, sampling)
+    decoder, _ = decode(path, index, plan, lambda number, _: number in wanted, places[-1])
+    if decoder.kept != len(places):
+        raise ClipError(f"Only {decoder.kept} of {len(places)} chosen frames could be decoded")
     return _decoded(decoder, timing, places, notes)
-
-
-def _count(decoder: Decoder) -> int:
-    return 0 if decoder.size == (0, 0) else len(decoder.store)
 
 
 def _decoded(decoder: Decoder, timing: Timing, places: Sequence[int], notes: Sequence[str]) -> Decoded:
@@ -155,7 +138,7 @@ def _at(timing: Timing, places: Sequence[int]) -> Timing:
     return Timing(timing.timestamps[list(places)], timing.fps, timing.notes)
 
 
-def _plan(count: int, limits: Limits, sampling: Sampling) -> Callable[[int, int], SizePlan]:
+def _plan(count: int, limits: Limits, sampling: Sampling) -> Plan:
     """Sizes that keep so many frames within memory; nothing but the frames is held."""
 
     def plan(width: int, height: int) -> SizePlan:
@@ -300,10 +283,12 @@ def check_header(path: Path, root: Path | None = None) -> None:
     with _reasons():
         kind = _kind(path, root)
         if kind == "folder":
-            check_headers(path, root)
+            for file in folders.frames_of(path, root):
+                with folders.opened_picture(file):
+                    pass
         elif kind == "video":
-            with opened(path) as container:
-                video_stream(container)
+            with opened(path):
+                pass
 
 
 def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None) -> Decoded:
@@ -312,12 +297,12 @@ def _read_path(path: Path, layout: str | None, limits: Limits, root: Path | None
         if kind == "video":
             return read_video(path, limits) if limits.sampling is None else read_sampled(path, limits, limits.sampling)
         if kind == "folder":
-            decoded = read_folder(path, limits, root)
+            decoded = folders.read_folder(path, limits, root)
         elif kind in ("npy", "pt"):
             array = load_npy(path) if kind == "npy" else load_pt(path)
             decoded = _single(read_arrays(array, layout, limits))
         else:
-            decoded = read_animation(path, kind, limits)
+            decoded = folders.read_animation(path, kind, limits)
         return thinned(decoded, limits.sampling)
 
 
@@ -331,13 +316,13 @@ def _reasons() -> Iterator[None]:
 
 
 def _kind(path: Path, root: Path | None) -> str:
-    """Tell ``"folder"``, ``"npy"``, ``"pt"``, ``"video"`` or an animation (see :func:`sniff`) by the first bytes.
+    """Tell ``"folder"``, ``"npy"``, ``"pt"``, ``"video"`` or what :func:`folders.sniff` names, by the first bytes.
 
     Raises:
         ClipError: It can be none of them, or lies outside ``root``.
     """
     if root is not None:
-        check_inside(path, root)
+        folders.check_inside(path, root)
     if path.is_dir():
         return "folder"
     if not path.exists():
@@ -357,8 +342,8 @@ def _kind(path: Path, root: Path | None) -> str:
         return array
     if suffix == ".npz":
         raise ClipError("An .npz archive can hold several arrays; save the frames as .npy")
-    kind = sniff(head)  # content decides, not the name: GIFs called .mp4 are common
-    if kind is None and (suffix in FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
+    kind = folders.sniff(head)  # content decides, not the name: GIFs called .mp4 are common
+    if kind is None and (suffix in folders.FRAME_SUFFIXES or head.startswith(b"\xff\xd8\xff")):
         raise ClipError("This is a still picture, not a clip; a clip made of pictures is a folder of them")
     return kind or "video"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from vmmetrics.clip import Subject
 from vmmetrics.utils.text import words
@@ -14,7 +14,6 @@ _SPACY_MODEL = "en_core_web_sm"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[,.;:!?]")
 _AFTER_GERUND = words.DETERMINERS | words.PREPOSITIONS | words.ADVERBS
 _SENTENCE_ENDS = frozenset(".;:!?")
-_COMMA = frozenset(",")
 _MAX_PHRASE = 8  # words; a longer run without a verb or preposition is a list of tags, not a noun phrase
 
 
@@ -25,10 +24,13 @@ def find_subject(prompt: str) -> Subject | None:
     Subject(noun='dogs', phrase='two small dogs', source='rule')
     """
     parser = _spacy_parser()
-    if parser is not None:
-        found = _by_spacy(parser, prompt)
-        if found is not None:
-            return found
+    if parser is not None:  # the grammatical subject of the first sentence, else its first noun chunk
+        skipped = words.SHOTS | words.GROUPS
+        chunks = [chunk for chunk in parser(prompt).noun_chunks if chunk.root.lower_ not in skipped]
+        subjects = [chunk for chunk in chunks if chunk.root.dep_ in ("nsubj", "nsubjpass", "ROOT")]
+        for chunk in subjects or chunks:
+            noun = words.PRONOUNS.get(chunk.root.lower_, chunk.root.lower_)
+            return Subject(noun, chunk.text.lower(), "spacy")
     return subject_of_phrase(prompt, "rule")
 
 
@@ -48,29 +50,12 @@ def subject_of_phrase(text: str, source: str) -> Subject | None:
     return None
 
 
-class _Landmarks(NamedTuple):
-    """For each position of a text, and its end, where the next landmark from there on is; the text's length without.
-
-    Attributes:
-        commas: The next comma.
-        ends: The next end of a sentence.
-        determiners: The next determiner that follows no preposition.
-    """
-
-    commas: list[int]
-    ends: list[int]
-    determiners: list[int]
-
-    @classmethod
-    def of(cls, lowered: list[str]) -> Self:
-        """Look through the words of a text once."""
-        before = ["", *lowered]
-        starts = (a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False))
-        return cls(
-            _next_true([word == "," for word in lowered]),
-            _next_true([word in _SENTENCE_ENDS for word in lowered]),
-            _next_true(list(starts)),
-        )
+def _landmarks(lowered: list[str]) -> tuple[list[int], list[int], list[int]]:
+    """Return where from each position on the next comma, end of a sentence, and determiner after no preposition are."""
+    before = ["", *lowered]
+    starts = [a in words.DETERMINERS and b not in words.PREPOSITIONS for a, b in zip(lowered, before, strict=False)]
+    commas, ends = [word == "," for word in lowered], [word in _SENTENCE_ENDS for word in lowered]
+    return _next_true(commas), _next_true(ends), _next_true(starts)
 
 
 def _next_true(flags: list[bool]) -> list[int]:
@@ -87,36 +72,28 @@ def _next_true(flags: list[bool]) -> list[int]:
 
 def _after_openings(lowered: list[str]) -> int:
     """Return the position after what comes before the subject, as often as something is recognised."""
-    landmarks, start = _Landmarks.of(lowered), 0
-    while start < len(lowered):
-        after = _after_opening(lowered, start, landmarks)
-        if after == start:
-            break
-        start = after
-    return start
+    landmarks, start, after = _landmarks(lowered), -1, 0
+    while start < after < len(lowered):
+        start, after = after, _after_opening(lowered, after, landmarks)
+    return after
 
 
-def _after_opening(lowered: list[str], start: int, landmarks: _Landmarks) -> int:
+def _after_opening(lowered: list[str], start: int, landmarks: tuple[list[int], ...]) -> int:
     """Return the position after the words from ``start`` on that only set the scene; ``start`` where none do."""
     first, second = lowered[start], lowered[start + 1] if start + 1 < len(lowered) else ""
     if first in ",.;:!?" or first in words.ADVERBS or (first.endswith("ly") and first not in words.LY_NOUNS):
         return start + 1
     if first == "there" and second in words.AUXILIARIES:
         return start + 2
-    if first in words.PREPOSITIONS or first in words.SUBORDINATORS:
-        return _after_prepositional(start, landmarks)
+    if first in words.PREPOSITIONS or first in words.SUBORDINATORS:  # "in the park,", or the same and a noun phrase
+        commas, ends, determiners = landmarks
+        if commas[start] < ends[start]:
+            return commas[start] + 1
+        determiner = determiners[min(start + 3, len(lowered))]
+        return determiner if determiner < ends[start] else start + 1
     if first.endswith("ing") and first not in words.ING_NOUNS and second in _AFTER_GERUND:
         return start + 1  # "riding a bicycle"
     return _after_shot(lowered, start)
-
-
-def _after_prepositional(start: int, landmarks: _Landmarks) -> int:
-    """Return the position after "in the park," or "in the park" + noun phrase at ``start``."""
-    sentence_end, comma = landmarks.ends[start], landmarks.commas[start]
-    if comma < sentence_end:
-        return comma + 1
-    determiner = landmarks.determiners[min(start + 3, len(landmarks.ends) - 1)]
-    return determiner if determiner < sentence_end else start + 1
 
 
 def _after_shot(lowered: list[str], start: int) -> int:
@@ -161,7 +138,7 @@ def _noun_phrase(lowered: list[str], start: int) -> list[str]:
             break
         else:
             phrase.append(word)
-            nouns |= not _modifies(word)
+            nouns |= word not in words.ADJECTIVES and not _is_form(word)
         if len(phrase) >= _MAX_PHRASE:
             break
     while phrase and phrase[-1] in ("and", *words.DETERMINERS):
@@ -169,13 +146,11 @@ def _noun_phrase(lowered: list[str], start: int) -> list[str]:
     return phrase if any(word not in words.DETERMINERS for word in phrase) else group
 
 
-def _modifies(word: str) -> bool:
-    """Whether ``word`` before a noun only describes it."""
-    if word in words.ADJECTIVES:
-        return True
-    if word.endswith("ing"):
-        return word not in words.ING_NOUNS
-    return word.endswith("ed") and word not in words.ED_NOUNS
+def _is_form(word: str) -> bool:
+    """Whether ``word`` is a verb in -ing or -ed, which before a noun only describes it."""
+    return (word.endswith("ing") and word not in words.ING_NOUNS) or (
+        word.endswith("ed") and word not in words.ED_NOUNS
+    )
 
 
 def _ends_phrase(word: str, before: list[str], nouns: bool, singular: bool, following: str) -> bool:
@@ -186,9 +161,7 @@ def _ends_phrase(word: str, before: list[str], nouns: bool, singular: bool, foll
     if not nouns:
         # "a sleeping baby smiles": what may describe or name names, if a verb in -s follows
         return last in words.NOUNLIKE_ADJECTIVES and word.endswith("s") and _is_verb(word)
-    if word in words.ADVERBS or (word.endswith("ly") and word not in words.LY_NOUNS):
-        return True
-    if (word.endswith("ing") and word not in words.ING_NOUNS) or (word.endswith("ed") and word not in words.ED_NOUNS):
+    if word in words.ADVERBS or (word.endswith("ly") and word not in words.LY_NOUNS) or _is_form(word):
         return True
     if word in words.ADJECTIVES and following in words.PREPOSITIONS:
         return True  # "an island full of"
@@ -219,18 +192,3 @@ def _spacy_parser() -> Any:
     import spacy
 
     return spacy.load(_SPACY_MODEL, disable=["ner"])
-
-
-def _by_spacy(parser: Any, prompt: str) -> Subject | None:
-    """The grammatical subject of the first sentence, else its first noun chunk that is no shot or camera."""
-    chunks = [
-        chunk
-        for chunk in parser(prompt).noun_chunks
-        if chunk.root.lower_ not in words.SHOTS and chunk.root.lower_ not in words.GROUPS
-    ]
-    if not chunks:
-        return None
-    subjects = [chunk for chunk in chunks if chunk.root.dep_ in ("nsubj", "nsubjpass", "ROOT")]
-    chunk = (subjects or chunks)[0]
-    noun = words.PRONOUNS.get(chunk.root.lower_, chunk.root.lower_)
-    return Subject(noun, chunk.text.lower(), "spacy")

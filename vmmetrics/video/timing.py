@@ -76,16 +76,13 @@ def from_times(times: Sequence[float | None], rate: float | None, assume_fps: fl
     count = len(times)
     usable_rate = rate if rate is not None and 0 < rate <= MAX_FPS else None
     known = [time for time in times if time is not None]
-    if len(known) < count or (count == 1 and usable_rate is not None):
-        if usable_rate is None:
-            return assumed(count, assume_fps)
+    if usable_rate is None and (len(known) < count or count == 1):
+        return assumed(count, assume_fps)
+    if usable_rate is not None and (len(known) < count or count == 1):
         notes = () if count == 1 else (f"{count - len(known)} frames have no time; the stated rate is used",)
         return regular(count, usable_rate, *notes)
-    if count == 1:
-        return assumed(count, assume_fps)
     stamps = np.array(known, np.float64)
-    stamps -= stamps[0]
-    return _increasing(stamps, usable_rate, assume_fps)
+    return _increasing(stamps - stamps[0], usable_rate, assume_fps)
 
 
 def _increasing(stamps: NDArray[np.float64], rate: float | None, assume_fps: float) -> Timing:
@@ -98,10 +95,9 @@ def _increasing(stamps: NDArray[np.float64], rate: float | None, assume_fps: flo
         if rate:
             return regular(count, rate, "all frames have one time; the stated rate is used")
         return assumed(count, assume_fps)
-    steps = np.diff(stamps[good])
     index = np.arange(count)
-    step = float(np.median(steps / np.diff(index[good])))
     anchors, values = index[good], stamps[good]
+    step = float(np.median(np.diff(values) / np.diff(anchors)))
     if anchors[-1] < count - 1:
         anchors = np.append(anchors, count - 1)
         values = np.append(values, values[-1] + step * (count - 1 - anchors[-2]))

@@ -10,7 +10,7 @@ CASES = [
         "list": ((), ["weights list", "weights list vmbench videoreward", "weights list nonsense"]),
         "path": ((), ["weights path", "weights path one-align", "weights path nonsense"]),
         "verify": ((), ["weights verify", "weights verify one-align"]),
-        "fetch": ((text("copies/one-align/config.json", "{}"), text("copies/rtmpose.onnx", "x")), [
+        "fetch": ((text("copies/one-align/config.json", "{}"), text("copies/rtmpose.pth", "x")), [
             "weights fetch one-align --offline", "weights fetch vmbench --offline --accept-licence",
             "weights fetch cotracker3-offline --offline", "weights fetch one-align --from in/copies",
             "weights fetch nonsense", "weights fetch rtmpose-m-body7 --from in/nowhere",

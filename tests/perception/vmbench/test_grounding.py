@@ -196,7 +196,7 @@ def test_a_publishers_file_with_other_weights_names_them(tmp_path: Path):
 
 
 def test_what_is_missing_is_told(file: Path, hub: Path, tmp_path: Path):
-    with pytest.raises(SetupError, match=r"no\.pth.*weights fetch grounding-dino-swinb-cogcoor"):
+    with pytest.raises(SetupError, match=r"no\.pth: no such checkpoint.*groundingdino_swinb_cogcoor"):
         publishers.grounding_dino(tmp_path / "no.pth")
     with pytest.raises(SetupError, match=r"IDEA-Research/never-there.*weights fetch grounding-dino-base"):
         load_grounding_dino(Path("IDEA-Research/never-there"))

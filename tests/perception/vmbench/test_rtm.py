@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +26,7 @@ from benchmarks.rtm_parity import (  # noqa: E402
     sampled,
 )
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench.adapters import rtm, rtm_convert  # noqa: E402
+from vmmetrics.perception.vmbench.adapters import rtm  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints  # noqa: E402
 from vmmetrics.perception.vmbench.ported.rtm_networks import RTMDet, RTMPose, load_rtm  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
@@ -106,26 +105,6 @@ def test_published_sizes():
     with torch.device("meta"):
         counts = [sum(weight.numel() for weight in network().parameters()) for network in (RTMDet, RTMPose)]
     assert [round(count / 1e6, 2) for count in counts] == [24.66, 13.59]
-
-
-@pytest.mark.parametrize("what", ["detector", "pose"])
-def test_onnx_gives_the_same(what: str, folder: Path, answers: dict[str, np.ndarray]):
-    pytest.importorskip("onnx", reason="the exporter needs it")
-    pytest.importorskip("onnxruntime")
-    target = folder / f"{what}.onnx"
-    rtm_convert.convert(folder / f"{what}.pth", target, TINY)
-    if what == "detector":
-        both = np.stack([random_frame(0), random_frame(0)[:, ::-1]])
-        found = RTMDetPersons(target, CPU).boxes(both)
-        assert np.abs(found[0] - answers["persons0"]).max() < 2e-4
-        expected = RTMDetPersons(folder / "detector.pth", CPU, size=TINY).boxes(both)
-        assert np.abs(found[1] - expected[1]).max() < 2e-4
-    else:
-        points, scores = RTMPoseKeypoints(target, CPU).keypoints(random_frame(0), np.array(BOXES[0]))
-        assert np.array_equal(points, answers["points0"])
-        assert np.abs(scores - answers["scores0"]).max() < 1e-3
-        with pytest.raises(SetupError, match=r"expected outputs.*rtm_convert"):
-            RTMDetPersons(target, CPU).boxes(random_frame(0)[None])
 
 
 def test_frames_in_a_batch_do_not_mix(folder: Path):
@@ -223,12 +202,3 @@ def test_a_wrong_checkpoint_is_told(folder: Path, tmp_path: Path):
     (tmp_path / "cut.pth").write_bytes((folder / "pose.pth").read_bytes()[:50_000])
     with pytest.raises(SetupError, match=r"cut\.pth.*weights fetch rtmpose-m-body7"):
         RTMPoseKeypoints(tmp_path / "cut.pth", CPU).keypoints(random_frame(0), np.ones((1, 4)))
-    with pytest.raises(SetupError, match="rtm_convert"):
-        RTMDetPersons(tmp_path / "no.onnx", CPU).boxes(random_frame(0)[None])
-
-
-def test_the_converter_says_what_is_wrong(tmp_path: Path):
-    command = [sys.executable, "-m", "vmmetrics.perception.vmbench.adapters.rtm_convert", "none.pth", "out.onnx"]
-    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": ""}, capture_output=True)
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"none.pth: no such checkpoint")

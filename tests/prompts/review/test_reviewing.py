@@ -24,6 +24,7 @@ from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, Standing, key_of, read_decisions, tidy
 from vmmetrics.prompts.review.reviewing import Review
 from vmmetrics.prompts.review.screen import LineReview
+from vmmetrics.utils.schema import convert
 
 
 class Clock:
@@ -241,7 +242,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path, cont
 def test_a_line_with_a_wrong_field_is_no_decision(field: str, value: object) -> None:
     line = ReviewDecision("anna", "now", "k", "1", "A dog.", "keep").to_json() | {field: value}
     with pytest.raises(ValueError):
-        ReviewDecision.from_json(line)
+        convert(ReviewDecision, line)
 
 
 def _decide(path: Path, reviewer: str, count: int) -> None:

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import sys
 import threading
-import zipfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,26 +14,10 @@ from weights_server import Server
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.lock import ByteLocks
 from vmmetrics.utils.weights import fetch as module
-from vmmetrics.utils.weights import inspect, resolve
 from vmmetrics.utils.weights.fetch import fetch
-from vmmetrics.utils.weights.folder import LOCK
+from vmmetrics.utils.weights.folder import LOCK, inspect, resolve
 
 OTHER = BODY[::-1]
-
-
-def zipped(**members: bytes) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as bundle:
-        for name, body in members.items():
-            bundle.writestr(name.replace("__", "/") + ".onnx", body)
-    return data.getvalue()
-
-
-def patched(archive: bytes, local: int, central: int, value: int) -> bytes:
-    """An archive with another byte in both headers of its first member."""
-    data = bytearray(archive)
-    data[local] = data[data.find(b"PK\x01\x02") + central] = value
-    return bytes(data)
 
 
 def leftovers(home: Path) -> list[str]:
@@ -116,39 +98,6 @@ def test_a_fetch_broken_off_is_not_whole(server: Server, home: Path, publish: Pu
         resolve("many")
 
 
-def test_one_file_out_of_an_archive(server: Server, home: Path, publish: Publish, heard: Heard) -> None:
-    server.put("/sdk/m.zip", zipped(deep__end2end=BODY, deep__other=b"x"), cuts=[9000])
-    publish("one", file("m.onnx", BODY, url=f"{server.url}/sdk/m.zip", member="end2end.onnx"))
-    fetch(["one"], heard.listener)
-    assert resolve("one").read_bytes() == BODY
-    assert sorted(p.name for p in (home / "one").iterdir() if p.name[0] != ".") == ["m.onnx", LOCK]
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (b"PK\x03\x04 no archive", "no archive"),
-        (zipped(a=BODY), "found 0"),
-        (zipped(a__end2end=BODY, b__end2end=BODY), "found 2"),
-        (zipped(end2end=bytes(len(BODY) + 1)), "expected 102400 bytes of end2end.onnx at most but got 102401"),
-        (patched(zipped(end2end=BODY), 6, 8, 1), "encrypted"),
-        (patched(zipped(end2end=BODY), 8, 10, 97), "compression method is not supported"),
-        (patched(zipped(end2end=BODY), 8, 10, 8), "invalid"),
-        (patched(zipped(end2end=BODY), 8, 10, 14), "no archive that can be read"),
-        (zipped(end2end=BODY).replace(BODY[:9], BODY[1:10]), "Bad CRC-32"),
-    ],
-)
-def test_archives_that_do_not_do(
-    server: Server, home: Path, publish: Publish, heard: Heard, body: bytes, said: str
-) -> None:
-    server.put("/m.zip", body)
-    publish("one", file("m.onnx", bytes=len(BODY), url=f"{server.url}/m.zip", member="end2end.onnx"))
-    with pytest.raises(SetupError, match=said):
-        fetch(["one"], heard.listener)
-    assert not (home / "one" / "m.onnx").exists()
-    assert not leftovers(home)
-
-
 def test_the_disk_is_looked_at_before_anything_comes(
     server: Server, home: Path, publish: Publish, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +113,7 @@ def test_the_disk_is_looked_at_before_anything_comes(
 def test_offline_never_asks_and_says_everything(
     server: Server, home: Path, publish: Publish, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish("one", file("m.onnx", url=f"{server.url}/m.zip", member="end2end.onnx"))
+    publish("one", file("m.bin", url=f"{server.url}/m.bin"))
     publish("two", file("a.bin"), file("*.json"), hub="org/repo", revision="abc", must_accept=True, notice="no")
     for setting in ({"VMMETRICS_OFFLINE": "1"}, {"HF_HUB_OFFLINE": "yes"}, {}):
         with monkeypatch.context() as environment:
@@ -173,9 +122,9 @@ def test_offline_never_asks_and_says_everything(
             with pytest.raises(SetupError) as found:
                 fetch(["small"], heard.listener, offline=not setting)
         said = str(found.value)
-        for part in (f"{server.url}/m.zip", "end2end.onnx", "https://huggingface.co/org/repo/tree/abc", "--from"):
+        for part in (f"{server.url}/m.bin", "https://huggingface.co/org/repo/tree/abc", "--from"):
             assert part in said
-        for name in ("one/m.onnx", "two/a.bin", "two/*.json"):
+        for name in ("one/m.bin", "two/a.bin", "two/*.json"):
             assert str(home / name) in said
     assert not server.asked
     assert not heard.notices
@@ -200,14 +149,14 @@ def test_a_licence_is_agreed_to_before_anything_comes(
 
 def test_a_folder_copied_by_hand(home: Path, publish: Publish, heard: Heard, tmp_path: Path) -> None:
     many = publish("many", file("model.safetensors"), file("config.json"), hub="org/repo", revision="abc")
-    publish("one", file("m.onnx", BODY, url="https://host/sdk/m-1.zip", member="end2end.onnx"))
+    publish("one", file("m.bin", BODY, url="https://host/sdk/m.bin"))
     model = safetensors()
     for number, place in enumerate(("many", "org/repo", "repo", "models--org--repo/snapshots/abc")):
         copies = tmp_path / f"copies{number}"
         (copies / place).mkdir(parents=True)
         (copies / place / "model.safetensors").write_bytes(model)
         (copies / place / "config.json").write_bytes(b"{}")
-        (copies / "m-1.zip").write_bytes(zipped(end2end=BODY))
+        (copies / "m.bin").write_bytes(BODY)
         (copies / "config.json").write_bytes(b'{"of": "somebody else"}')
         fetch(["small"], heard.listener, copies=copies)
         assert (resolve("many") / "config.json").read_bytes() == b"{}"
@@ -241,13 +190,13 @@ def test_a_web_server_with_a_weights_folder(
     server: Server, home: Path, publish: Publish, heard: Heard, tmp_path: Path
 ) -> None:
     publish("many", file("*.safetensors"), file("config.json"), hub="org/repo")
-    publish("one", file("m.onnx", url="https://nowhere.invalid/m.zip", member="end2end.onnx"))
+    publish("one", file("m.bin", url="https://nowhere.invalid/m.bin"))
     source = tmp_path / "colleague"
     (source / "many").mkdir(parents=True)
     (source / "one").mkdir()
     (source / "many" / "a.safetensors").write_bytes(safetensors())
     (source / "many" / "config.json").write_bytes(b"{}")
-    (source / "one" / "m.onnx").write_bytes(BODY)
+    (source / "one" / "m.bin").write_bytes(BODY)
     resolve("many", source)
     resolve("one", source)
     for path in source.rglob("*"):

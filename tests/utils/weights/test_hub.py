@@ -11,8 +11,8 @@ from small_checkpoints import BODY, Heard, Publish, file, safetensors
 from weights_server import Server
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.weights import resolve
 from vmmetrics.utils.weights.fetch import fetch
+from vmmetrics.utils.weights.folder import resolve
 
 pytest.importorskip("huggingface_hub")
 

@@ -27,12 +27,12 @@ def test_every_file_stays_in_its_folder_and_is_named_once() -> None:
         for file in entry.files:
             assert is_inside(file.path)
             assert file.url is None or file.url.startswith("https://")
-            assert (file.member is None) == (file.url is None or not file.url.endswith(".zip"))
+            assert not file.url or not file.url.endswith(".zip")
             assert file.sha256 is None or re.fullmatch(r"[0-9a-f]{8}|[0-9a-f]{64}", file.sha256)
 
 
 def test_hashes_agree_with_those_in_openmmlabs_file_names() -> None:
-    hashed = [f for e in load_published().values() for f in e.files if "openmmlab" in (f.url or "") and not f.member]
+    hashed = [f for e in load_published().values() for f in e.files if "openmmlab" in (f.url or "")]
     assert hashed
     for file in hashed:
         assert file.sha256 is not None

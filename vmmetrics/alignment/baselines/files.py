@@ -12,8 +12,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tensors import load_tensors
-from vmmetrics.utils.weights import weights_home
-from vmmetrics.utils.weights.folder import fault_of
+from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
 

@@ -19,8 +19,9 @@ from vmmetrics.perception.vmbench.adapters.sam2 import Sam2
 from vmmetrics.perception.vmbench.released import Released
 from vmmetrics.perception.vmbench.runtime import shelf_on
 from vmmetrics.types import Protocol
-from vmmetrics.utils.weights import inspect, published, resolve_all
-from vmmetrics.utils.weights.folder import hash_of, read_lock
+from vmmetrics.utils.tables import sha256_of
+from vmmetrics.utils.weights.folder import inspect, read_lock, resolve_all
+from vmmetrics.utils.weights.manifest import published
 
 DINO, SAM, SAM2, COTRACKER = "grounding-dino-base", "sam-vit-huge", "sam2.1-hiera-large", "cotracker3-offline"
 RTMDET, RTMPOSE = "rtmdet-m-person", "rtmpose-m-body7"
@@ -69,9 +70,9 @@ def hashes(names: Sequence[str]) -> dict[str, str]:
     found = {}
     for name in names:
         checkpoint = inspect(published(name))
-        recorded = read_lock(checkpoint.folder)
+        recorded, _ = read_lock(checkpoint.folder)
         for file, path in checkpoint.files.items():
-            found[f"{name}/{file}"] = recorded[file]["sha256"] if file in recorded else hash_of(path)
+            found[f"{name}/{file}"] = recorded[file]["sha256"] if file in recorded else sha256_of(path)
     return found
 
 

@@ -15,8 +15,6 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry
 from vmmetrics.prompts.review.decisions import (
     DROP,
-    EDIT,
-    KEEP,
     VERDICTS,
     ReviewDecision,
     Rule,
@@ -80,7 +78,7 @@ def apply_decisions(
             others["undecided"].append(entry)
             continue
         agreed = _outcome(votes, rule)
-        corrections = _corrections([standing[vote.reviewer].corrections(key) for vote in agreed], rule)
+        corrections = _corrections([standing[vote.reviewer].corrections[key] for vote in agreed], rule)
         if agreed and agreed[0].decision == DROP:
             others["dropped"].append(entry)
         elif not agreed or corrections is None:
@@ -95,12 +93,15 @@ def apply_decisions(
 
 def _outcome(votes: Sequence[ReviewDecision], rule: Rule) -> list[ReviewDecision]:
     """The decisions for the outcome that wins; none where none does. Outcomes are texts, None for dropping."""
-    counts = Counter(vote.text for vote in votes)
-    if rule is Rule.ANY_DROP and None in counts:
-        return [vote for vote in votes if vote.text is None]
-    text, count = counts.most_common(1)[0]
-    wanted = len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)
-    return [vote for vote in votes if vote.text == text] if count >= wanted else []
+    drops = [vote for vote in votes if vote.text is None]
+    if rule is Rule.ANY_DROP and drops:
+        return drops
+    (text, count), *_ = Counter(vote.text for vote in votes).most_common(1)
+    return [vote for vote in votes if vote.text == text] if count >= _needed(votes, rule) else []
+
+
+def _needed(votes: Sequence[ReviewDecision], rule: Rule) -> int:
+    return len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)
 
 
 def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> dict[str, ReviewDecision] | None:
@@ -108,10 +109,10 @@ def _corrections(made: Sequence[Mapping[str, ReviewDecision]], rule: Rule) -> di
     found: dict[str, ReviewDecision] = {}
     for field in dict.fromkeys(name for one in made for name in one):
         votes = sorted((one[field] for one in made if field in one), key=lambda vote: vote.when)
-        value, count = Counter(vote.value for vote in votes).most_common(1)[0]
-        if count < (len(votes) // 2 + 1 if rule is Rule.MAJORITY else len(votes)):
+        (value, count), *_ = Counter(vote.value for vote in votes).most_common(1)
+        if count < _needed(votes, rule):
             return None
-        found[field] = next(vote for vote in reversed(votes) if vote.value == value)
+        found[field] = [vote for vote in votes if vote.value == value][-1]
     return found
 
 
@@ -216,8 +217,8 @@ def measure_agreement(
     verdicts = {name: Standing(decisions, name).verdicts() for name in names}
     keys = list(dict.fromkeys(key for found in verdicts.values() for key in found))
     shared = [key for key in keys if sum(key in found for found in verdicts.values()) > 1]
-    three = _matrix(verdicts, shared, {KEEP: 0, EDIT: 1, DROP: 2})
-    two = _matrix(verdicts, shared, {KEEP: 0, EDIT: 0, DROP: 1})
+    three = _matrix(verdicts, shared, {verdict: number for number, verdict in enumerate(VERDICTS)})
+    two = _matrix(verdicts, shared, {verdict: int(verdict == DROP) for verdict in VERDICTS})
     pairs = {}
     if len(names) > 2:
         for first, second in combinations(range(len(names)), 2):

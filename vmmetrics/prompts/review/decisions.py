@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import PromptEntry, Tags
@@ -61,33 +62,21 @@ def corrected(entry: PromptEntry, corrections: Mapping[str, str]) -> PromptEntry
     for field, value in corrections.items():
         if not value:
             raise ValueError(f"expected a value for {field}")
-        if not field.startswith(_TAG):
-            text: dict[str, Any] = {field: value}
-            entry = replace(entry, **text)
-        elif entry.tags is None:
+        name = field.removeprefix(_TAG)
+        change: dict[str, Any] = {name: value}
+        if name == field:
+            entry = replace(entry, **change)
+            continue
+        if entry.tags is None:
             raise ValueError("the entry has no tags to correct")
-        else:
-            name = field.removeprefix(_TAG)
-            tag: dict[str, Any] = {name: value}
-            if name == "seconds":
-                try:
-                    number = float(value)
-                except ValueError:
-                    raise ValueError(f"Expected seconds to be a number but got {value!r}") from None
-                tag[name] = int(number) if number.is_integer() else number  # whole ones as such: lists have them so
-            entry = replace(entry, tags=replace(entry.tags, **tag))
+        if name == "seconds":
+            try:
+                number = float(value)
+            except ValueError:
+                raise ValueError(f"Expected seconds to be a number but got {value!r}") from None
+            change[name] = int(number) if number.is_integer() else number  # whole ones as such: lists have them so
+        entry = replace(entry, tags=replace(entry.tags, **change))
     return entry
-
-
-def check_correction(field: str, value: str) -> None:
-    """Tell a correction that no entry could take.
-
-    Raises:
-        ValueError: There is no such field, or it cannot hold the value.
-    """
-    if field not in FIELDS:
-        raise ValueError(f"unknown field {field!r}")
-    corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {field: value})
 
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
@@ -158,24 +147,17 @@ class ReviewDecision:
     field: str = ""
     value: str = ""
 
+    def __post_init__(self) -> None:
+        if self.decision not in (*VERDICTS, SKIP, SET, UNDO):
+            raise ValueError(f"unknown decision {self.decision!r}")
+        if self.decision == SET:
+            if self.field not in FIELDS:
+                raise ValueError(f"unknown field {self.field!r}")
+            corrected(PromptEntry("", "-", "", "", "", "", tags=Tags()), {self.field: self.value})
+
     def to_json(self) -> Line:
         """The line, empty fields left out."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return {name: value for name, value in values.items() if value not in ("", None) or name == "index"}
-
-    @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """Read a line.
-
-        Raises:
-            ValueError: It is no decision.
-        """
-        made = convert(cls, line)
-        if made.decision not in (*VERDICTS, SKIP, SET, UNDO):
-            raise ValueError(f"unknown decision {made.decision!r}")
-        if made.decision == SET:
-            check_correction(made.field, made.value)
-        return made
+        return {name: value for name, value in asdict(self).items() if value != "" or name == "index"}
 
     @property
     def timed(self) -> bool:
@@ -200,10 +182,10 @@ def reason_text(key_or_name: str, more: str = "") -> str:
     >>> reason_text("3"), reason_text("unseen", "too dark"), reason_text("too", "dark")
     ('unseen', 'unseen: too dark', 'too dark')
     """
-    names = {key: name for key, (name, _) in REASONS.items()} | {name: name for name, _ in REASONS.values()}
+    names = {word: name for key, (name, _) in REASONS.items() for word in (key, name)}
     name = names.get(key_or_name.lower())
     if name is None:
-        return " ".join(f"{key_or_name} {more}".split())
+        return tidy(f"{key_or_name} {more}")
     return f"{name}: {more.strip()}" if more.strip() else name
 
 
@@ -278,32 +260,28 @@ class Standing:
     """What stands of one reviewer's decisions.
 
     Attributes:
+        lines: Those that stand, in the file's order: not what was taken back.
         by_key: The decision about each entry that has one, skips included, corrections not.
-        history: Keys in the order of the lines that stand, for taking back the last.
+        corrections: The last correction of each field of an entry.
     """
 
     def __init__(self, decisions: Sequence[ReviewDecision], reviewer: str) -> None:
-        self.history: list[str] = []
-        self._stacks: dict[str, list[ReviewDecision]] = {}
-        for decision in (decision for decision in decisions if decision.reviewer == reviewer):
-            stack = self._stacks.setdefault(decision.key, [])
+        own = [decision for decision in decisions if decision.reviewer == reviewer]
+        self.lines: list[ReviewDecision] = []
+        for decision in own:
             if decision.decision != UNDO:
-                stack.append(decision)
-                self.history.append(decision.key)
-            elif stack:
-                stack.pop()
-                del self.history[len(self.history) - 1 - self.history[::-1].index(decision.key)]
-        judged = {key: [d for d in stack if d.decision != SET] for key, stack in self._stacks.items()}
-        self.by_key = {key: stack[-1] for key, stack in judged.items() if stack}
-
-    def last(self, key: str) -> ReviewDecision | None:
-        """The last line about an entry, which an undo takes back; None where nothing is left."""
-        stack = self._stacks.get(key)
-        return stack[-1] if stack else None
-
-    def corrections(self, key: str) -> dict[str, ReviewDecision]:
-        """The last correction of each field of an entry."""
-        return {made.field: made for made in self._stacks.get(key, ()) if made.decision == SET}
+                self.lines.append(decision)
+                continue
+            last = next((n for n in reversed(range(len(self.lines))) if self.lines[n].key == decision.key), None)
+            if last is not None:
+                del self.lines[last]
+        judged = {line.key: line for line in self.lines if line.decision != SET}
+        keys = dict.fromkeys(decision.key for decision in own)
+        self.by_key = {key: judged[key] for key in keys if key in judged}
+        self.corrections: defaultdict[str, dict[str, ReviewDecision]] = defaultdict(dict)
+        for line in self.lines:
+            if line.decision == SET:
+                self.corrections[line.key][line.field] = line
 
     def verdicts(self) -> dict[str, ReviewDecision]:
         """The entries that were decided upon."""
@@ -317,7 +295,7 @@ def reviewers_of(decisions: Iterable[ReviewDecision]) -> tuple[str, ...]:
 
 def _decisions(lines: Iterable[Line], path: Path) -> list[ReviewDecision]:
     try:
-        return [ReviewDecision.from_json(line) for line in lines]
+        return [convert(ReviewDecision, line) for line in lines]
     except ValueError as error:
         raise SetupError(f"{path} holds other lines than decisions ({error}); choose another file") from error
 

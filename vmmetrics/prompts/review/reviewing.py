@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -12,45 +12,12 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.prompts.review.decisions import (
-    DROP,
-    EDIT,
-    KEEP,
-    SET,
-    SKIP,
-    UNDO,
-    VERDICTS,
-    DecisionFile,
-    ReviewDecision,
-    Standing,
-    corrected,
-    field_named,
-    key_of,
-    reviewers_of,
-)
+from vmmetrics.prompts.review import decisions
+from vmmetrics.prompts.review.decisions import DecisionFile, ReviewDecision, Standing
 from vmmetrics.prompts.statistics.diversity import OPENING, openings
 from vmmetrics.utils.storage.provenance import now
 
-# What :mod:`~vmmetrics.prompts.checks` finds wrong with an entry as a reviewer would leave it.
-
 _NAMED = 3  # entries with the same opening that a warning names
-
-
-def warnings_of(entry: PromptEntry, others: Iterable[PromptEntry]) -> list[str]:
-    """Everything that is wrong with an entry, in words; empty where nothing is.
-
-    Args:
-        entry: The entry, with its new text and fields.
-        others: The rest of the list, as it stands: what shares the first words of its prompts is told.
-    """
-    found = faults(entry)
-    (opening,) = openings([entry.prompt])
-    same = [other.index for other in others if openings([other.prompt]) == [opening]]
-    if same and len(opening) == OPENING:
-        more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-        found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
-    return found
-
 
 _PACE_OVER = 20
 """Decisions that the pace is the median of: recent ones, and a break does not count."""
@@ -118,7 +85,7 @@ class Review:
     ) -> None:
         unique: dict[str, PromptEntry] = {}
         for entry in entries:
-            unique.setdefault(key_of(entry), entry)
+            unique.setdefault(decisions.key_of(entry), entry)
         self.keys = sorted(unique, key=lambda key: hashlib.sha256(f"{seed}:{key}".encode()).digest())
         self.entries = [unique[key] for key in self.keys]
         self.reviewer = reviewer
@@ -137,27 +104,31 @@ class Review:
 
     def keep(self) -> None:
         """Keep the entry shown as it is, and go on."""
-        self._decide(KEEP)
+        self._decide(decisions.KEEP)
 
     def edit(self, text: str) -> None:
         """Keep the entry shown with another text, and go on; the text it has already means keep."""
-        entry = self._shown()
-        if text == entry.prompt:
-            self._decide(KEEP)
+        if text == self._shown().prompt:
+            self.keep()
         else:
-            self._decide(EDIT, edited=text)
+            self._decide(decisions.EDIT, edited=text)
 
     def warnings_of(self, text: str) -> list[str]:
         """What the checks find wrong with the entry shown if it had this text, in words."""
-        standing = self._standing()
-        others = []
-        for position, entry in enumerate(self.entries):
-            verdict = standing.by_key.get(self.keys[position])
-            if position != self.current and (verdict is None or verdict.decision != DROP):
-                others.append(entry if verdict is None else replace(entry, prompt=verdict.text or entry.prompt))
-        return warnings_of(replace(self.with_corrections(), prompt=text), others)
+        found = faults(replace(self.with_corrections(), prompt=text))
+        (opening,) = openings([text])
+        standing, same = self._standing(), []
+        for position, (key, entry) in enumerate(zip(self.keys, self.entries, strict=True)):
+            verdict = standing.by_key.get(key)
+            kept = position != self.current and (verdict is None or verdict.decision != decisions.DROP)
+            if kept and openings([(verdict and verdict.text) or entry.prompt]) == [opening]:
+                same.append(entry.index)
+        if same and len(opening) == OPENING:
+            more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
+            found.append(f"it begins with {' '.join(opening)!r} like {', '.join(same[:_NAMED])}{more}")
+        return found
 
-    def correct(self, field: str, value: str) -> str:
+    def correct(self, field: str, value: str) -> tuple[str, list[str]]:
         """Correct a field of the entry shown; it stays on, whatever was decided about it stands.
 
         The value that it has already is a line too: so one says that another reviewer's correction is wrong.
@@ -167,40 +138,41 @@ class Review:
             value: What it shall hold, as text.
 
         Returns:
-            The full name of the field.
+            The full name of the field, and what the checks find wrong since.
 
         Raises:
             ValueError: No such field, or it cannot hold the value.
         """
-        self._shown()
-        name = field_named(field)
-        corrected(self.with_corrections(), {name: value})
-        self._write(self.current or 0, SET, field=name, value=value)
-        return name
+        entry = self.with_corrections()
+        name = decisions.field_named(field)
+        decisions.corrected(entry, {name: value})
+        before = self.warnings_of(entry.prompt)
+        self._write(self.current or 0, decisions.SET, field=name, value=value)
+        return name, [what for what in self.warnings_of(entry.prompt) if what not in before]
 
     def corrections(self) -> dict[str, str]:
         """What this reviewer corrected of the entry shown: values by field."""
         self._shown()
-        made = self._standing().corrections(self.keys[self.current or 0])
-        return {field: decision.value for field, decision in made.items()}
+        found = self._standing().corrections[self.keys[self.current or 0]]
+        return {field: decision.value for field, decision in found.items()}
 
     def with_corrections(self) -> PromptEntry:
         """The entry shown with this reviewer's corrections; its text is that of the list."""
         entry = self._shown()
         try:
-            return corrected(entry, self.corrections())
+            return decisions.corrected(entry, self.corrections())
         except ValueError as error:  # it had tags when it was corrected
             raise SetupError(f"{entry.index}: {error}") from error
 
     def drop(self, reason: str) -> None:
         """Drop the entry shown, and go on."""
-        self._decide(DROP, reason=reason)
+        self._decide(decisions.DROP, reason=reason)
 
     def skip(self) -> None:
         """Put the entry shown off, and go on; what was decided about it before stands."""
         self._shown()
         if self.own() is None:
-            self._decide(SKIP)
+            self._decide(decisions.SKIP)
         else:
             self.go_on()
 
@@ -214,14 +186,11 @@ class Review:
             What was taken back; None where there is nothing.
         """
         self._file.refresh()
-        standing = self._standing()
         wanted = self._position if position is None else {self.keys[position]: position}
-        key = next((key for key in reversed(standing.history) if key in wanted), None)
-        taken = None if key is None else standing.last(key)
-        if key is None or taken is None:
-            return None
-        self._write(wanted[key], UNDO)
-        self.show(wanted[key])
+        taken = next((line for line in reversed(self._standing().lines) if line.key in wanted), None)
+        if taken is not None:
+            self._write(wanted[taken.key], decisions.UNDO)
+            self.show(wanted[taken.key])
         return taken
 
     def show(self, position: int) -> None:
@@ -254,12 +223,11 @@ class Review:
         Raises:
             ValueError: There are several.
         """
-        wanted = index.strip()
-        found = [p for p, entry in enumerate(self.entries) if entry.index == wanted] or [
-            p for p, entry in enumerate(self.entries) if entry.index.lstrip("0") == wanted.lstrip("0")
-        ]
+        names = [entry.index for entry in self.entries]
+        found = [p for p, name in enumerate(names) if name == index]
+        found = found or [p for p, name in enumerate(names) if name.lstrip("0") == index.lstrip("0")]
         if len(found) > 1:
-            raise ValueError(f"{len(found)} entries have the index {wanted}")
+            raise ValueError(f"{len(found)} entries have the index {index}")
         return found[0] if found else None
 
     def has_index(self, index: str) -> bool:
@@ -274,20 +242,21 @@ class Review:
         """What the other reviewers decided about the entry shown."""
         if self.current is None:
             return []
-        names = [name for name in reviewers_of(self._file.decisions) if name != self.reviewer]
+        names = [name for name in decisions.reviewers_of(self._file.decisions) if name != self.reviewer]
         verdicts = [Standing(self._file.decisions, name).verdicts() for name in names]
         return [found[key] for found in verdicts if (key := self.keys[self.current]) in found]
 
     def progress(self) -> Progress:
         """How far it is."""
         standing = self._standing()
-        mine = [decision for key, decision in standing.by_key.items() if key in self._position]
-        kinds = [decision.decision for decision in mine]
-        recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in VERDICTS]
+        kinds = [decision.decision for key, decision in standing.by_key.items() if key in self._position]
+        recent = [d for d in self._file.decisions if d.reviewer == self.reviewer and d.decision in decisions.VERDICTS]
         timed = [decision.seconds for decision in recent[-_PACE_OVER:] if decision.timed]
+        put_right = sum(bool(standing.corrections[key]) for key in self.keys)
+        kept, edited, dropped, skipped = (
+            kinds.count(kind) for kind in (decisions.KEEP, decisions.EDIT, decisions.DROP, decisions.SKIP)
+        )
         pace = median(timed) if timed else None
-        put_right = sum(bool(standing.corrections(key)) for key in self.keys)
-        kept, edited, dropped, skipped = (kinds.count(kind) for kind in (KEEP, EDIT, DROP, SKIP))
         return Progress(len(self.entries), kept, edited, dropped, skipped, put_right, pace)
 
     def warnings(self) -> list[str]:
@@ -320,10 +289,10 @@ class Review:
         standing = self._standing()
         around = [*range(position + 1, len(self.keys)), *range(position + 1)]
         following = next((p for p in around if self.keys[p] not in standing.by_key), None)
-        if following is None:
-            skipped = {key for key, decision in standing.by_key.items() if decision.decision == SKIP}
-            by_last = list(dict.fromkeys(reversed(standing.history)))  # the one put off longest stands at the end
-            put_off = [key for key in by_last if key in skipped and key in self._position]
+        if following is None:  # the one put off longest stands at the end
+            by_last = dict.fromkeys(line.key for line in reversed(standing.lines))
+            waiting = {key for key, verdict in standing.by_key.items() if verdict.decision == decisions.SKIP}
+            put_off = [key for key in by_last if key in waiting and key in self._position]
             following = self._position[put_off[-1]] if put_off else None
         self.current = following
         self._shown_at = self._clock()

@@ -11,19 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from vmmetrics.errors import SetupError
-from vmmetrics.prompts.entry import PromptEntry, Tags
-from vmmetrics.prompts.review.decisions import (
-    DROP,
-    EDIT,
-    FIELDS,
-    REASONS,
-    SET,
-    ReviewDecision,
-    reason_text,
-    tidy,
-    value_of,
-)
-from vmmetrics.prompts.review.reviewing import Progress, Review
+from vmmetrics.prompts.entry import PromptEntry
+from vmmetrics.prompts.review import decisions
+from vmmetrics.prompts.review.decisions import REASONS, ReviewDecision, tidy
+from vmmetrics.prompts.review.reviewing import Review
 from vmmetrics.utils.display.markup import clean
 
 KEYS = "k keep  e edit  E editor  f field  d drop  s skip  u undo  / find  n next  g go  ? help  q quit"
@@ -45,7 +36,7 @@ HELP = (
 LINE_HELP = (
     ("keep [INDEX]", "keep the prompt as it is (k)"),
     ("edit [INDEX] TEXT", "give it this text (e)"),
-    ("set [INDEX] FIELD VALUE", f"correct a field: {', '.join(FIELDS)} (f)"),
+    ("set [INDEX] FIELD VALUE", f"correct a field: {', '.join(decisions.FIELDS)} (f)"),
     ("drop [INDEX] REASON [WORDS]", "drop it: a reason below by digit or name, with words; or: o WORDS (d)"),
     ("skip [INDEX]", "put it off (s)"),
     ("undo [INDEX]", "take back your last decision or correction, or the last of that entry (u)"),
@@ -81,15 +72,22 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
         show_others: Whether what others decided is shown.
         message: Said below, in one line or more; may be empty.
     """
-    entry = review.entry
-    parts: list[RenderableType] = [_head(review.progress(), review.reviewer), Rule(style="dim")]
-    if entry is None:
+    progress = review.progress()
+    head = [
+        f"{progress.done}/{progress.total} {clean(review.reviewer)}",
+        f"{progress.kept} kept, {progress.edited} edited, {progress.dropped} dropped, {progress.skipped} put off",
+    ]
+    if progress.pace is not None and progress.seconds_left is not None:
+        hours, minutes = divmod(max(1, round(progress.seconds_left / 60)), 60)
+        left = f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+        head.append(f"{progress.pace:.0f} s each, {left} left")
+    parts: list[RenderableType] = [Text("  ·  ".join(head), "dim"), Rule(style="dim")]
+    if review.entry is None:
         parts.append(Padding(Text("Every entry of the list is decided. u takes the last back, q leaves.", "bold"), 1))
     else:
-        parts += _entry(entry, review.with_corrections(), review.corrections())
+        parts += _entry(review.entry, review.with_corrections(), review.corrections())
         own = review.own()
-        said = [own] if own else []
-        said += review.others() if show_others else []
+        said = [*([own] if own else []), *(review.others() if show_others else [])]
         if said:
             parts += [Text(), _grid([(clean(d.reviewer), Text(decision_text(d), "yellow")) for d in said])]
     if message:
@@ -99,49 +97,34 @@ def show(console: Console, review: Review, show_others: bool, message: str) -> N
 
 def decision_text(decision: ReviewDecision) -> str:
     """What was decided, in one line."""
-    if decision.decision == SET:
+    if decision.decision == decisions.SET:
         return f"set {decision.field}: {clean(decision.value)}"
-    if decision.decision == EDIT:
+    if decision.decision == decisions.EDIT:
         return f"edit: {clean(decision.edited)}"
-    if decision.decision == DROP and decision.reason:
+    if decision.decision == decisions.DROP and decision.reason:
         return f"drop: {clean(decision.reason)}"
     return decision.decision
 
 
-def _head(progress: Progress, reviewer: str) -> Text:
-    parts = [
-        f"{progress.done}/{progress.total} {clean(reviewer)}",
-        f"{progress.kept} kept, {progress.edited} edited, {progress.dropped} dropped, {progress.skipped} put off",
-    ]
-    if progress.pace is not None and progress.seconds_left is not None:
-        parts.append(f"{progress.pace:.0f} s each, {_minutes(progress.seconds_left)} left")
-    return Text("  ·  ".join(parts), "dim")
-
-
 def _entry(listed: PromptEntry, entry: PromptEntry, corrections: Iterable[str]) -> list[RenderableType]:
     title = Text.assemble((clean(entry.index), "bold"), "  ", (clean(entry.pattern), "dim"))
-    words = len(entry.prompt.split())
+    tags = entry.tags
+    told = tags and (
+        f"{tags.subjects} · interaction {tags.interaction} · camera {tags.camera} · {tags.speed} · "
+        f"amplitude {tags.amplitude} · skeleton {tags.skeleton} · {tags.seconds:g} s"
+    )
     rows = [
         ("subject", Text(f"{clean(entry.subject)} ({clean(entry.subject_noun)})")),
         ("action", Text(clean(entry.action))),
         ("place", Text(clean(entry.place))),
         ("outcome", Text(clean(entry.outcome) or "-")),
-        ("tags", Text(_tags(entry.tags))),
-        ("words", Text(str(words))),
+        ("tags", Text(told or "-")),
+        ("words", Text(str(len(entry.prompt.split())))),
     ]
-    was = [f"{field} was {clean(value_of(listed, field)) or 'empty'}" for field in corrections]
+    was = [f"{field} was {clean(decisions.value_of(listed, field)) or 'empty'}" for field in corrections]
     if was:
         rows.append(("corrected", Text("; ".join(was), "yellow")))
     return [title, Padding(Text(clean(entry.prompt), "bold"), (1, 2)), _grid(rows)]
-
-
-def _tags(tags: Tags | None) -> str:
-    if tags is None:
-        return "-"
-    return (
-        f"{tags.subjects} · interaction {tags.interaction} · camera {tags.camera} · {tags.speed} · "
-        f"amplitude {tags.amplitude} · skeleton {tags.skeleton} · {tags.seconds:g} s"
-    )
 
 
 def _grid(rows: list[tuple[str, Text]]) -> Table:
@@ -153,22 +136,13 @@ def _grid(rows: list[tuple[str, Text]]) -> Table:
     return grid
 
 
-def _minutes(seconds: float) -> str:
-    """Hours and minutes.
-
-    >>> _minutes(50), _minutes(4000)
-    ('1 min', '1 h 07 min')
-    """
-    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
-
-
 # Review by lines of commands, for scripts and systems without single keys.
 
 _SHORT = {
     "k": "keep", "e": "edit", "f": "set", "d": "drop", "s": "skip", "u": "undo", "b": "undo",
     "back": "undo", "/": "find", "n": "next", "g": "go", "a": "on", "?": "help", "q": "quit",
 }  # fmt: skip
+_INDEX_ALONE = ("keep", "skip", "undo")
 _DECIDING = ("keep", "edit", "set", "drop", "skip", "undo")
 _PRESET = tuple(name for name, _ in REASONS.values())
 _PRINTING = ("show", "find", "next", "on")
@@ -202,8 +176,8 @@ class LineReview:
         self.done = 0
         self.warned = 0
         self._commands: dict[str, Callable[[str], None]] = {
-            "keep": lambda index: self._decide(self._named(index), review.keep, "keep"),
-            "skip": lambda index: self._decide(self._named(index), review.skip, "put off"),
+            "keep": lambda index: self._decide(self._turn_to(index), review.keep, "keep"),
+            "skip": lambda index: self._decide(self._turn_to(index), review.skip, "put off"),
             "help": lambda _: console.print(help_screen("Commands, one a line", LINE_HELP)),
             "edit": self._edit, "set": self._set, "drop": self._drop, "undo": self._undo, "show": self._print,
             "go": self._go, "find": self._find, "next": self._next, "on": self._on,
@@ -234,6 +208,8 @@ class LineReview:
         try:
             if name not in self._commands:
                 raise ValueError(f"expected one of {', '.join(form for form, _ in LINE_HELP)}")
+            if name in _INDEX_ALONE and rest and not _is_number(rest):
+                raise ValueError(f"expected an index or nothing but got {rest!r}")
             self._commands[name](rest)
         except ValueError as error:
             told = "1 line before it was" if self.done == 1 else f"{self.done} lines before it were"
@@ -249,9 +225,9 @@ class LineReview:
         if not text:
             raise ValueError("expected the new text")
         first = text.partition(" ")[0]
-        if index is None and _is_number(first):
+        if not index and _is_number(first):
             raise ValueError(f"no entry has the index {first}; before a text that begins with a number name the index")
-        if index is not None and not index.startswith("0") and not (text[0].isupper() or text[0].isdigit()):
+        if index and not index.startswith("0") and not (text[0].isupper() or text[0].isdigit()):
             raise ValueError(f"{index} is an index; if the text begins with it, name the index before it")
         position = self._turn_to(index)
         wrong = self._review.warnings_of(text)
@@ -261,17 +237,16 @@ class LineReview:
 
     def _set(self, words: str) -> None:
         first, _, rest = words.partition(" ")
-        index, more = (first, rest) if _is_number(first) else (None, words)
+        index, more = (first, rest) if _is_number(first) else ("", words)
         field, _, value = more.partition(" ")
         if not value:
             raise ValueError("expected a field and its value")
         position = self._turn_to(index)
         entry = self._review.with_corrections()
-        before = self._review.warnings_of(entry.prompt)
-        name = self._review.correct(field, value)
-        self._seen = index is None
-        self._say(position, f"set {name}: {value} (was {value_of(entry, name) or 'empty'})")
-        self._warn(position, [what for what in self._review.warnings_of(entry.prompt) if what not in before])
+        name, wrong = self._review.correct(field, value)
+        self._seen = not index
+        self._say(position, f"set {name}: {value} (was {decisions.value_of(entry, name) or 'empty'})")
+        self._warn(position, wrong)
 
     def _drop(self, words: str) -> None:
         index, more = self._parted(words)
@@ -280,15 +255,13 @@ class LineReview:
             raise ValueError("expected a reason")
         if _is_number(first) and first not in REASONS:
             raise ValueError(f"{first} is neither an index of the list nor a reason ({reasons_line()})")
-        reason = rest if first == "o" else reason_text(first, rest)
+        reason = rest if first == "o" else decisions.reason_text(first, rest)
         self._decide(self._turn_to(index), lambda: self._review.drop(reason), f"drop: {reason}")
         if first != "o" and reason.partition(":")[0] not in _PRESET and not self._reasons_told:
             self._reasons_told = True
             self._tell(f"{first!r} is no preset reason ({reasons_line()}); taken as words of your own, as after o")
 
     def _undo(self, index: str) -> None:
-        if index and not _is_number(index):
-            raise ValueError(f"expected an index or nothing but got {index!r}")
         taken = self._review.undo(self._position(index) if index else None)
         self._seen = False
         self._tell("nothing to take back" if taken is None else f"{taken.index}  taken back: {decision_text(taken)}")
@@ -329,32 +302,27 @@ class LineReview:
         if self._due:
             self._print("")
 
-    def _named(self, index: str) -> int:
-        """Show the entry with an index, or leave the one shown; its position."""
-        if index and not _is_number(index):
-            raise ValueError(f"expected an index or nothing but got {index!r}")
-        return self._turn_to(index or None)
-
-    def _position(self, index: str | None) -> int:
-        if index is None and not self._seen:
+    def _position(self, index: str) -> int:
+        """Position of the entry with an index; without one of that shown, if it was asked for."""
+        if not index and not self._seen:
             raise ValueError(_NOT_SHOWN)
-        position = self._review.current if index is None else self._review.at_index(index)
+        position = self._review.at_index(index) if index else self._review.current
         if position is None:
-            raise ValueError("no entry is shown" if index is None else f"no entry has the index {index}")
+            raise ValueError(f"no entry has the index {index}" if index else "no entry is shown")
         return position
 
-    def _parted(self, words: str) -> tuple[str | None, str]:
+    def _parted(self, words: str) -> tuple[str, str]:
         """The index that the words begin with, and the rest: digits only, just as the list has them."""
         first, _, rest = words.partition(" ")
         if not (_is_number(first) and self._review.has_index(first)):
-            return None, words
+            return "", words
         if first in REASONS:
             raise ValueError(
                 f"{first} is an index of this list and a reason's digit; go {first} before, name the reason"
             )
         return first, rest
 
-    def _turn_to(self, index: str | None) -> int:
+    def _turn_to(self, index: str) -> int:
         position = self._position(index)
         if position != self._review.current:
             self._review.show(position)

@@ -6,20 +6,16 @@ import contextlib
 import importlib
 import os
 import select
-import shlex
 import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import FrameType, TracebackType
 from typing import Any, Self
 
+import click
 from rich.console import Console
 from rich.text import Text
 
-from vmmetrics.errors import SetupError, os_reason
+from vmmetrics.errors import SetupError
 from vmmetrics.prompts.review.decisions import REASONS, SKIP, field_named, reason_text, tidy, value_of
 from vmmetrics.prompts.review.reviewing import Review
 from vmmetrics.prompts.review.screen import KEYS, decision_text, help_screen, reasons_line, show
@@ -35,9 +31,12 @@ OTHER = "other"
 """A key without a meaning here, such as an arrow."""
 
 _ESCAPE_SECONDS = 0.05  # what follows the escape byte of an arrow key comes at once, even over a network
-_NAMES = {"\x1b": ESCAPE, "\x04": END, "\x7f": "backspace", "\x08": "backspace", "\r": "enter", "\n": "enter"}
+_SIGNAL_SECONDS = 0.1  # between two looks whether a signal came while no key did
+_NAMES = {
+    "": END, "\x1b": ESCAPE, "\x04": END, "\x7f": "backspace", "\x08": "backspace", "\r": "enter", "\n": "enter",
+}  # fmt: skip
 
-_UTF8_FOLLOWING = ((0xF0, 3), (0xE0, 2), (0xC0, 1))  # bytes after one of at least this value, RFC 3629 section 3
+_UTF8_FOLLOWING = ((b"\xf0", 3), (b"\xe0", 2), (b"\xc0", 1))  # bytes after one of at least this, RFC 3629 section 3
 
 
 def usable() -> bool:
@@ -52,70 +51,52 @@ def usable() -> bool:
 class Keyboard:
     """Keys from standard input. One byte at a time, so that what is typed ahead stays for whoever reads next."""
 
-    def __init__(self) -> None:
-        self._input = sys.stdin.fileno()
-        self._woken, self._wake = os.pipe()
-        for end in (self._woken, self._wake):
-            os.set_blocking(end, False)
-        self._signals: dict[int, Any] = {}
-        self._former_wake = -1
-        self._modes: list[Any] = []
-
     def __enter__(self) -> Self:
         import termios
 
+        self._input = sys.stdin.fileno()
         self._modes = termios.tcgetattr(self._input)
-        for number in (signal.SIGWINCH, signal.SIGCONT):
-            self._signals[number] = signal.signal(number, self._on_signal)
-        # written to even where a signal comes just before the wait for a key begins, and its handler only after it
-        self._former_wake = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        self._single_keys()
+        self._changed = False  # the window, or the program was stopped for a while
+        numbers = (signal.SIGWINCH, signal.SIGCONT)
+        self._handlers = [(number, signal.signal(number, self._on_signal)) for number in numbers]
+        self._set_modes(single_keys=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._as_found()
-        for number, handler in self._signals.items():
+    def __exit__(self, *_: object) -> None:
+        self._set_modes(single_keys=False)
+        for number, handler in self._handlers:
             signal.signal(number, handler)
-        signal.set_wakeup_fd(self._former_wake)
-        os.close(self._woken)
-        os.close(self._wake)
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def _on_signal(self, number: int, _: object) -> None:
+        self._changed = True
         if number == signal.SIGCONT:
-            self._single_keys()  # the shell has put its own modes back
+            self._set_modes(single_keys=True)  # the shell has put its own modes back
 
-    def _single_keys(self) -> None:
+    def _set_modes(self, *, single_keys: bool) -> None:
         import termios
         import tty
 
         with contextlib.suppress(termios.error):  # the terminal has gone: reading will say so
-            tty.setcbreak(self._input, termios.TCSADRAIN)
-
-    def _as_found(self) -> None:
-        import termios
-
-        with contextlib.suppress(termios.error):
-            termios.tcsetattr(self._input, termios.TCSADRAIN, self._modes)
+            if single_keys:
+                tty.setcbreak(self._input, termios.TCSADRAIN)
+            else:
+                termios.tcsetattr(self._input, termios.TCSADRAIN, self._modes)
 
     def key(self) -> str:
         """Wait for a key: a character, or one of the names above, ``"backspace"`` or ``"enter"``."""
-        ready, _, _ = select.select([self._input, self._woken], [], [])
-        if self._woken in ready:
-            os.read(self._woken, 1024)
-            return RESIZED
+        while not self._typed(_SIGNAL_SECONDS):
+            if self._changed:
+                self._changed = False
+                return RESIZED
         first = self._byte()
-        if first == b"\x1b" and self._more():  # an arrow or a function key, whose rest is swallowed
+        if first == b"\x1b" and self._typed(_ESCAPE_SECONDS):  # an arrow or a function key, whose rest is swallowed
             kind = self._byte()
-            while kind in (b"[", b"O") and self._more():
+            while kind in (b"[", b"O") and self._typed(_ESCAPE_SECONDS):
                 # the byte that ends a control sequence, ECMA-48 section 5.4
                 if 0x40 <= (self._byte() or b"~")[0] <= 0x7E:
                     break
             return OTHER
-        if not first:
-            return END
-        more = next((count for least, count in _UTF8_FOLLOWING if first[0] >= least), 0)
+        more = next((count for least, count in _UTF8_FOLLOWING if first >= least), 0)
         text = (first + b"".join(self._byte() for _ in range(more))).decode("utf-8", "replace")
         return _NAMES.get(text, text)
 
@@ -125,19 +106,19 @@ class Keyboard:
         except OSError:  # the terminal has gone
             return b""
 
-    def _more(self) -> bool:
-        return bool(select.select([self._input], [], [], _ESCAPE_SECONDS)[0])
+    def _typed(self, seconds: float) -> bool:
+        return bool(select.select([self._input], [], [], seconds)[0])
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[None]:
         """The terminal as it was found, for the block."""
-        self._as_found()
+        self._set_modes(single_keys=False)
         try:
             yield
         finally:
-            self._single_keys()
+            self._set_modes(single_keys=True)
 
-    def line(self, prompt: str, text: str = "") -> str | None:
+    def line(self, prompt: str, text: str = "") -> str:
         """Let a line be edited.
 
         Args:
@@ -145,20 +126,18 @@ class Keyboard:
             text: What stands in it at first, where Python has readline.
 
         Returns:
-            The line; None for Ctrl-C or Ctrl-D.
+            The line, made tidy; empty for Ctrl-C or Ctrl-D.
         """
         readline: Any = None
         with contextlib.suppress(ImportError):  # not offered everywhere
             readline = importlib.import_module("readline")
-        if readline is not None:
-            with contextlib.suppress(AttributeError):
-                readline.set_auto_history(False)
+            readline.set_auto_history(False)
             readline.set_startup_hook(lambda: readline.insert_text(text))
         try:
             with self._lent():
-                return input(prompt)
+                return tidy(input(prompt))
         except (EOFError, KeyboardInterrupt):
-            return None
+            return ""
         finally:
             if readline is not None:
                 readline.set_startup_hook(None)
@@ -173,24 +152,13 @@ class Keyboard:
         Raises:
             SetupError: There is no such program, or it failed.
         """
-        named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-        try:
-            command = shlex.split(named) or ["vi"]
-        except ValueError as error:
-            raise SetupError(f"EDITOR cannot be split into words ({error}): {named}") from error
         comment = "".join(f"# {line}\n" for line in notes.splitlines())
-        with tempfile.TemporaryDirectory(prefix="vmmetrics-review-") as folder:
-            file = Path(folder) / "prompt.txt"
-            file.write_text(f"{text}\n\n{comment}", encoding="utf-8", errors="backslashreplace")
-            try:
-                with self._lent():
-                    done = subprocess.run([*command, str(file)], check=False)  # noqa: S603 - the user's own editor
-            except OSError as error:
-                raise SetupError(f"{command[0]} cannot be started ({os_reason(error)}); set EDITOR") from error
-            if done.returncode:
-                raise SetupError(f"{command[0]} ended with code {done.returncode}")
-            lines = file.read_text("utf-8", errors="replace").splitlines()
-        return " ".join(line for line in lines if not line.startswith("#"))
+        try:
+            with self._lent():
+                edited = click.edit(f"{text}\n\n{comment}", require_save=False) or ""
+        except (click.ClickException, ValueError) as error:
+            raise SetupError(f"the editor cannot be started, or failed ({tidy(str(error))}); set EDITOR") from error
+        return tidy(" ".join(line for line in edited.splitlines() if not line.startswith("#")))
 
 
 _ANYWAY = "y keep it nonetheless  e edit again  any other key leaves the prompt as it was"
@@ -253,21 +221,20 @@ class TerminalReview:
 
     def _edit_outside(self) -> str:
         entry = self._review.with_corrections()
-        told = {"subject": entry.subject, "action": entry.action, "place": entry.place, "outcome": entry.outcome}
-        notes = "\n".join(f"{name}: {tidy(value)}" for name, value in told.items())
+        notes = "\n".join(f"{name}: {tidy(getattr(entry, name))}" for name in ("subject", "action", "place", "outcome"))
         try:
             return self._edit_by(lambda text: self._keyboard.in_editor(text, notes))
         except SetupError as error:
             return str(error)
 
-    def _edit_by(self, ask: Callable[[str], str | None]) -> str:
+    def _edit_by(self, ask: Callable[[str], str]) -> str:
         """Take a new text over; where the checks find something wrong with it, say so and let it be edited again."""
         text = tidy(self._review.with_corrections().prompt)
-        while text := tidy(ask(text) or ""):
+        while text := ask(text):
             wrong = self._review.warnings_of(text)
             key = "y"
             if wrong:
-                key = self._ask(f"{text}\n" + "\n".join(f"warning: {what}" for what in wrong), _ANYWAY)
+                key = self._ask("\n".join([text, *(f"warning: {what}" for what in wrong)]), _ANYWAY)
             if key == "y":
                 self._review.edit(text)
                 return ""
@@ -277,17 +244,13 @@ class TerminalReview:
 
     def _correct(self) -> str:
         entry = self._review.with_corrections()
-        name = tidy(self._keyboard.line("field (subject, place, speed, ...): ") or "")
-        if not name:
-            return "nothing corrected"
         try:
-            field = field_named(name)
-            value = tidy(self._keyboard.line(f"{field}: ", tidy(value_of(entry, field))) or "")
+            name = self._keyboard.line("field (subject, place, speed, ...): ")
+            field = field_named(name) if name else ""
+            value = self._keyboard.line(f"{field}: ", tidy(value_of(entry, field))) if field else ""
             if not value:
                 return "nothing corrected"
-            before = set(self._review.warnings_of(entry.prompt))
-            self._review.correct(field, value)
-            new = [what for what in self._review.warnings_of(entry.prompt) if what not in before]
+            _, new = self._review.correct(field, value)
         except ValueError as error:
             return str(error)
         return "\n".join([f"set {field}: {value}", *(f"warning: {what}" for what in new)])
@@ -306,7 +269,7 @@ class TerminalReview:
         key = self._ask("why?", reasons_line())
         reason = reason_text(key) if key in REASONS else ""
         if key == "o":
-            reason = tidy(self._keyboard.line("reason: ") or "")
+            reason = self._keyboard.line("reason: ")
         if not reason:
             return "not dropped"
         self._review.drop(reason)
@@ -319,7 +282,7 @@ class TerminalReview:
         return f"taken back: {'put off' if taken.decision == SKIP else decision_text(taken)}"
 
     def _find(self) -> str:
-        text = tidy(self._keyboard.line("find: ") or "")
+        text = self._keyboard.line("find: ")
         self._review.found = self._review.find(text) if text else []
         return self._next() if text else ""
 
@@ -331,7 +294,7 @@ class TerminalReview:
 
     def _go(self) -> str:
         try:
-            position = self._review.at_index(tidy(self._keyboard.line("go to index: ") or ""))
+            position = self._review.at_index(self._keyboard.line("go to index: "))
         except ValueError as error:
             return str(error)
         if position is None:

@@ -29,7 +29,7 @@ from vmmetrics.utils.endpoint.messages import (
 from vmmetrics.utils.endpoint.wire import FIRST_PAUSE, Endpoint
 from vmmetrics.utils.schema import parse_json
 from vmmetrics.utils.storage.atomic import write_json
-from vmmetrics.utils.weights import weights_home
+from vmmetrics.utils.weights.folder import weights_home
 
 # Replies on disk, each under the hash of everything it depends on.
 

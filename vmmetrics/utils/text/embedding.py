@@ -14,7 +14,7 @@ import json
 import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.text.encoder import Encoder, Shape
+from vmmetrics.utils.text.encoder import Encoder
 
 # Arrays of a ``.safetensors`` file, mapped into memory: plain numbers behind a header of JSON, nothing that runs.
 
@@ -230,14 +230,10 @@ class SentenceEmbedding:
     """
 
     def __init__(self, folder: Path) -> None:
-        config = check(dict[str, Any], read_json(folder / "config.json"), folder)
-        longest = _LONGEST
-        if (folder / "sentence_bert_config.json").is_file():
-            longest = check(dict[str, Any], read_json(folder / "sentence_bert_config.json"), folder).get(
-                "max_seq_length", _LONGEST
-            )
-        self._encoder = Encoder(read_tensors(folder / _WEIGHTS), Shape.from_config(config))
-        positions = self._encoder.shape.positions
+        self._encoder = Encoder(read_tensors(folder / _WEIGHTS), _settings(folder / "config.json"))
+        further = folder / "sentence_bert_config.json"
+        longest = _settings(further).get("max_seq_length", _LONGEST) if further.is_file() else _LONGEST
+        positions = self._encoder.positions
         if type(longest) is not int or not 3 <= longest <= positions:
             raise SetupError(f"{folder}: expected a max_seq_length from 3 to {positions} but got {longest!r}")
         self._pieces = WordPieces(read_vocabulary(folder / "vocab.txt"), longest)
@@ -246,20 +242,26 @@ class SentenceEmbedding:
                 f"{folder}: vocab.txt has {len(self._pieces.vocabulary)} pieces, the weights {self._encoder.vocabulary}"
             )
 
-    @property
-    def width(self) -> int:
-        """Numbers of a text's vector."""
-        return self._encoder.shape.width
-
     def embed(self, texts: Sequence[str], advance: Advance | None = None) -> NDArray[np.float32]:
         """Embed texts; see :func:`embed`."""
-        vectors = np.zeros((len(texts), self.width), np.float32)
-        for places, tokens in _batches([self._pieces.encode(text) for text in texts]):
-            mean = self._encoder(tokens).mean(axis=1)
-            vectors[places] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-            if advance is not None:
-                advance(len(places))
+        numbers = [self._pieces.encode(text) for text in texts]
+        by_length: dict[int, list[int]] = defaultdict(list)  # places of the texts: those of one length need no padding
+        for place, tokens in enumerate(numbers):
+            by_length[len(tokens)].append(place)
+        vectors = np.zeros((len(texts), self._encoder.width), np.float32)
+        for length, places in sorted(by_length.items()):
+            size = max(1, _TOKENS_AT_ONCE // length)
+            for start in range(0, len(places), size):
+                some = places[start : start + size]
+                mean = self._encoder(np.array([numbers[place] for place in some], np.int64)).mean(axis=1)
+                vectors[some] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+                if advance is not None:
+                    advance(len(some))
         return vectors
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    return check(dict[str, Any], read_json(path), path.parent)
 
 
 def embed(texts: Sequence[str], *, folder: Path | None = None, advance: Advance | None = None) -> NDArray[np.float32]:
@@ -321,15 +323,3 @@ def _hash(path: Path) -> str:
         return sha256_of(path)
     except OSError as error:
         raise cannot("read", path, error) from error
-
-
-def _batches(numbers: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Places and tokens of texts of one length, no more than fit at once."""
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for place, tokens in enumerate(numbers):
-        by_length[len(tokens)].append(place)
-    for length, places in sorted(by_length.items()):
-        size = max(1, _TOKENS_AT_ONCE // length)
-        for start in range(0, len(places), size):
-            some = places[start : start + size]
-            yield some, np.array([numbers[place] for place in some], np.int64)

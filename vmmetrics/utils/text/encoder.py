@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,52 +16,9 @@ Floats = NDArray[np.float32]
 _HALF_ROOT: Final = np.float32(1 / np.sqrt(2))
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a model's ``config.json`` says of it.
-
-    Attributes:
-        layers: Blocks of attention and feed-forward network.
-        heads: Of attention, in each block.
-        width: Numbers of a token's vector.
-        inner: Width of the feed-forward networks.
-        positions: Most tokens of a text.
-        epsilon: Added to a variance before its root.
-    """
-
-    layers: int
-    heads: int
-    width: int
-    inner: int
-    positions: int
-    epsilon: float
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """Take the shape from a configuration.
-
-        Raises:
-            SetupError: It is none of a BERT with exact GELU and absolute positions.
-        """
-        kind = config.get("model_type"), config.get("hidden_act"), config.get("position_embedding_type", "absolute")
-        if kind != ("bert", "gelu", "absolute"):
-            raise SetupError(f"Expected a BERT with gelu and absolute positions but got {kind}")
-        layers, heads, width, inner, positions = (_whole(config, name) for name in _NUMBERS)
-        if width % heads:
-            raise SetupError(f"Expected heads that divide the width but got {heads} and {width}")
-        return cls(layers, heads, width, inner, positions, float(config.get("layer_norm_eps", 1e-12)))
-
-
 _NUMBERS: Final = (
     "num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "max_position_embeddings",
 )  # fmt: skip
-
-
-def _whole(config: Mapping[str, Any], name: str) -> int:
-    number = config.get(name)
-    if type(number) is not int or number < 1:
-        raise SetupError(f"Expected {name} to be a whole number above 0 but got {number!r}")
-    return number
 
 
 class Encoder:
@@ -70,55 +26,71 @@ class Encoder:
 
     Args:
         tensors: Weights by name, without a prefix before ``embeddings`` and ``encoder``.
-        shape: Their shape.
+        config: What the model's ``config.json`` says of it.
+
+    Attributes:
+        width: Numbers of a token's vector.
+        positions: Most tokens of a text.
+        vocabulary: How many tokens there are.
 
     Raises:
-        SetupError: A weight is missing or has another shape.
+        SetupError: It is none of a BERT with exact GELU and absolute positions; a weight is missing or has another
+            shape.
     """
 
-    def __init__(self, tensors: Mapping[str, NDArray[Any]], shape: Shape) -> None:
-        self.shape = shape
-        self._norms: dict[str, tuple[Floats, Floats]] = {}
-        self._linears: dict[str, tuple[Floats, Floats]] = {}  # (in, out) and (out,)
-        width = shape.width
+    def __init__(self, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
+        kind = config.get("model_type"), config.get("hidden_act"), config.get("position_embedding_type", "absolute")
+        if kind != ("bert", "gelu", "absolute"):
+            raise SetupError(f"Expected a BERT with gelu and absolute positions but got {kind}")
+        for name in _NUMBERS:
+            number = config.get(name)
+            if type(number) is not int or number < 1:
+                raise SetupError(f"Expected {name} to be a whole number above 0 but got {number!r}")
+        layers, heads, width, inner, positions = (config[name] for name in _NUMBERS)
+        if width % heads:
+            raise SetupError(f"Expected heads that divide the width but got {heads} and {width}")
+        self._heads, self.width, self.positions = heads, width, positions
+        self._epsilon = np.float32(float(config.get("layer_norm_eps", 1e-12)))
+        self._blocks = [f"encoder.layer.{number}" for number in range(layers)]
+        self._pairs: dict[str, tuple[Floats, Floats]] = {}  # weight, (in, out) of a linear layer, and bias
+
+        def norm(name: str) -> None:
+            self._pairs[name] = self._pair(tensors, f"{name}.LayerNorm", (width,))
+
+        def linear(name: str, *parts: str, inputs: int = width, outputs: int = width) -> None:
+            """Take one layer, or several side by side."""
+            pairs = [self._pair(tensors, part, (outputs, inputs)) for part in parts or (name,)]
+            weights, biases = zip(*((np.ascontiguousarray(weight.T), bias) for weight, bias in pairs), strict=True)
+            self._pairs[name] = np.concatenate(weights, axis=-1), np.concatenate(biases)
+
         self._words = _array(tensors, "embeddings.word_embeddings.weight", (-1, width))
-        positions = _array(tensors, "embeddings.position_embeddings.weight", (shape.positions, width))
-        first_kind = _array(tensors, "embeddings.token_type_embeddings.weight", (-1, width))[0]
-        self._positions: Floats = positions + first_kind
-        self._take_norm(tensors, "embeddings")
+        self.vocabulary = len(self._words)
+        places = _array(tensors, "embeddings.position_embeddings.weight", (positions, width))
+        self._places: Floats = places + _array(tensors, "embeddings.token_type_embeddings.weight", (-1, width))[0]
+        norm("embeddings")
         for block in self._blocks:
-            parts = [f"{block}.attention.self.{part}" for part in ("query", "key", "value")]
-            for part in parts:
-                self._take_linear(tensors, part, width, width)
-            both = zip(*(self._linears.pop(part) for part in parts), strict=True)
-            weight, bias = (np.concatenate(side, axis=-1) for side in both)
-            self._linears[f"{block}.projected"] = weight, bias  # queries, keys and values side by side
-            self._take_linear(tensors, f"{block}.attention.output.dense", width, width)
-            self._take_norm(tensors, f"{block}.attention.output")
-            self._take_linear(tensors, f"{block}.intermediate.dense", width, shape.inner)
-            self._take_linear(tensors, f"{block}.output.dense", shape.inner, width)
-            self._take_norm(tensors, f"{block}.output")
+            linear(f"{block}.projected", *(f"{block}.attention.self.{part}" for part in ("query", "key", "value")))
+            linear(f"{block}.attention.output.dense")
+            norm(f"{block}.attention.output")
+            linear(f"{block}.intermediate.dense", outputs=inner)
+            linear(f"{block}.output.dense", inputs=inner)
+            norm(f"{block}.output")
 
-    @property
-    def vocabulary(self) -> int:
-        """How many tokens there are."""
-        return len(self._words)
-
-    @property
-    def _blocks(self) -> list[str]:
-        return [f"encoder.layer.{number}" for number in range(self.shape.layers)]
+    @staticmethod
+    def _pair(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        return _array(tensors, f"{name}.weight", shape), _array(tensors, f"{name}.bias", shape[:1])
 
     def __call__(self, tokens: NDArray[np.int64]) -> Floats:
         """Encode texts of one length.
 
         Args:
-            tokens: (N, T) numbers below the vocabulary's size, T at most ``shape.positions``. Texts of one length need
+            tokens: (N, T) numbers below the vocabulary's size, T at most ``positions``. Texts of one length need
                 no padding, so that a text's vector does not depend on what stands beside it.
 
         Returns:
             (N, T, width).
         """
-        x = self._normed("embeddings", self._words[tokens] + self._positions[: tokens.shape[1]])
+        x = self._normed("embeddings", self._words[tokens] + self._places[: tokens.shape[1]])
         for block in self._blocks:
             mixed = self._attended(self._linear(f"{block}.projected", x))
             x = self._normed(f"{block}.attention.output", x + self._linear(f"{block}.attention.output.dense", mixed))
@@ -126,31 +98,22 @@ class Encoder:
             x = self._normed(f"{block}.output", x + self._linear(f"{block}.output.dense", wide))
         return x
 
-    def _take_norm(self, tensors: Mapping[str, NDArray[Any]], name: str) -> None:
-        width = (self.shape.width,)
-        weight, bias = (_array(tensors, f"{name}.LayerNorm.{part}", width) for part in ("weight", "bias"))
-        self._norms[name] = weight, bias
-
-    def _take_linear(self, tensors: Mapping[str, NDArray[Any]], name: str, inputs: int, outputs: int) -> None:
-        weight = np.ascontiguousarray(_array(tensors, f"{name}.weight", (outputs, inputs)).T)
-        self._linears[name] = weight, _array(tensors, f"{name}.bias", (outputs,))
-
     def _linear(self, name: str, x: Floats) -> Floats:
-        weight, bias = self._linears[name]
+        weight, bias = self._pairs[name]
         return x @ weight + bias
 
     def _normed(self, name: str, x: Floats) -> Floats:
-        weight, bias = self._norms[name]
+        weight, bias = self._pairs[name]
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = np.square(centred).mean(axis=-1, keepdims=True)
-        normed: Floats = centred / np.sqrt(variance + np.float32(self.shape.epsilon)) * weight + bias
+        normed: Floats = centred / np.sqrt(variance + self._epsilon) * weight + bias
         return normed
 
     def _attended(self, projected: Floats) -> Floats:
         """Mix values by how well keys fit queries: (N, T, 3 width) to (N, T, width)."""
         texts, length, _ = projected.shape
-        heads = self.shape.heads
-        size = self.shape.width // heads
+        heads = self._heads
+        size = self.width // heads
         parts = projected.reshape(texts, length, 3, heads, size).transpose(2, 0, 3, 1, 4)
         queries, keys, values = parts  # (N, heads, T, size) each
         fit = queries @ keys.swapaxes(-1, -2) / np.float32(np.sqrt(size))

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils import web
@@ -45,31 +45,24 @@ class _CutOffError(OSError):
 class _TooLargeError(Exception):
     """The server sends more than the file has."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(
-            f"the server sends more than the {most} bytes that were expected at most. Nothing was kept; take another "
-            "mirror, or copies with --from"
-        )
+
+_TOO_LARGE = (
+    "the server sends more than the {} bytes that were expected at most. Nothing was kept; take another mirror, or "
+    "copies with --from"
+)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows to http and https alone, not out of TLS, and with a token to no other host."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
+    def redirect_request(self, req: urllib.request.Request, *args: Any, **more: Any) -> urllib.request.Request | None:
+        newurl = args[-1]
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if new.scheme not in ("http", "https"):
             raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not on the web; not followed")
         if old.scheme == "https" and new.scheme != "https":
             raise SetupError(f"{req.full_url} leads to {web.quoted(newurl)}, which is not encrypted; not followed")
-        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        following = super().redirect_request(req, *args, **more)
         if following is not None and old.netloc != new.netloc:
             following.remove_header("Authorization")
         return following
@@ -148,7 +141,7 @@ def get(url: str, most: int, headers: Mapping[str, str] | None = None) -> bytes:
     except (urllib.error.HTTPError, *web.MALFORMED) as error:
         raise SetupError(f"{url}: {_reason(error)}") from error
     if len(content) > most:
-        raise SetupError(f"{url}: {_TooLargeError(most)}")
+        raise SetupError(f"{url}: {_TOO_LARGE.format(most)}")
     return content
 
 
@@ -174,7 +167,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
     with response:
         start, total = _extent(response, have)
         if most is not None and total is not None and total > most:
-            raise _TooLargeError(most)
+            raise _TooLargeError(_TOO_LARGE.format(most))
         if start == 0:
             validator = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
             with _on_disk(part):
@@ -188,7 +181,7 @@ def _go_on(url: str, part: Path, headers: Mapping[str, str], progress: Progress 
             done = renewed = start
             while (total is None or done < total) and (block := response.read1(_BLOCK)):
                 if most is not None and done + len(block) > most:
-                    raise _TooLargeError(most)
+                    raise _TooLargeError(_TOO_LARGE.format(most))
                 with _on_disk(part):
                     file.write(block)
                     file.flush()

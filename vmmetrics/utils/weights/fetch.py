@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-import lzma
 import math
 import shutil
-import struct
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.utils import web
 from vmmetrics.utils.storage.lock import ByteLocks
+from vmmetrics.utils.tables import sha256_of
+from vmmetrics.utils.weights import folder
 from vmmetrics.utils.weights.download import Progress, discard, download
-from vmmetrics.utils.weights.folder import (
-    PARTIAL,
-    Inspection,
-    differs,
-    fault_of,
-    hash_of,
-    inspect,
-    read_lock,
-    record,
-    record_listing,
-    weights_home,
-)
-from vmmetrics.utils.weights.manifest import Published, PublishedFile, select
-from vmmetrics.utils.weights.sources import Remote, addresses, archive_name, find_copies, is_offline, list_remote
+from vmmetrics.utils.weights.folder import PARTIAL, Inspection, inspect, record
+from vmmetrics.utils.weights.manifest import Published, select
+from vmmetrics.utils.weights.sources import Remote, addresses, find_copies, is_offline, list_remote
 
 SPARE = 1.02
 """Times what is fetched must be free: blocks, records, and sizes known only about."""
-_BLOCK = 1 << 20
 _UNSTATED = 1 << 26  # bytes that a file without a published size may have: configurations, vocabularies
 _PAGE = 1 << 20  # bytes beyond its size that are taken of a file, to see that it is a login page
 _GUARD = ".fetch.lock"
-_BAD_ARCHIVE = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError, LookupError, ArithmeticError,
-    RuntimeError,  # encrypted, or compressed in a way that is not known
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +66,7 @@ def fetch(
         SetupError: Unknown name, licence not agreed to, no room, nothing there, or not what was published. What has
             arrived whole stays.
     """
-    home = home or weights_home()
+    home = home or folder.weights_home()
     entries = select(names)
     lacking = [found for entry in entries if not (found := inspect(entry, home)).whole]
     if lacking and copies is None and (offline or is_offline()):
@@ -101,7 +82,7 @@ def fetch(
     now = [inspect(entry, home) for entry in entries]
     broken = [found for found in now if not found.whole]
     if broken:
-        raise SetupError(*(f"{found.problem}; mend it with: {found.command}" for found in broken))
+        raise SetupError(*(found.complaint for found in broken))
     return now
 
 
@@ -112,7 +93,6 @@ def directions(lacking: Iterable[Inspection]) -> list[str]:
         entry = found.entry
         lines += [f"  {entry.name}, from {', '.join(addresses(entry))}"]
         lines += [f"    {found.folder / name}" for name in [*found.missing, *found.faults]]
-        lines += [f"    (in the archive as {f.member})" for f in entry.files if f.member]
     lines.append("Or, with copies in a folder: vmmetrics weights fetch NAME --from FOLDER")
     return lines
 
@@ -131,123 +111,82 @@ def _ask_about_licences(entries: list[Published], listener: FetchListener) -> No
 
 
 def _download_all(lacking: list[Inspection], home: Path, mirror: str | None, listener: FetchListener) -> None:
-    lists, plan = [], []
-    for found in lacking:
-        remotes = list_remote(found.entry, mirror)
-        lists.append((found.entry, [remote.path for remote in remotes]))
+    listings = [(found, list_remote(found.entry, mirror)) for found in lacking]
+    plan: list[tuple[Published, Remote]] = []
+    for found, remotes in listings:
         lacked = [remote for remote in remotes if remote.path not in found.files]
         plan += [(found.entry, remote) for remote in sorted(lacked, key=lambda r: r.bytes or math.inf)]
-    check_room(home, sum(_still_to_come(home, entry, remote) for entry, remote in plan))
-    for entry, names in lists:
-        (home / entry.name).mkdir(parents=True, exist_ok=True)
-        record_listing(entry, home, names)
+    check_room(home, sum(_still_to_come(home / entry.name / remote.path, remote) for entry, remote in plan))
+    for found, remotes in listings:
+        (home / found.entry.name).mkdir(parents=True, exist_ok=True)
+        record(found.entry, home, listed=[remote.path for remote in remotes])
     for entry, remote in plan:
-        with _alone_in(home / entry.name, entry, listener):
-            if remote.path not in inspect(entry, home).files:  # nobody else has brought it meanwhile
-                _bring(entry, remote, home, listener)
+        with closing(ByteLocks(home / entry.name / _GUARD)) as guard:  # one process at a time
+            if guard.try_acquire(0):
+                guard.release(0)
+            else:
+                listener.say(f"{entry.name}: another process is fetching it; waiting")
+            with guard.holding(0):
+                if remote.path not in inspect(entry, home).files:  # nobody else has brought it meanwhile
+                    _bring(entry, remote, home, listener)
 
 
-@contextmanager
-def _alone_in(folder: Path, entry: Published, listener: FetchListener) -> Iterator[None]:
-    """Wait until no other process fetches the same checkpoint, and keep others waiting."""
-    with closing(ByteLocks(folder / _GUARD)) as guard:
-        if guard.try_acquire(0):
-            guard.release(0)
-        else:
-            listener.say(f"{entry.name}: another process is fetching it; waiting")
-        with guard.holding(0):
-            yield
+def _still_to_come(target: Path, remote: Remote) -> int:
+    part = target.with_name(target.name + PARTIAL)
+    size = remote.bytes or (0 if remote.file.pattern else remote.file.size)
+    return max(0, size - (part.stat().st_size if part.exists() else 0))
 
 
 def _bring(entry: Published, remote: Remote, home: Path, listener: FetchListener) -> None:
     """Download one file, check it, and give it its name."""
     target = home / entry.name / remote.path
     target.parent.mkdir(parents=True, exist_ok=True)
-    arrived = target if remote.member is None else target.with_name(remote.url.rpartition("/")[2])
-    described = entry.described(remote.path)
-    most = _most(described) if remote.member is None else 2 * _most(described)  # other members are small
-    if remote.bytes is not None and (described is None or described.bytes is None):
-        most = remote.bytes
+    most = remote.file.bytes or remote.bytes or _UNSTATED + 2 * (remote.file.about or 0)
     progress = listener.progress(entry.name, remote.path)
-    part = download(remote.url, arrived, remote.headers, progress, most + _PAGE)
+    part = download(remote.url, target, remote.headers, progress, most + _PAGE)
     try:
-        whole = part if remote.member is None else _extract(part, remote.member, target, _most(described))
-        sha256 = _settle(entry, remote.path, whole, home, remote.sha256, f"{remote.url} gave a file that")
+        _settle(entry, remote, part, home, listener, f"{remote.url} gave a file that")
     except SetupError:
         discard(part)
         raise
     discard(part)
-    listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
 
 
-def _settle(entry: Published, path: str, whole: Path, home: Path, expected: str | None, who: str) -> str:
+def _settle(entry: Published, remote: Remote, whole: Path, home: Path, listener: FetchListener, who: str) -> None:
     """Check a file that has arrived whole, put it in its place and record its hash.
 
     Raises:
         SetupError: It is not what was published, or what came the first time.
     """
-    described = entry.described(path)
-    fault = fault_of(whole, path)
-    sha256 = hash_of(whole)
-    size = whole.stat().st_size
-    if fault is None and described is not None and described.bytes not in (None, size):
-        fault = f"has {size} bytes but {described.bytes} were expected"
-    if fault is None and expected is not None and sha256 != expected:
-        fault = f"has SHA-256 {sha256[:16]}… but the server announced {expected[:16]}…"
-    fault = fault or differs(sha256, described, read_lock(home / entry.name).get(path))
+    fault = folder.fault_of(whole, remote.path)
+    sha256, size = sha256_of(whole), whole.stat().st_size
+    if fault is None and remote.file.bytes not in (None, size):
+        fault = f"has {size} bytes but {remote.file.bytes} were expected"
+    if fault is None and remote.sha256 not in (None, sha256):
+        fault = f"has SHA-256 {sha256[:16]}… but the server announced {str(remote.sha256)[:16]}…"
+    recorded, _ = folder.read_lock(home / entry.name)
+    fault = fault or folder.differs(sha256, remote.file, recorded.get(remote.path))
     if fault is not None:
-        whole.unlink(missing_ok=True)
-        raise SetupError(f"{entry.name}: {path}: {who} {fault}. It was not kept")
-    target = home / entry.name / path
-    whole.replace(target)
-    record(entry, home, path, sha256)
-    return sha256
-
-
-def _most(described: PublishedFile | None) -> int:
-    """Bytes that a file may have by what is published of it."""
-    if described is not None and described.bytes is not None:
-        return described.bytes
-    return _UNSTATED + 2 * ((described and described.about) or 0)
-
-
-def _extract(archive: Path, member: str, target: Path, most: int) -> Path:
-    """Take one file of at most ``most`` bytes out of an archive, whatever folder it lies in."""
-    out = target.with_name(target.name + PARTIAL)
-    name = archive.name.removesuffix(PARTIAL)
-    try:
-        with zipfile.ZipFile(archive) as bundle:
-            members = [info for info in bundle.infolist() if info.filename.rpartition("/")[2] == member]
-            if len(members) != 1:
-                raise SetupError(f"{name}: expected one {member} in the archive, found {len(members)}")
-            if members[0].file_size > most:  # nor does more come out of it
-                raise SetupError(f"{name}: expected {most} bytes of {member} at most but got {members[0].file_size}")
-            with bundle.open(members[0]) as source, out.open("wb") as file:
-                shutil.copyfileobj(source, file, _BLOCK)
-    except _BAD_ARCHIVE as error:
-        out.unlink(missing_ok=True)
-        raise SetupError(f"{name}: what arrived is no archive that can be read: {web.reason(error)}") from error
-    return out
+        whole.unlink()
+        raise SetupError(f"{entry.name}: {remote.path}: {who} {fault}. It was not kept")
+    whole.replace(home / entry.name / remote.path)
+    record(entry, home, {remote.path: sha256})
+    listener.say(f"{entry.name}: {remote.path}, SHA-256 {sha256}")
 
 
 def _copy_all(lacking: list[Inspection], copies: Path, home: Path, listener: FetchListener, *, alone: bool) -> None:
     if not copies.is_dir():
         raise SetupError(f"{copies} is no folder")
-    plan: list[tuple[Published, str, Path]] = []
+    plan: list[tuple[Published, Remote]] = []
     for found in lacking:
-        files = find_copies(found.entry, copies, alone=alone)
-        plan += [(found.entry, name, path) for name, path in files.items() if name not in found.files]
-    check_room(home, sum(path.stat().st_size for _, _, path in plan))
-    for entry, name, path in plan:
-        target = home / entry.name / name
+        there = find_copies(found.entry, copies, alone=alone)
+        plan += [(found.entry, copy) for copy in there if copy.path not in found.files]
+    check_room(home, sum(Path(copy.url).stat().st_size for _, copy in plan))
+    for entry, copy in plan:
+        target = home / entry.name / copy.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        archived = next((f for f in entry.files if f.member and archive_name(f) == path.name), None)
-        if archived is not None and archived.member is not None:
-            whole = _extract(path, archived.member, target, _most(archived))
-        else:
-            whole = Path(shutil.copyfile(path, target.with_name(target.name + PARTIAL)))
-        sha256 = _settle(entry, name, whole, home, None, f"{path}")
-        listener.say(f"{entry.name}: {name}, SHA-256 {sha256}")
+        whole = Path(shutil.copyfile(copy.url, target.with_name(target.name + PARTIAL)))
+        _settle(entry, copy, whole, home, listener, copy.url)
 
 
 def check_room(home: Path, needed: int) -> None:
@@ -273,14 +212,3 @@ def gigabytes(size: int) -> str:
     ('16.4 GB', '54.3 MB')
     """
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
-
-
-def _still_to_come(home: Path, entry: Published, remote: Remote) -> int:
-    target = home / entry.name / remote.path
-    part = target.with_name(target.name + PARTIAL)
-    described = entry.described(remote.path)
-    about = described.bytes or described.about or 0 if described is not None and not described.pattern else 0
-    size = remote.bytes or about
-    if remote.member is not None:
-        size += about  # the archive and what is taken out of it
-    return max(0, size - (part.stat().st_size if part.exists() else 0))

@@ -7,7 +7,6 @@ file have changed, or where :func:`inspect` is asked to.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import sys
@@ -20,6 +19,7 @@ from typing import Any, Literal
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils import web
 from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.weights.manifest import Published, PublishedFile, is_inside, published
 
 # Whether a file of weights ends where it should, told from the file alone: no published size or hash needed.
@@ -118,6 +118,11 @@ class Inspection:
         return f"vmmetrics weights fetch {self.entry.name}"
 
     @property
+    def complaint(self) -> str:
+        """What is wrong, and what mends it."""
+        return f"{self.problem}; mend it with: {self.command}"
+
+    @property
     def problem(self) -> str:
         """What is wrong, in a sentence or two; empty where nothing is."""
         said = [f"weight file {self.folder / name} {fault}" for name, fault in self.faults.items()]
@@ -162,7 +167,7 @@ def resolve(name: str, home: Path | None = None) -> Path:
     """
     found = inspect(published(name), home)
     if not found.whole:
-        raise SetupError(f"{found.problem}; mend it with: {found.command}")
+        raise SetupError(found.complaint)
     return found.path
 
 
@@ -195,7 +200,7 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
         SetupError: A file cannot be read.
     """
     folder = (home or weights_home()) / entry.name
-    recorded, listed = _read_lock(folder)
+    recorded, listed = read_lock(folder)
     names, missing = _needed(entry, folder, {*recorded, *listed})
     files, faults, records = {}, {}, dict(recorded)
     try:
@@ -210,33 +215,39 @@ def inspect(entry: Published, home: Path | None = None, effort: Effort = "change
     except OSError as error:
         raise cannot("read", error.filename or folder, error) from error
     if records != recorded:
-        with contextlib.suppress(OSError):  # where nothing can be recorded, everything is hashed at every start
+        with contextlib.suppress(SetupError):  # where nothing can be recorded, everything is hashed at every start
             _write_lock(entry, folder, records, listed)
     return Inspection(entry, folder, files, tuple(missing), faults)
 
 
-def read_lock(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what is recorded of a checkpoint's files, by name; nothing where there is no (readable) record."""
-    return _read_lock(folder)[0]
+def read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return what is recorded of a checkpoint's files, by name, and the names that the publisher listed.
+
+    Both are empty where there is no (readable) record.
+    """
+    try:
+        lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+        files = {
+            name: {"bytes": int(f["bytes"]), "mtime_ns": int(f["mtime_ns"]), "sha256": str(f["sha256"])}
+            for name, f in lock["files"].items()
+            if is_inside(name)
+        }
+        return files, [name for name in lock.get("listed", ()) if is_inside(name)]
+    except web.MALFORMED:
+        return {}, []
 
 
-def record(entry: Published, home: Path, name: str, sha256: str) -> None:
-    """Record the hash of a file that has just been put in place."""
+def record(
+    entry: Published, home: Path, hashes: Mapping[str, str] | None = None, listed: Iterable[str] | None = None
+) -> None:
+    """Record the hashes of files that have just been put in place, or which files the publisher has.
+
+    By the latter a fetch that was broken off is not taken for whole.
+    """
     folder = home / entry.name
-    files, listed = _read_lock(folder)
-    _write_lock(entry, folder, {**files, name: _record(folder / name, sha256)}, listed)
-
-
-def record_listing(entry: Published, home: Path, names: Iterable[str]) -> None:
-    """Record which files the publisher has, so that a fetch that was broken off is not taken for whole."""
-    folder = home / entry.name
-    _write_lock(entry, folder, read_lock(folder), names)
-
-
-def hash_of(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    files, before = read_lock(folder)
+    files |= {name: _record(folder / name, sha256) for name, sha256 in (hashes or {}).items()}
+    _write_lock(entry, folder, files, before if listed is None else listed)
 
 
 def differs(found: str, entry: PublishedFile | None, recorded: Mapping[str, Any] | None) -> str | None:
@@ -264,21 +275,16 @@ def _needed(entry: Published, folder: Path, known: Iterable[str]) -> tuple[list[
         if not names and not file.optional:
             missing.add(file.path)
     for index in [name for name in there if name.endswith(".index.json") and name in wanted]:
-        wanted |= _shards(folder, index)
+        try:  # the files among which it says the weights are shared
+            shards = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+            continue  # its own form is found at fault
+        wanted |= {(Path(index).parent / name).as_posix() for name in shards if is_inside(name)}
     for name in known:
         if (described := entry.described(name)) is not None and not described.optional:
             wanted.add(name)
     missing |= wanted - set(there)
     return sorted(wanted.intersection(there)), sorted(missing)
-
-
-def _shards(folder: Path, index: str) -> set[str]:
-    """The files among which an index says the weights are shared."""
-    try:
-        names = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        return set()  # its own form is found at fault
-    return {(Path(index).parent / name).as_posix() for name in names if is_inside(name)}
 
 
 def _check(
@@ -296,7 +302,7 @@ def _check(
     fault = fault_of(path)
     if fault or effort == "sizes":
         return fault, None
-    found = hash_of(path)
+    found = sha256_of(path)
     fault = differs(found, entry, recorded)
     if fault:
         return fault, {**recorded, "mtime_ns": _DOUBTFUL} if recorded else None
@@ -306,20 +312,6 @@ def _check(
 def _record(path: Path, sha256: str) -> dict[str, Any]:
     status = path.stat()
     return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": sha256}
-
-
-def _read_lock(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """What is recorded by name, and the names that the publisher listed."""
-    try:
-        lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
-        files = {
-            name: {"bytes": int(f["bytes"]), "mtime_ns": int(f["mtime_ns"]), "sha256": str(f["sha256"])}
-            for name, f in lock["files"].items()
-            if is_inside(name)
-        }
-        return files, [name for name in lock.get("listed", ()) if is_inside(name)]
-    except web.MALFORMED:
-        return {}, []
 
 
 def _write_lock(entry: Published, folder: Path, files: Mapping[str, Any], listed: Iterable[str]) -> None:

@@ -123,7 +123,6 @@ class PublishedFile:
         about: Size to reckon with where it is not.
         sha256: Its hash, hexadecimal, or the first digits where only those are published; None where nothing is.
         url: Where it is, for what is not on the hub.
-        member: Name of the file inside the archive at ``url``, or None where ``url`` is the file.
         optional: Whether the checkpoint is whole without it.
     """
 
@@ -132,13 +131,17 @@ class PublishedFile:
     about: int | None = None
     sha256: str | None = None
     url: str | None = None
-    member: str | None = None
     optional: bool = False
 
     @property
     def pattern(self) -> bool:
         """Whether the name stands for several files."""
         return "*" in self.path
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, about."""
+        return self.bytes or self.about or 0
 
     def matches(self, path: str) -> bool:
         """Whether a file of this name is meant."""
@@ -179,7 +182,7 @@ class Published:
     @property
     def size(self) -> int:
         """Bytes on disk, about."""
-        return sum(f.bytes or f.about or 0 for f in self.files)
+        return sum(f.size for f in self.files)
 
     def described(self, path: str) -> PublishedFile | None:
         """The entry that speaks of the file ``path``, by its name rather than by a pattern."""

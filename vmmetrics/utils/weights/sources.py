@@ -26,18 +26,18 @@ class Remote:
 
     Attributes:
         path: Name below the checkpoint's folder.
-        url: Where it, or the archive around it, is.
+        url: Where it is: an address, or the path of a copy.
+        file: What is published of it.
         bytes: Its size where the publisher says it, or the server.
         sha256: Its hash where the server says it, or None.
-        member: Name inside the archive at ``url``, or None.
         headers: What to send along.
     """
 
     path: str
     url: str
+    file: PublishedFile
     bytes: int | None = None
     sha256: str | None = None
-    member: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,11 +62,11 @@ def list_remote(entry: Published, mirror: str | None = None) -> list[Remote]:
     elif entry.hub is not None:
         remotes = _of_hub(entry, entry.hub)
     else:
-        return [Remote(f.path, f.url or "", None if f.member else f.bytes, member=f.member) for f in entry.files]
+        remotes = [Remote(f.path, f.url or "", f, f.bytes) for f in entry.files]
     for file in entry.files:
         if not file.optional and not any(file.matches(remote.path) for remote in remotes):
             raise SetupError(f"{entry.name}: {mirror or entry.source} has no file {file.path}")
-    return [remote for remote in remotes if entry.described(remote.path) is not None]
+    return remotes
 
 
 def addresses(entry: Published) -> list[str]:
@@ -102,12 +102,13 @@ def _of_hub(entry: Published, repository: str) -> list[Remote]:
             Remote(
                 file["rfilename"],
                 hf_hub_url(repository, file["rfilename"], revision=commit, endpoint=_hub()),
+                described,
                 web.count(file.get("size"), _LARGEST_FILE),
                 str(file["lfs"]["sha256"]) if file.get("lfs") else None,
                 headers=headers,
             )
             for file in found["siblings"]
-            if is_inside(file["rfilename"])
+            if is_inside(file["rfilename"]) and (described := entry.described(file["rfilename"]))
         ]
     except web.MALFORMED as error:
         raise SetupError(f"{address}: not a listing of the Hugging Face hub: {web.reason(error)}") from error
@@ -117,13 +118,13 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
     """The record beside the mirror's files says what there is; single files need none."""
     base = f"{mirror}/{entry.name}"
     if not any(file.pattern for file in entry.files):
-        return [Remote(f.path, f"{base}/{f.path}", f.bytes) for f in entry.files if not f.optional]
+        return [Remote(f.path, f"{base}/{f.path}", f, f.bytes) for f in entry.files if not f.optional]
     try:
         files: dict[str, Any] = json.loads(get(f"{base}/{LOCK}", _LARGEST_LISTING))["files"]
         remotes = [
-            Remote(name, f"{base}/{name}", web.count(f["bytes"], _LARGEST_FILE), str(f["sha256"]))
+            Remote(name, f"{base}/{name}", described, web.count(f["bytes"], _LARGEST_FILE), str(f["sha256"]))
             for name, f in files.items()
-            if is_inside(name)
+            if is_inside(name) and (described := entry.described(name))
         ]
     except web.MALFORMED as error:
         raise SetupError(f"{base}/{LOCK}: not a record of a weights folder: {web.reason(error)}") from error
@@ -133,7 +134,7 @@ def _of_mirror(entry: Published, mirror: str) -> list[Remote]:
     return remotes
 
 
-def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, Path]:
+def find_copies(entry: Published, folder: Path, *, alone: bool) -> list[Remote]:
     """Look for a checkpoint's files in a folder that somebody copied here.
 
     Known are: a weights folder, the publisher's own folder, the hub's cache, and the folder of one checkpoint. Files
@@ -145,7 +146,7 @@ def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, Pat
         alone: Whether the folder itself may be the checkpoint's.
 
     Returns:
-        Files by their name in the weights folder, of the place that has the most; archives by the name of their member.
+        The copies of the place that has the most.
     """
     places = [folder / entry.name]
     if entry.hub is not None:
@@ -155,27 +156,10 @@ def find_copies(entry: Published, folder: Path, *, alone: bool) -> dict[str, Pat
         places += [folder / entry.hub, folder / repository, cache / entry.revision, *newest]
     if alone or len(entry.files) == 1:
         places.append(folder)
-    found = [_copies_in(entry, place) for place in places]
+    found: list[list[Remote]] = []
+    for place in places:
+        paths = (path for file in entry.files for path in sorted(place.glob(file.path)) if path.is_file())
+        copies = {path.relative_to(place).as_posix(): path for path in paths}
+        known = ((name, path, entry.described(name)) for name, path in copies.items())
+        found.append([Remote(name, str(path), file) for name, path, file in known if file is not None])
     return max(found, key=len)
-
-
-def _copies_in(entry: Published, place: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for file in entry.files:
-        if file.pattern:
-            found |= {p.relative_to(place).as_posix(): p for p in sorted(place.glob(file.path)) if p.is_file()}
-            continue
-        names = [file.path, *([archive_name(file)] if file.member else [])]
-        copy = next((place / name for name in names if (place / name).is_file()), None)
-        if copy is not None:
-            found[file.path] = copy
-    return found
-
-
-def archive_name(file: PublishedFile) -> str:
-    """Name of the archive around a file.
-
-    >>> archive_name(PublishedFile("a.onnx", url="https://host/models/a-b.zip", member="end2end.onnx"))
-    'a-b.zip'
-    """
-    return (file.url or "").rpartition("/")[2]

@@ -1,14 +1,7 @@
 """People and their keypoints as the released OIS finds them: RTMDet-m person, then RTMPose-m body7 on each box.
 
-Two kinds of file serve as source, for both:
-
-- the model zoo's own checkpoints, run in torch:
-  ``rtmdet_m_8xb32-100e_coco-obj365-person-235e8209.pth`` and
-  ``rtmpose-m_simcc-body7_pt-body7_420e-256x192-e48f03d0_20230504.pth``;
-- ``.onnx`` files that ``python -m vmmetrics.perception.vmbench.adapters.rtm_convert`` makes of them, run by ONNX
-  Runtime, with the same raw outputs. For the pose, ``end2end.onnx`` from the zoo's own
-  ``onnx_sdk/rtmpose-m_simcc-body7_pt-body7_420e-256x192-e48f03d0_20230504.zip`` will do as well. For the detector the
-  zoo's export will not: non-maximum suppression is built into it, with another threshold than the released OIS has.
+The model zoo's own checkpoints serve as sources: ``rtmdet_m_8xb32-100e_coco-obj365-person-235e8209.pth`` and
+``rtmpose-m_simcc-body7_pt-body7_420e-256x192-e48f03d0_20230504.pth``.
 """
 
 from __future__ import annotations
@@ -24,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.ported.rtm_networks import (
     BINS_PER_PIXEL,
     MEDIUM,
@@ -35,7 +27,7 @@ from vmmetrics.perception.vmbench.ported.rtm_networks import (
     RTMSize,
     load_rtm,
 )
-from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches, needed
+from vmmetrics.perception.vmbench.runtime import Held, Shelf, in_batches
 from vmmetrics.types import FloatArray, UInt8Array
 
 # What stands before and after RTMDet and RTMPose, number for number as mmdet 3.3 and mmpose 1.3 do it.
@@ -225,10 +217,6 @@ def _places(stride: int) -> Float32Array:
 Run = Callable[[Tensor], tuple[Tensor, Tensor]]
 """A network: pixels to its two raw answers."""
 
-DETECTOR_OUTPUTS = ("logits", "sides")
-POSE_OUTPUTS = ("simcc_x", "simcc_y")
-"""Names in ``.onnx`` files; the second are those of the zoo's own export."""
-
 DETECTOR_BATCH, POSE_BATCH = 16, 64
 """Frames, and boxes, at a time: enough to fill a GPU, below 2 GB of activations."""
 _DETECTOR_BYTES, _POSE_BYTES = 24_700_000 * 4, 13_600_000 * 4
@@ -238,14 +226,14 @@ class RTMDetPersons:
     """RTMDet-m: boxes of people.
 
     Args:
-        source: Checkpoint (``.pth``) or network (``.onnx``).
+        source: Checkpoint (``.pth``).
         shelf: The device, and the models it is shared with.
-        size: Of the network in a checkpoint.
+        size: Of the network in it.
     """
 
     def __init__(self, source: Path, shelf: Shelf, size: RTMSize = MEDIUM) -> None:
         self._device = shelf.device
-        load = partial(_network, source, lambda: RTMDet(size), DETECTOR_OUTPUTS, shelf.device)
+        load = partial(_network, source, lambda: RTMDet(size), shelf.device)
         self._held: Held[Run] = Held("RTMDet", load, _DETECTOR_BYTES, shelf)
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
@@ -268,14 +256,14 @@ class RTMPoseKeypoints:
     """RTMPose-m: keypoints of people in boxes.
 
     Args:
-        source: Checkpoint (``.pth``) or network (``.onnx``).
+        source: Checkpoint (``.pth``).
         shelf: The device, and the models it is shared with.
-        size: Of the network in a checkpoint.
+        size: Of the network in it.
     """
 
     def __init__(self, source: Path, shelf: Shelf, size: RTMSize = MEDIUM) -> None:
         self._device = shelf.device
-        load = partial(_network, source, lambda: RTMPose(size), POSE_OUTPUTS, shelf.device)
+        load = partial(_network, source, lambda: RTMPose(size), shelf.device)
         self._held: Held[Run] = Held("RTMPose", load, _POSE_BYTES, shelf)
 
     def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -324,43 +312,12 @@ def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float
     return (pixels - torch.tensor(mean, device=device).view(shape)) / torch.tensor(std, device=device).view(shape)
 
 
-def _network(source: Path, build: Callable[[], Any], outputs: tuple[str, str], device: torch.device) -> Run:
-    """Load a file of either kind."""
-    if source.suffix == ".onnx":
-        return _onnx(source, outputs, device)
+def _network(source: Path, build: Callable[[], Any], device: torch.device) -> Run:
     network = load_rtm(source, build()).to(device)
 
     def run(pixels: Tensor) -> tuple[Tensor, Tensor]:
         with torch.inference_mode():
             first, second = network(pixels)
         return first.float().cpu(), second.float().cpu()
-
-    return run
-
-
-def _onnx(source: Path, outputs: tuple[str, str], device: torch.device) -> Run:
-    if not source.is_file():
-        raise SetupError(
-            f"{source}: no such network; make it with: python -m vmmetrics.perception.vmbench.adapters.rtm_convert"
-        )
-    with needed("onnxruntime"):
-        import onnxruntime
-    wanted = ["CUDAExecutionProvider"] if device.type == "cuda" else []
-    available = [p for p in (*wanted, "CPUExecutionProvider") if p in onnxruntime.get_available_providers()]
-    try:
-        session = onnxruntime.InferenceSession(str(source), providers=available)
-    except Exception as error:  # its errors have no common class
-        raise SetupError(f"{source}: not readable as an ONNX network: {error}") from error
-    names = tuple(output.name for output in session.get_outputs())
-    if names != outputs:
-        raise SetupError(
-            f"{source}: expected outputs {outputs} but it has {names}; make one from the model zoo's checkpoint with: "
-            "python -m vmmetrics.perception.vmbench.adapters.rtm_convert"
-        )
-    (entry,) = session.get_inputs()
-
-    def run(pixels: Tensor) -> tuple[Tensor, Tensor]:
-        first, second = session.run(None, {entry.name: pixels.cpu().numpy()})
-        return torch.from_numpy(first), torch.from_numpy(second)
 
     return run
