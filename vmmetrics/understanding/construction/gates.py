@@ -11,15 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.recipe import QuestionRecipe, digest_of, views_of
+from vmmetrics.understanding.construction.recipe import (
+    FilterAnswer,
+    FilterModel,
+    QuestionRecipe,
+    digest_of,
+    seen,
+    viewers_estimates,
+    views_of,
+)
 from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
-from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, seen
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, Turn, in_words, object_shape
 
@@ -30,6 +37,7 @@ REVIEWERS: Final = 3
 """Outside reviewers, all of whom must be wrong for a question to go; fewer decide nothing."""
 BLIND: Final = FramePolicy("none")
 ADAPTIVE: Final = FramePolicy("adaptive")
+"""Frames that reviewers see."""
 RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
 """Rules that hold whoever wrote a question."""
 _VERDICT_TOKENS: Final = 40
@@ -47,7 +55,6 @@ class GateRecipe(QuestionRecipe):
         reviewers: Models that see the video.
         answers: Of people who saw it: question's id to reviewer to letter of the options as they stand.
         proofreader: Asks a language model about the language; None leaves it to the rules.
-        policy: Frames that reviewers see.
         seed: Of the orders of the options.
     """
 
@@ -57,42 +64,31 @@ class GateRecipe(QuestionRecipe):
     def __init__(
         self,
         questions: Sequence[Question],
-        blind: Sequence[FilterModel] = (),
-        reviewers: Sequence[FilterModel] = (),
-        answers: Mapping[str, Mapping[str, str]] | None = None,
-        proofreader: Client | None = None,
-        policy: FramePolicy = ADAPTIVE,
-        seed: int = 0,
+        blind: Sequence[FilterModel],
+        reviewers: Sequence[FilterModel],
+        answers: Mapping[str, Mapping[str, str]],
+        proofreader: Client | None,
+        seed: int,
     ) -> None:
-        self._questions = {question.id: question for question in questions}
+        self.places = {question.id: question for question in questions}
         self._blind = blind
         self._reviewers = reviewers
-        self._answers = answers or {}
+        self._answers = answers
         self._proofreader = proofreader
-        self._policy = policy
         self._seed = seed
-
-    @property
-    def places(self) -> Mapping[str, Question]:
-        """Every question."""
-        return self._questions
+        clients = [proofreader, *(viewer.client for viewer in (*blind, *reviewers))]
+        self.pool = next((client for client in clients if client is not None), None)
 
     def digest(self, unit: str) -> str:
         """Of the question and of what people answered to it."""
-        return digest_of([line_of(replace(self._questions[unit], path=None)), self._answers.get(unit, {})])
-
-    @property
-    def pool(self) -> Client | None:
-        """The first endpoint's."""
-        clients = [self._proofreader, *(viewer.client for viewer in (*self._blind, *self._reviewers))]
-        return next((client for client in clients if client is not None), None)
+        return digest_of([line_of(replace(self.places[unit], path=None)), self._answers.get(unit, {})])
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
         models = {"blind": self._blind, "reviewers": self._reviewers}
         part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self._seed}
         part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
-        part["policy"] = str(self._policy)
+        part["policy"] = str(ADAPTIVE)
         if self._proofreader is not None:
             settings = self._proofreader.settings
             part["proofreader"] = {"url": settings.url, "model": settings.model}
@@ -100,20 +96,17 @@ class GateRecipe(QuestionRecipe):
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """All that is asked, if no gate closes before another."""
-        found = []
-        for viewers, times, frames in ((self._blind, SHUFFLES, 0.0), (self._reviewers, 1, 16.0)):
-            ones = [(viewer.model.name, viewer.estimate(times * len(units), frames)) for viewer in viewers]
-            found += [(name, one) for name, one in ones if one is not None]
+        found = viewers_estimates(self._blind, SHUFFLES * len(units), 0.0)
+        found += viewers_estimates(self._reviewers, len(units), 16.0)
         if self._proofreader is not None:
-            asked = (self._language(self._questions[unit]) for unit in units)
+            asked = (self._language(self.places[unit]) for unit in units)
             found.append((self._proofreader.settings.model, self._proofreader.estimate(asked, _VERDICT_TOKENS)))
         return found
 
     def _outcome(self, unit: str) -> UnitOutcome:
         """Gate after gate, the cheap ones first, until one closes."""
-        question = self._questions[unit]
-        why = [str(fault) for fault in faults(question, RULES)]
-        stage = "checks"
+        question = self.places[unit]
+        stage, why = "checks", faults(question, RULES)
         for name, gate in (("language", self._proofread), ("blind", self._guessed), ("reviewers", self._missed)):
             if why:
                 break
@@ -139,10 +132,10 @@ class GateRecipe(QuestionRecipe):
         bare = without_none_of_the_above(question)
         if bare is None or not self._blind:
             return question, []
-        orders = [arranged for arranged, _ in shuffles(bare, SHUFFLES, "blind", self._seed)]
+        orders = shuffles(bare, SHUFFLES, "blind", self._seed)
         views, reasons = [], []
         for viewer in self._blind:
-            own = [viewer.ask(arranged, BLIND) for arranged in orders]
+            own = [viewer.ask(arranged, BLIND, NO_FRAMES) for arranged in orders]
             views += own
             silent = sum(view.error is not None for view in own)
             if sum(view.right for view in own) + silent > MOST_RIGHT:
@@ -152,9 +145,10 @@ class GateRecipe(QuestionRecipe):
 
     def _missed(self, question: Question) -> tuple[Question, list[str]]:
         given = self._answers.get(question.id, {})
-        people = [_answered(question, name, letter) for name, letter in sorted(given.items())]
-        frames = seen(question, self._policy) if self._reviewers else None
-        views = [*people, *(viewer.view(question, self._policy, frames) for viewer in self._reviewers)]
+        views = [_answered(question, name, letter) for name, letter in sorted(given.items())]
+        if self._reviewers:
+            frames = seen(question, ADAPTIVE)
+            views += [viewer.view(question, ADAPTIVE, frames) for viewer in self._reviewers]
         if not views:
             return question, []
         checked = views_of(question, "reviewers", views)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from vmmetrics.models.questions import Question
@@ -96,24 +95,8 @@ _EXCLUDING: Final = frozenset(
 """Words that make of a text one that the text without them is not part of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with a question.
-
-    Attributes:
-        rule: Name of the rule, one of :data:`RULES`.
-        why: In words.
-    """
-
-    rule: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.why}"
-
-
-def faults(question: Question, rules: Sequence[str]) -> list[Fault]:
-    """What is wrong with a question, by the rules named; empty where nothing is.
+def faults(question: Question, rules: Sequence[str]) -> list[str]:
+    """What is wrong with a question, as ``rule: why`` of each rule named; empty where nothing is.
 
     Args:
         question: With its options and its right answer.
@@ -124,9 +107,8 @@ def faults(question: Question, rules: Sequence[str]) -> list[Fault]:
     """
     shape = _one_answer(question)
     if shape is not None:  # the other rules take it for granted
-        return [Fault("one answer", shape)]
-    found = ((name, RULES[name](question)) for name in rules)
-    return [Fault(name, why) for name, why in found if why is not None]
+        return [f"one answer: {shape}"]
+    return [f"{name}: {why}" for name in rules if (why := RULES[name](question)) is not None]
 
 
 def _one_answer(question: Question) -> str | None:
@@ -165,21 +147,17 @@ def _digest(option: str) -> tuple[str, ...]:
 def _contained(question: Question) -> str | None:
     """The right option within a wrong one or around it: both are then right, or nearly."""
     answer = question.answer or 0
-    right = stems(question.options[answer])
+    right, own = stems(question.options[answer]), set(parts(question.options[answer]))
     for place, option in enumerate(question.options):
         wrong = stems(option)
         shorter, longer = sorted((right, wrong), key=len)
         if place == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
             continue
         runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
-        if shorter in runs or (len(parts(option)) > 1 and _part_of(question.options[answer], option)):
+        members = parts(option)
+        if shorter in runs or (len(members) > 1 and (own < set(members) or set(members) < own)):
             return f"the right option {question.options[answer]!r} and {option!r} hold one another"
     return None
-
-
-def _part_of(one: str, other: str) -> bool:
-    first, second = set(parts(one)), set(parts(other))
-    return first < second or second < first
 
 
 def _like_length(question: Question) -> str | None:
@@ -222,8 +200,7 @@ def _leaked(question: Question) -> str | None:
 def _left_open(question: Question) -> str | None:
     last = len(question.options) - 1
     for place, option in enumerate(question.options):
-        found = _LEFT_OPEN.search(option)
-        if found and not (place == last and is_none_of_the_above(option)):
+        if _LEFT_OPEN.search(option) and not (place == last and is_none_of_the_above(option)):
             return f"{option!r} is about the other options, or about what is not known"
     return None
 

@@ -117,7 +117,7 @@ class ModelAnnotator:
         if question.answer is None:
             raise SetupError(f"Question {question.id!r} has no key, so answers to it cannot be judged")
         frames = frames_at(question, rate) if self.model.sees else NO_FRAMES
-        for asked, _ in shuffles(question, self.asks, "minfps"):
+        for asked in shuffles(question, self.asks, "minfps"):
             try:
                 said = self.model.answer(asked, self.benchmark.turns(asked, "vmmetrics"), frames)
             except RejectedError as error:

@@ -47,11 +47,7 @@ def find_markers(pictures: NDArray[np.uint8], names: Sequence[str]) -> Tracks:
         pictures: (T, H, W, 3) RGB.
         names: Which markers.
     """
-    found = {name: np.full((len(pictures), 2), np.nan) for name in names}
-    for frame, picture in enumerate(pictures):
-        for name in names:
-            found[name][frame] = _centre(picture, name)
-    return found
+    return {name: np.array([_centre(picture, name) for picture in pictures]).reshape(-1, 2) for name in names}
 
 
 def _centre(picture: Picture, name: str) -> FloatArray:
