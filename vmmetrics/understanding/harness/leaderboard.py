@@ -240,7 +240,7 @@ def cells(board: RunBoard) -> tuple[list[list[str]], list[list[str]]]:
     for row in board.rows:
         overall = row.overall
         answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
-        others = [figure and figure.value for figure in map(row.cells.get, board.columns)]
+        others = [row.cells[name].value if name in row.cells else None for name in board.columns]
         value = f"{number(overall.value)}{_ends(overall)}"
         runs.append([row.model, row.frames, f"{overall.n:,}", value, answered, *map(number, others)])
     keys = [(board.measure, ALL, ALL), *((board.measure, board.group or ALL, name) for name in board.columns)]

@@ -78,7 +78,7 @@ def camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, 
         right = kinds.pop(int(chosen.integers(len(kinds))))
         kinds = [kinds[i] for i in rng.permutation(len(kinds))[:4]]
         text, min_fps = "Somebody walks past two houses. What does the camera do meanwhile?", 2 / _SLOW
-        moved = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
+        moved: FloatArray = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
     else:
         kinds.remove("still")
         frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.0, 2.5)))
