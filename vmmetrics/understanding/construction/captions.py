@@ -16,14 +16,7 @@ from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, MOTIONBENCH, TUNA
 from vmmetrics.understanding.construction.options import with_items
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
-from vmmetrics.understanding.construction.recipe import (
-    WritingRecipe,
-    Written,
-    answered,
-    questions_shape,
-    seen,
-    viewers_estimates,
-)
+from vmmetrics.understanding.construction.recipe import WritingRecipe, Written, questions_shape, seen, viewed, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import Client, CostEstimate, Turn, estimate, in_words, list_shape, object_shape
@@ -62,12 +55,12 @@ class MotionBenchRecipe(WritingRecipe):
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
         asked = (self._asked(self.clips[unit]) for unit in units)
         writing = self.client.estimate(asked, MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS)
-        views = viewers_estimates(self.viewers, MOTIONBENCH_COUNT * len(units), 1)
+        views = self.viewers_estimates(self.viewers, MOTIONBENCH_COUNT * len(units), 1)
         return [(self.client.settings.model, writing), *views]
 
     def write(self, clip: SourceClip) -> Written:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
-        items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
+        items = self.answered(clip, self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
         used: set[str] = set()
         for number, item in enumerate(items, start=1):
@@ -147,20 +140,17 @@ class TunaRecipe(WritingRecipe):
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
         watching = [self._watching(self.clips[unit], (b"",) * FRAMES) for unit in units]
         writing = [self._writing(self.clips[unit], usual) for unit in units]
-        found = [
-            (client.settings.model, estimate(client.settings, [question.turns for question in asked], tokens))
-            for client, asked, tokens in (
-                (self._watcher, watching, _POINT_TOKENS), (self.client, writing, TUNA_COUNT * _TUNA_TOKENS)
-            )
-        ]  # fmt: skip
+        watched = estimate(self._watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
+        written = estimate(self.client.settings, [asked.turns for asked in writing], TUNA_COUNT * _TUNA_TOKENS)
+        found = [(self._watcher.settings.model, watched), (self.client.settings.model, written)]
         frames = [number for number in (int(self._drop_single), self._multi) if number]
-        return found + viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
+        return found + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
 
     def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
-        points = answered(clip.key, self._watcher.ask(self._watching(clip, pictures)))["points"]
-        items = answered(clip.key, self.client.ask(self._writing(clip, points)))["questions"]
+        points = self.answered(clip, self._watcher.ask(self._watching(clip, pictures)))["points"]
+        items = self.answered(clip, self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
             made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
@@ -174,11 +164,10 @@ class TunaRecipe(WritingRecipe):
         if self._drop_single:
             question, rejection = super().filtered(question)
         if rejection is None and self.viewers and self._multi is not None:
-            question, views = self.viewed(question, FramePolicy("uniform", self._multi), "many frames")
+            views = viewed(self.viewers, question, FramePolicy("uniform", self._multi))
+            question, why = views_of(question, "many frames", views), f"nobody is right from {self._multi} frames"
             if not any(view.right for view in views):
-                return question, RejectedQuestion(
-                    question, "many frames", (f"nobody is right from {self._multi} frames",)
-                )
+                rejection = RejectedQuestion(question, "many frames", (why,))
         return question, rejection
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:

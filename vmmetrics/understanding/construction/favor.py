@@ -18,14 +18,7 @@ from vmmetrics.understanding.benchmarks.favor.scores import read_structure
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
 from vmmetrics.understanding.construction.options import reorderings, stems
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
-from vmmetrics.understanding.construction.recipe import (
-    Stop,
-    WritingRecipe,
-    Written,
-    answered,
-    questions_shape,
-    viewers_estimates,
-)
+from vmmetrics.understanding.construction.recipe import Stop, WritingRecipe, Written, questions_shape
 from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import CostEstimate
@@ -220,7 +213,7 @@ class FavorRecipe(WritingRecipe):
         fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
         asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
-        return [(self.client.settings.model, writing), *viewers_estimates(self.viewers, COUNT * len(asked), 1)]
+        return [(self.client.settings.model, writing), *self.viewers_estimates(self.viewers, COUNT * len(asked), 1)]
 
     def write(self, clip: SourceClip) -> Written:
         """A sequence of ours, and what is written of each task that the annotation carries.
@@ -240,7 +233,7 @@ class FavorRecipe(WritingRecipe):
             if answer.value is None and answer.kind != UNREACHABLE and len(missing) < len(tasks) - 1:
                 missing.append(f"{task}: {answer.why}")
                 continue
-            for number, item in enumerate(answered(clip.key, answer)["questions"], start=1):
+            for number, item in enumerate(self.answered(clip, answer)["questions"], start=1):
                 made = self.made(clip, f"{task}-{number}", item, task=task)
                 written.append(noted(made, "focus", True) if task == "CM" and annotation.has_focus else made)
         return written, [], "; ".join(missing)

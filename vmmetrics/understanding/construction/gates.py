@@ -17,15 +17,7 @@ from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.recipe import (
-    FilterAnswer,
-    FilterModel,
-    QuestionRecipe,
-    digest_of,
-    seen,
-    viewers_estimates,
-    views_of,
-)
+from vmmetrics.understanding.construction.recipe import FilterAnswer, FilterModel, QuestionRecipe, viewed, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, Turn, in_words, object_shape
@@ -77,27 +69,24 @@ class GateRecipe(QuestionRecipe):
         self._proofreader = proofreader
         self._seed = seed
         clients = [proofreader, *(viewer.client for viewer in (*blind, *reviewers))]
-        self.pool = next((client for client in clients if client is not None), None)
+        self.pool = next(filter(None, clients), None)
 
-    def digest(self, unit: str) -> str:
-        """Of the question and of what people answered to it."""
-        return digest_of([line_of(replace(self.places[unit], path=None)), self._answers.get(unit, {})])
+    def _input(self, unit: str) -> list[Any]:
+        return [line_of(replace(self.places[unit], path=None)), self._answers.get(unit, {})]
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
         models = {"blind": self._blind, "reviewers": self._reviewers}
         part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self._seed}
         part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
-        part["policy"] = str(ADAPTIVE)
-        if self._proofreader is not None:
-            settings = self._proofreader.settings
-            part["proofreader"] = {"url": settings.url, "model": settings.model}
-        return part
+        asked = self._proofreader and self._proofreader.settings
+        more = {"proofreader": {"url": asked.url, "model": asked.model}} if asked else {}
+        return part | {"policy": str(ADAPTIVE)} | more
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """All that is asked, if no gate closes before another."""
-        found = viewers_estimates(self._blind, SHUFFLES * len(units), 0.0)
-        found += viewers_estimates(self._reviewers, len(units), 16.0)
+        found = self.viewers_estimates(self._blind, SHUFFLES * len(units), 0.0)
+        found += self.viewers_estimates(self._reviewers, len(units), 16.0)
         if self._proofreader is not None:
             asked = (self._language(self.places[unit]) for unit in units)
             found.append((self._proofreader.settings.model, self._proofreader.estimate(asked, _VERDICT_TOKENS)))
@@ -106,15 +95,20 @@ class GateRecipe(QuestionRecipe):
     def _outcome(self, unit: str) -> UnitOutcome:
         """Gate after gate, the cheap ones first, until one closes."""
         question = self.places[unit]
-        stage, why = "checks", faults(question, RULES)
-        for name, gate in (("language", self._proofread), ("blind", self._guessed), ("reviewers", self._missed)):
-            if why:
-                break
-            stage = name
+        gates = {
+            "checks": self._checked,
+            "language": self._proofread,
+            "blind": self._guessed,
+            "reviewers": self._missed,
+        }
+        for stage, gate in gates.items():
             question, why = gate(question)
-        if why:
-            return UnitOutcome(unit, rejected=(RejectedQuestion(question, stage, tuple(why)),))
+            if why:
+                return UnitOutcome(unit, rejected=(RejectedQuestion(question, stage, tuple(why)),))
         return UnitOutcome(unit, accepted=(question,))
+
+    def _checked(self, question: Question) -> tuple[Question, list[str]]:
+        return question, faults(question, RULES)
 
     def _proofread(self, question: Question) -> tuple[Question, list[str]]:
         if self._proofreader is None:
@@ -146,9 +140,7 @@ class GateRecipe(QuestionRecipe):
     def _missed(self, question: Question) -> tuple[Question, list[str]]:
         given = self._answers.get(question.id, {})
         views = [_answered(question, name, letter) for name, letter in sorted(given.items())]
-        if self._reviewers:
-            frames = seen(question, ADAPTIVE)
-            views += [viewer.view(question, ADAPTIVE, frames) for viewer in self._reviewers]
+        views += viewed(self._reviewers, question, ADAPTIVE)
         if not views:
             return question, []
         checked = views_of(question, "reviewers", views)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 from vmmetrics.errors import ClipError
 from vmmetrics.models.endpoint import EndpointModel
-from vmmetrics.models.frames import FramePolicy, Frames, look
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
 from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import asked
@@ -108,6 +108,12 @@ def seen(question: Question, policy: FramePolicy) -> Frames:
     return look(question.path, policy, question.start, question.end)
 
 
+def viewed(viewers: Sequence[FilterModel], question: Question, policy: FramePolicy) -> list[FilterAnswer]:
+    """What models answer over the frames that a policy shows; see :func:`seen`."""
+    frames = seen(question, policy) if viewers else NO_FRAMES
+    return [viewer.view(question, policy, frames) for viewer in viewers]
+
+
 def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
     """The question with what models answered noted under a name."""
     shown = [{key: value for key, value in asdict(view).items() if value is not None} for view in views]
@@ -129,13 +135,6 @@ def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
     right = ", ".join(view.model for view in views if view.right)
     silent = "; ".join(f"{view.model} gave no answer: {view.error}" for view in views if not view.right)
     return "; ".join(filter(None, (f"right from {what}: {right}" if right else "", silent)))
-
-
-def viewers_estimates(viewers: Sequence[FilterModel], questions: int, *frames: float) -> list[tuple[str, CostEstimate]]:
-    """What models would take for so many usual questions, each asked over so many frames in turn; but for free ones."""
-    usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * questions
-    priced = [viewer.model for viewer in viewers if isinstance(viewer.model, EndpointModel) and questions]
-    return [(model.name, model.estimate(usual, number, _LETTER_TOKENS)) for model in priced for number in frames]
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
@@ -161,9 +160,14 @@ class QuestionRecipe(ABC):
     places: Mapping[str, Question]
     pool: Client | None
 
-    @abstractmethod
     def digest(self, unit: str) -> str:
-        """Hash of what the input says of a unit: where it changed, the unit is done again."""
+        """Hash of what the input says of a unit, in short (64 bits): where it changed, the unit is done again."""
+        told = json.dumps(self._input(unit), sort_keys=True, default=str)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    @abstractmethod
+    def _input(self, unit: str) -> list[Any]:
+        """What the input says of a unit."""
 
     @abstractmethod
     def configuration(self) -> dict[str, Any]:
@@ -172,6 +176,15 @@ class QuestionRecipe(ABC):
     @abstractmethod
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
+
+    @staticmethod
+    def viewers_estimates(
+        viewers: Sequence[FilterModel], questions: int, *frames: float
+    ) -> list[tuple[str, CostEstimate]]:
+        """What models would take for so many usual questions, each asked over so many frames in turn; no free ones."""
+        usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * questions
+        priced = [viewer.model for viewer in viewers if isinstance(viewer.model, EndpointModel) and questions]
+        return [(model.name, model.estimate(usual, number, _LETTER_TOKENS)) for model in priced for number in frames]
 
     @abstractmethod
     def _outcome(self, unit: str) -> UnitOutcome:
@@ -232,10 +245,9 @@ class WritingRecipe(QuestionRecipe):
         self.temperature = temperature
         self.needs_video = bool(viewers)
 
-    def digest(self, unit: str) -> str:
-        """Of the clip's caption, annotation and times."""
+    def _input(self, unit: str) -> list[Any]:
         clip = self.clips[unit]
-        return digest_of([clip.caption, clip.start, clip.end, dict(clip.fields)])
+        return [clip.caption, clip.start, clip.end, dict(clip.fields)]
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
@@ -264,15 +276,9 @@ class WritingRecipe(QuestionRecipe):
         if not self.viewers:
             return question, None
         policy, stage, what = self.shown
-        checked, views = self.viewed(question, policy, stage)
-        why = given_away(views, what)
+        views = viewed(self.viewers, question, policy)
+        checked, why = views_of(question, stage, views), given_away(views, what)
         return checked, None if why is None else RejectedQuestion(checked, stage, (why,))
-
-    def viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[FilterAnswer]]:
-        """What the filtering models answer over the frames that a policy shows, noted under a name."""
-        frames = seen(question, policy)
-        views = [viewer.view(question, policy, frames) for viewer in self.viewers]
-        return views_of(question, name, views), views
 
     def _outcome(self, unit: str) -> UnitOutcome:
         clip = self.clips[unit]
@@ -305,21 +311,21 @@ class WritingRecipe(QuestionRecipe):
 
         return AskedQuestion(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
+    @staticmethod
+    def answered(clip: SourceClip, answer: Answer) -> dict[str, Any]:
+        """The object of an answer.
+
+        Raises:
+            Stop: There is none.
+        """
+        if answer.value is None:
+            raise Stop(UnitOutcome(clip.key, answer.kind, answer.why or ""))
+        return answer.value
+
     def made(self, clip: SourceClip, key: str, item: Mapping[str, Any], **groups: str) -> Question:
         """The question of an item, with how it came about."""
         how = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
         return noted(clip.question(key, text_of(item), options_of(item), **groups), "made", how)
-
-
-def answered(unit: str, answer: Answer) -> dict[str, Any]:
-    """The object of an answer.
-
-    Raises:
-        Stop: There is none.
-    """
-    if answer.value is None:
-        raise Stop(UnitOutcome(unit, answer.kind, answer.why or ""))
-    return answer.value
 
 
 def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str]) -> dict[str, Any]:
@@ -338,8 +344,3 @@ def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
 def text_of(item: Mapping[str, Any]) -> str:
     """The question of an item in one line."""
     return " ".join(str(item["question"]).split())
-
-
-def digest_of(value: Any) -> str:
-    """Hash of something ready for JSON, in short: 64 bits."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]

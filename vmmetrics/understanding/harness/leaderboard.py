@@ -12,14 +12,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
-from vmmetrics.understanding.harness.scoring import (
-    UNLIKE,
-    ReadScores,
-    interval,
-    markdown_table,
-    number,
-    read_scores,
-)
+from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, interval, markdown_table, number, read_scores
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
 from vmmetrics.utils.display.tables import NONE, ampersands
