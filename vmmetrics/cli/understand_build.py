@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,7 +29,7 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.construction.building import BuildFolder, Built, QuestionDecision
+    from vmmetrics.understanding.construction.building import BuildFolder
     from vmmetrics.understanding.construction.settings import Opened
     from vmmetrics.understanding.construction.units import UnitOutcome
 
@@ -91,7 +91,7 @@ def build(
 
 
 def _build(
-    opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[QuestionDecision] | None, yes: bool
+    opened: Opened, out: Path, threads: int, seed: int, decisions: Mapping[str, list[str]] | None, yes: bool
 ) -> None:
     """Do what is to be done, make the files, and say what came of it."""
     from vmmetrics.cli.progress import open_consoles
@@ -106,8 +106,8 @@ def _build(
         try:
             left = _work(folder, threads, messages)
         finally:  # whatever stopped it, the files are of what is done
-            built = folder.finish(seed, decisions)
-    _report(opened, built, out, output, messages)
+            summary, reviewed = folder.finish(seed, decisions)
+    _report(opened, summary, reviewed, out, output, messages)
     if left:
         messages.print(f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
@@ -146,14 +146,20 @@ def _work(folder: BuildFolder, threads: int, messages: Console) -> int:
     return len(folder.remaining)
 
 
-def _report(opened: Opened, built: Built, out: Path, output: Console, messages: Console) -> None:
+def _report(
+    opened: Opened,
+    summary: dict[str, Any],
+    reviewed: tuple[int, int] | None,
+    out: Path,
+    output: Console,
+    messages: Console,
+) -> None:
     """What came of it, in a few lines, and what is odd about it."""
     from vmmetrics.cli.progress import count
 
     def say(text: str) -> None:
         output.print(text, soft_wrap=True)
 
-    summary = built.summary
     say(f"{count(summary['questions'], 'question')} passed, {summary['rejected']} rejected")
     say("units: " + ", ".join(f"{number} {name}" for name, number in summary["units"].items()))
     for reason, number in summary["rejected_by"].items():
@@ -166,8 +172,8 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
     for stage, models in summary["views"].items():
         for name, kinds in models.items():
             say(f"{stage}, {name}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
-    if built.reviewed is not None:
-        undecided, strange = built.reviewed
+    if reviewed is not None:
+        undecided, strange = reviewed
         say(f"{undecided} of the questions were not reviewed; {strange} decisions are about others")
     if opened.ledger is not None:
         say(f"this time: {opened.ledger}")

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -107,18 +107,33 @@ class BuildFolder(SoleFolder):
                 if silent >= GIVE_UP:
                     raise NoAnswerError(f"No reply for {silent} in a row, the last: {outcome.why}")
 
-    def finish(self, seed: int, decisions: Sequence[QuestionDecision] | None = None) -> Built:
+    def finish(self, seed: int, decisions: Mapping[str, list[str]] | None) -> tuple[Line, tuple[int, int] | None]:
         """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
 
         Args:
             seed: Of the letters.
-            decisions: Of people; None where nobody was asked.
+            decisions: From :func:`read_decisions`; None where nobody was asked.
+
+        Returns:
+            The content of ``summary.json``, among it ``units``, what became of them: status to how many, "to do" for
+            those that are not done; and ``rejected_by``, how many questions each stage and rule rejected, of which one
+            may be rejected for several. And how many questions nobody decided upon, and how many decisions are about
+            something else (edited since, or of another build); None where nobody was asked.
         """
         makes, units = self._recipe.makes, self._recipe.places
         outcomes = [self.outcomes[unit] for unit in units if unit in self.outcomes]
         accepted = [question for outcome in outcomes for question in outcome.accepted]
         passed, repeated = first_of_each(accepted) if makes else (accepted, [])
-        kept, dropped, reviewed = _reviewed(passed, decisions)
+        judged = dict(decisions or {})
+        kept, dropped, undecided = [], [], 0
+        for question in passed:  # what nobody decided upon stays
+            own = judged.pop(key_of(question), [])
+            reasons = tuple(filter(None, own))
+            if reasons:
+                dropped.append(RejectedQuestion(question, "review", reasons))
+            else:
+                kept.append(question)
+                undecided += not own
         questions = balanced(kept, seed) if makes else kept
         rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *dropped]
         statuses = dict(Counter(outcome.status for outcome in outcomes))
@@ -132,23 +147,7 @@ class BuildFolder(SoleFolder):
         ):
             write_atomically(self.path / name, b"".join(map(encode, lines)))
         write_json(self.path / "summary.json", summary)
-        return Built(summary, reviewed)
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What a build has made so far.
-
-    Attributes:
-        summary: The content of ``summary.json``: among it ``units``, what became of them: status to how many, "to do"
-            for those that are not done; and ``rejected_by``, how many questions each stage and rule rejected, of which
-            one may be rejected for several.
-        reviewed: Questions that nobody reviewed, and decisions about something else: edited since, or of another build;
-            None where nobody was asked.
-    """
-
-    summary: Mapping[str, Any]
-    reviewed: tuple[int, int] | None
+        return summary, None if decisions is None else (undecided, sum(map(len, judged.values())))
 
 
 def _summary(questions: Sequence[Question], rejected: Sequence[RejectedQuestion], units: dict[str, int]) -> Line:
@@ -189,23 +188,6 @@ KEEP, DROP = "keep", "drop"
 _FILLED = ("decision", "note", "reviewer")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionDecision:
-    """What somebody decided about a question.
-
-    Attributes:
-        key: Of what was judged, :func:`key_of`.
-        decision: "keep" or "drop".
-        note: Why.
-        reviewer: Who; may be empty.
-    """
-
-    key: str
-    decision: str
-    note: str
-    reviewer: str
-
-
 def key_of(question: Question) -> str:
     """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
     right = None if question.answer is None else question.options[question.answer]
@@ -240,42 +222,24 @@ def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
     return [*lines, *map(dict, filled.values())]
 
 
-def read_decisions(paths: Iterable[Path]) -> list[QuestionDecision]:
+def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
     """The decisions in some review files; lines that nobody decided upon are left out.
+
+    Returns:
+        By what was judged (:func:`key_of`), for each decision upon it why it drops; empty where it keeps.
 
     Raises:
         SetupError: A file cannot be read, or a line decides something else than to keep or to drop.
     """
-    found = []
+    found: dict[str, list[str]] = {}
     for path in paths:
         for number, row in enumerate(read_rows(path), start=1):
             if not isinstance(row, Mapping) or not row.get("key"):
                 raise SetupError(f"{path}: entry {number} is no line of a review file: it has no key")
-            decision = str(row.get("decision") or "").strip().lower()
-            if not decision:
-                continue
-            if decision not in (KEEP, DROP):
-                raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision!r}")
-            note, reviewer = (str(row.get(name) or "").strip() for name in ("note", "reviewer"))
-            found.append(QuestionDecision(str(row["key"]), decision, note, reviewer))
+            decision, note, reviewer = (str(row.get(name) or "").strip() for name in _FILLED)
+            if decision and decision.lower() not in (KEEP, DROP):
+                raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision.lower()!r}")
+            why = " ".join(f"{reviewer or 'a reviewer'}: {note or 'dropped'}".split())
+            if decision:
+                found.setdefault(str(row["key"]), []).append(why if decision.lower() == DROP else "")
     return found
-
-
-def _reviewed(
-    questions: Sequence[Question], decisions: Sequence[QuestionDecision] | None
-) -> tuple[list[Question], list[RejectedQuestion], tuple[int, int] | None]:
-    """Take out what somebody dropped; what nobody decided upon stays."""
-    by_key: dict[str, list[QuestionDecision]] = {}
-    for decision in decisions or ():
-        by_key.setdefault(decision.key, []).append(decision)
-    kept, dropped, undecided = [], [], 0
-    for question in questions:
-        own = by_key.pop(key_of(question), [])
-        against = [f"{d.reviewer or 'a reviewer'}: {d.note or 'dropped'}" for d in own if d.decision == DROP]
-        if against:
-            reasons = tuple(" ".join(reason.split()) for reason in against)
-            dropped.append(RejectedQuestion(question, "review", reasons))
-        else:
-            kept.append(question)
-            undecided += not own
-    return kept, dropped, None if decisions is None else (undecided, sum(map(len, by_key.values())))

@@ -88,18 +88,13 @@ class MotionBenchRecipe(WritingRecipe):
 TUNA_COUNT: Final = 5
 FRAMES: Final = 8
 """Uniform frames that the video model sees: the paper's."""
-SKILLS: Final = {
-    "Camera Motion": "Camera State",
-    "Camera Transition": "Camera State",
-    "Scene Description": "Background Scene",
-    "Scene Transition": "Background Scene",
-    "Action Recognition": "Subject Action",
-    "Action Sequence": "Subject Action",
-    "Action-Subject Matching": "Subject Action",
-    "Object Recognition": "Object Attribute",
-    "Object Appearance": "Object Attribute",
-    "Object Location": "Object Attribute",
+_TASKS: Final = {
+    "Camera State": ("Camera Motion", "Camera Transition"),
+    "Background Scene": ("Scene Description", "Scene Transition"),
+    "Subject Action": ("Action Recognition", "Action Sequence", "Action-Subject Matching"),
+    "Object Attribute": ("Object Recognition", "Object Appearance", "Object Location"),
 }
+SKILLS: Final = {task: skill for skill, tasks in _TASKS.items() for task in tasks}
 """Task to skill."""
 _TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions

@@ -43,7 +43,7 @@ MOST_SUBJECTS: Final = 3
 LEAST_MOVING: Final = 0.5
 """Likewise one with motion in less than half of its time."""
 _SHOWN_ATTRIBUTES: Final = 2
-_ARTICLE: Final = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+_ARTICLE: Final = re.compile(r"(?i)^(?:the|an?)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +190,12 @@ _OVERLAP: Final = 0.5
 """Seconds that two actions may overlap and still have an order: annotators' seconds are no finer."""
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
 _PARTIAL: Final = re.compile(
-    r"\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally|initially"
-    r"|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
-    r"|(?:second|last|other) (?:half|part)|last moments?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally"
+    r"|initially|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
+    r"|(?:second|last|other) (?:half|part)|last moments?)\b"
 )
 """Next to somebody, the end of the table and a first person's view are no parts of a video."""
-_FOCUS: Final = re.compile(
-    r"\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b", re.IGNORECASE
-)
+_FOCUS: Final = re.compile(r"(?i)\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b")
 
 
 class FavorRecipe(WritingRecipe):

@@ -22,9 +22,7 @@ _EMPTY: Final = frozenset(
 """Words that change between two ways to say one thing. Prepositions do not: from the left is not to the left."""
 _ENDINGS: Final = ("ing", "ed", "es", "s")
 _SHORTEST_STEM: Final = 3
-BETWEEN: Final = re.compile(
-    r"\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*", re.IGNORECASE
-)
+BETWEEN: Final = re.compile(r"(?i)\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*")
 """What stands between the parts of an option."""
 ARROW: Final = " \u2192 "
 """What we join the steps of a sequence with."""

@@ -27,63 +27,56 @@ _LEAK: Final = 2
 
 _NUMBER_WORDS: Final = r"(?:\d+|one|two|three|four|five|six)"
 _WHEN: Final = re.compile(
-    r"(?:^|[.?!;,]\s*)when,?\s+(?:exactly\s+|precisely\s+|in the (?:video|clip),?\s+)?"
+    r"(?i)(?:^|[.?!;,]\s*)when,?\s+(?:exactly\s+|precisely\s+|in the (?:video|clip),?\s+)?"
     r"(?:do|does|did|is|are|was|were|will|has|have|had|can|could|in)\b"
     r"|\b(?:at|in|during|around|by)\s+(?:what|which)\s+(?:\w+\s+)?(?:times?|moments?|seconds?|timestamps?|frames?)\b"
     r"|\b(?:at|in|during)\s+(?:what|which)\s+(?:part|phase|stage|section|segment|half|third)\b"
-    r"|\bat what point\b|\bwhat time\b|\bwhich timestamp\b|\bhow (?:far|long|late|early) into\b",
-    re.IGNORECASE,
+    r"|\bat what point\b|\bwhat time\b|\bwhich timestamp\b|\bhow (?:far|long|late|early) into\b"
 )
 _TIMES: Final = re.compile(
-    rf"\b\d+(?:\.\d+)?\s?(?:s|secs?|seconds?)\b|\b{_NUMBER_WORDS}[- ](?:second|minute)\b|\b\d{{1,2}}:\d{{2}}\b"
-    r"|\b(?:milli)?seconds\b|\bminutes\b|\b(?:half|fraction of) a second\b|\bframe\s*#?\d+\b|\btimestamps?\b",
-    re.IGNORECASE,
+    rf"(?i)\b\d+(?:\.\d+)?\s?(?:s|secs?|seconds?)\b|\b{_NUMBER_WORDS}[- ](?:second|minute)\b|\b\d{{1,2}}:\d{{2}}\b"
+    r"|\b(?:milli)?seconds\b|\bminutes\b|\b(?:half|fraction of) a second\b|\bframe\s*#?\d+\b|\btimestamps?\b"
 )
 _NUMBERED: Final = re.compile(
-    rf"\b(?:subject|person|character|object|individual|actor)s?\s*(?:#?{_NUMBER_WORDS}|(?-i:[A-F]))\b"
-    r"|\b(?:man|woman|boy|girl|child)\s*#?\d+\b",
-    re.IGNORECASE,
+    rf"(?i)\b(?:subject|person|character|object|individual|actor)s?\s*(?:#?{_NUMBER_WORDS}|(?-i:[A-F]))\b"
+    r"|\b(?:man|woman|boy|girl|child)\s*#?\d+\b"
 )
 _TEXT: Final = re.compile(
-    r"\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|narrators?|paragraphs?"
+    r"(?i)\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|narrators?|paragraphs?"
     r"|metadata)\b"
     r"|\b(?:as|is|are|was|were|been)\s+(?:described|mentioned|stated|noted|listed)\b"
     r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b"
     r"|\bthe (?:given |provided )?(?:text|passage) (?:says|states)\b"
     r"|\b(?:according to|based on|as per) the (?:text|passage|information|context)\b"
-    r"|\b(?:given|provided) (?:text|passage|information|context|details)\b",
-    re.IGNORECASE,
+    r"|\b(?:given|provided) (?:text|passage|information|context|details)\b"
 )
 _SUBJECTIVE: Final = re.compile(
-    r"\b(?:beautiful|graceful|elegant|impressive|skil?lful|amazing|stunning|pretty|nice|lovely|ugly|interesting|exciting"
+    r"(?i)\b(?:beautiful|graceful|elegant|impressive|skil?lful|amazing|stunning|pretty|nice|lovely|ugly|interesting|exciting"
     r"|boring|awkward|charming|dramatic|mysterious|co[sz]y|serene|peaceful|magical|majestic|mesmeri[sz]ing|captivating"
     r"|breathtaking|cute|adorable|funny|strange|weird|seem(?:s|ed|ing|ingly)?|probabl[ey]|perhaps|apparent(?:ly)?"
     r"|presumabl[ey]|possibly|maybe|might|atmosphere|vibe)(?:ly)?\b|\bappear(?:s|ed)? to (?:be|have)\b"
-    r"|\b(?:most|more|less)? ?likely\b",
-    re.IGNORECASE,
+    r"|\b(?:most|more|less)? ?likely\b"
 )
 _CAUSE: Final = re.compile(
-    r"\bwhy\b|\bbecause\b|\breasons?\b|\bin order to\b|\bcaus(?:e|es|ed|ing)\b|\bpurpose\b|\bintend(?:s|ed|ing)?\b"
+    r"(?i)\bwhy\b|\bbecause\b|\breasons?\b|\bin order to\b|\bcaus(?:e|es|ed|ing)\b|\bpurpose\b|\bintend(?:s|ed|ing)?\b"
     r"|\bintentions?\b|\bmotivat\w+\b|\bas a result\b|\bresult(?:s|ed)? (?:in|of)\b|\bdue to\b|\bconsequences?\b"
-    r"|^what (?:\w+ )?(?:makes|made|triggers|triggered|leads to|led to)\b|\blead(?:s)? to\?",
-    re.IGNORECASE,
+    r"|^what (?:\w+ )?(?:makes|made|triggers|triggered|leads to|led to)\b|\blead(?:s)? to\?"
 )
 _LEFT_OPEN: Final = re.compile(
-    r"\b(?:all|none|any|both|neither|either|some) of the above\b|\bboth [a-f] and [a-f]\b|\boptions? [a-f]\b"
+    r"(?i)\b(?:all|none|any|both|neither|either|some) of the above\b|\bboth [a-f] and [a-f]\b|\boptions? [a-f]\b"
     r"|^\W*[a-f] (?:and|or|&) [a-f]\W*$"
     r"|^\W*(?:all|none|any|both|neither|either|some) of (?:these|them|those|the (?:others?|options))\W*$"
     r"|\b(?:cannot|can't|can not|could not) (?:be )?(?:determined?|told|tell|say|said|seen)\b"
     r"|\bnot (?:sure|enough|clear|shown)\b|\b(?:don't|do not) know\b|\bimpossible to (?:tell|say|know)\b"
-    r"|\binsufficient\b|\bunknown\b|\bunclear\b|^\s*(?:other|others|something else)\s*\.?$",
-    re.IGNORECASE,
+    r"|\binsufficient\b|\bunknown\b|\bunclear\b|^\s*(?:other|others|something else)\s*\.?$"
 )
 _LETTERED: Final = re.compile(
     r"^\s*(?:\(?(?:[A-Fa-f]|[1-6]|i{1,3}|iv|v)[).:]|[A-F]\s-|[-*\u2022]|(?:[Oo]ption|[Aa]nswer|[Cc]hoice)\s+[A-F1-6]\b\W?)\s"
 )
-_TWICE: Final = re.compile(r"\b(?!that\b|had\b)([a-z]+) \1\b", re.IGNORECASE)
+_TWICE: Final = re.compile(r"(?i)\b(?!that\b|had\b)([a-z]+) \1\b")
 _ARTICLE: Final = re.compile(r"(?:^A|\ba) (?=[aeio](?!ne\b|nce\b|u|we)[a-z])|(?:^A|\ba)n (?=[bcdfgjkpqtvwz][a-z])")
 """A before a vowel, an before a consonant; of u, h and ewe the sound decides, and acronyms are let be."""
-_PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got) (?:\w+ly )?\w+ed\b", re.IGNORECASE)
+_PASSIVE: Final = re.compile(r"(?i)\b(?:is|are|was|were|be|been|being|gets?|got) (?:\w+ly )?\w+ed\b")
 _NUMERALS: Final = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "once": "1 time", "twice": "2 times", "thrice": "3 times",

@@ -73,22 +73,19 @@ class BuildSettings:
     key_variable: str = KEY_VARIABLE
 
     def __post_init__(self) -> None:
-        if self.recipe not in RECIPES:
-            raise ValueError(f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}")
-        if self.model is not None and self.url is None:
-            raise ValueError("A model needs the address of its endpoint")
-        if self.model is None and self.recipe != "fpsbench":
-            raise ValueError(f"{self.recipe} needs a language model that writes: --url and --model")
-        if (self.reviewers or self.answers) and self.recipe != "fpsbench":
-            raise ValueError("Reviewers and their answers are for fpsbench")
-        if self.watcher is not None and self.recipe != "tuna":
-            raise ValueError("A video model that looks for contradictions is for tuna")
-        if (not self.drop_single or self.multi) and self.recipe != "tuna":
-            raise ValueError("What one frame or many must tell is for tuna")
-        if self.multi and not self.filters:
-            raise ValueError("What many frames must tell needs a model that filters")
-        if self.max_cost is not None and self.prices is None:
-            raise ValueError("A bound on the cost needs prices")
+        writes, gates, tuna = self.model is not None, self.recipe == "fpsbench", self.recipe == "tuna"
+        for wrong, why in (
+            (self.recipe not in RECIPES, f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}"),
+            (writes and self.url is None, "A model needs the address of its endpoint"),
+            (not writes and not gates, f"{self.recipe} needs a language model that writes: --url and --model"),
+            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers are for fpsbench"),
+            (self.watcher is not None and not tuna, "A video model that looks for contradictions is for tuna"),
+            ((not self.drop_single or self.multi) and not tuna, "What one frame or many must tell is for tuna"),
+            (self.multi and not self.filters, "What many frames must tell needs a model that filters"),
+            (self.max_cost is not None and self.prices is None, "A bound on the cost needs prices"),
+        ):
+            if wrong:
+                raise ValueError(why)
         for spec in (*self.filters, *self.reviewers):
             self.viewing(spec)
 

@@ -74,14 +74,18 @@ def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[s
     problems: Counter[str] = Counter()
     found: dict[str, SourceClip] = {}
     for row in rows:
-        clip = _clip(row, [videos, path.parent]) if isinstance(row, Mapping) else None
-        if clip is None or not (clip.caption or annotated):
+        known = row if isinstance(row, Mapping) else {}
+        key = str(known.get("video") or known.get("video_name") or "").strip()
+        caption = " ".join(str(known.get("caption") or "").split())
+        if not key or not (caption or annotated):
             problems["rows without a video or a caption, left out"] += 1
-        elif clip.key in found:
+        elif key in found:
             problems["rows about a video that one before is about, left out"] += 1
         else:
-            found[clip.key] = clip
-            problems["videos that are missing"] += clip.path is None
+            file = find_video(str(known.get("path") or key), [videos, path.parent])
+            times = seconds(known.get("start")), seconds(known.get("end"))
+            found[key] = SourceClip(key, caption, file, *times, dict(known))
+            problems["videos that are missing"] += file is None
     if not found:
         raise SetupError(f"{path}: nothing to make questions from; expected rows with video and caption")
     return found, dict(+problems)
@@ -104,15 +108,6 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
             raise SetupError(f"{path}: entry {number}: expected id, reviewer and answer")
         found.setdefault(question, {})[reviewer] = answer
     return found
-
-
-def _clip(row: Mapping[str, Any], folders: list[Path | None]) -> SourceClip | None:
-    key = str(row.get("video") or row.get("video_name") or "").strip()
-    if not key:
-        return None
-    path = find_video(str(row.get("path") or key), folders)
-    caption = " ".join(str(row.get("caption") or "").split())
-    return SourceClip(key, caption, path, seconds(row.get("start")), seconds(row.get("end")), dict(row))
 
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"

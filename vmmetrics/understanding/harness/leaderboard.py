@@ -49,11 +49,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     Raises:
         SetupError: One is not scored, or they are of different benchmarks or have no scored question in common.
     """
-    configurations = [read_run(folder)["configuration"] for folder in (first, second)]
-    sides = [
-        read_scores(folder, configuration, protocol)
-        for folder, configuration in zip((first, second), configurations, strict=True)
-    ]
+    sides = [read_scores(folder, read_run(folder)["configuration"], protocol) for folder in (first, second)]
     if sides[0].benchmark != sides[1].benchmark:
         raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
     scored = [{s.question: s for s in side.scored} for side in sides]
@@ -75,8 +71,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
     names = [side.model for side in sides]
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
-        policies = [(configuration.get("frames") or {}).get("policy") for configuration in configurations]
-        more = policies if policies[0] != policies[1] else (first, second)
+        more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -114,17 +114,9 @@ class ScoredRun:
             {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
             for row in self.references
         ]
-        names = (
-            "benchmark",
-            "model",
-            "frames",
-            "protocol",
-            *(["judge"] if self.judge else ()),
-            "counts",
-            "usage",
-            "figures",
-        )
-        return {name: plain(getattr(self, name)) for name in names} | {"references": rows}
+        names = ("benchmark", "model", "frames", "protocol", "judge", "counts", "usage", "figures")
+        said = {name: plain(getattr(self, name)) for name in names if name != "judge" or self.judge}
+        return said | {"references": rows}
 
 
 def score(
@@ -161,36 +153,26 @@ def score(
     questions = [question for question in questions if question.id not in unseen]
     scored = benchmark.score(questions, answers, protocol, judge)
     asked = {question.id: answers[question.id] for question in questions if question.id in answers}
+    shown = [answered.shown for answered in asked.values() if answered.shown is not None]
     counts = {
-        "asked": len(questions),
         "left out, because the video cannot be read": left_out,
         "without an answer yet, counted as wrong": len(questions) - len(asked),
         "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         "answers cut off for their length": sum("cut" in answered.usage for answered in asked.values()),
-        "clips of which fewer frames were shown than wanted": sum(
-            answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
-        ),
+        "clips of which fewer frames were shown than wanted": sum(one.limited is not None for one in shown),
+        **(problems or {}),
     }
-    shown = configuration.get("frames")
-    frames = str(shown["policy"]) if shown else "not known" if "recorded" in configuration["model"] else "none"
+    counts = {"asked": len(questions)} | {name: count for name, count in counts.items() if count}
+    model, policy = configuration["model"], configuration.get("frames")
+    frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
     if isinstance(judge, Path):
         identity = {"file": judge.name, "sha256": sha256_of(judge)}
-    return ScoredRun(
-        benchmark.name,
-        str(configuration["model"]["name"]),
-        frames,
-        protocol,
-        questions,
-        scored,
-        benchmark.figures(questions, scored, protocol),
-        benchmark.references,
-        {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
-        usage_of(asked),
-        identity,
-    )
+    figures, published = benchmark.figures(questions, scored, protocol), benchmark.references
+    result = ScoredRun(benchmark.name, str(model["name"]), frames, protocol, questions, scored, figures, published)
+    return replace(result, counts=counts, usage=usage_of(asked), judge=identity)
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
@@ -201,16 +183,13 @@ def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
 
 def page(result: ScoredRun) -> str:
     """The run as a page: what was asked of whom, the figures beside published ones, notes, and what was counted."""
-    known = [
-        reference
-        for reference in result.references
-        if any((f.measure, f.group, f.name) in reference.figures for f in result.figures)
-    ]
-    rows = [row(figure, known) for figure in result.figures]
+    keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
+    known = [reference for reference in result.references if keys & set(reference.figures)]
+    heads = [*HEADS, *(reference.model for reference in known)]
     parts = [
         f"# {markdown(result.benchmark)}: {markdown(result.model)}",
         f"Frames: {markdown(result.frames)}. Scored as {markdown(result.way)}. Intervals: 95 %, videos drawn.",
-        markdown_table([*HEADS, *(reference.model for reference in known)], rows, left=3),
+        markdown_table(heads, [row(figure, known) for figure in result.figures], left=3),
     ]
     if known:
         parts.append("\n".join(f"- {markdown(r.model)}: {markdown(r.source)}" for r in known))
@@ -230,9 +209,8 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     Raises:
         SetupError: The folder cannot be written.
     """
-    paths = [
-        file_in(folder, name, result.protocol) for name in ("scores.jsonl", "figures.csv", "table.md", "figures.json")
-    ]
+    names = ("scores.jsonl", "figures.csv", "table.md", "figures.json")
+    paths = [file_in(folder, name, result.protocol) for name in names]
     about = ({"question": q.id, "video": q.video, "groups": q.groups} for q in result.questions)
     lines = (encode(plain(a | plain(scored))) for a, scored in zip(about, result.scored, strict=True))
     write_atomically(paths[0], b"".join(lines))

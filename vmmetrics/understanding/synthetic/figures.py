@@ -112,7 +112,7 @@ def regular(centre: Point, radius: float, corners: int, inner: float = 1.0) -> t
     """Corners of a regular polygon standing on its point's opposite side; with ``inner`` below 1 a star."""
     count = corners if inner == 1.0 else 2 * corners
     angles = -np.pi / 2 + 2 * np.pi * np.arange(count) / count
-    radii = np.where(np.arange(count) % 2 == 0, radius, radius * inner) if inner != 1.0 else np.full(count, radius)
+    radii = np.where(np.arange(count) % 2 == 0, radius, radius * inner)
     return tuple((centre[0] + float(r * np.cos(a)), centre[1] + float(r * np.sin(a)))
                  for r, a in zip(radii, angles, strict=True))  # fmt: skip
 

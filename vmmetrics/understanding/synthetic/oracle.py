@@ -159,16 +159,8 @@ def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
 
 
 Reader = Callable[[Reading, list[FloatArray], FloatArray], Sequence[Any]]
-READERS: Final[Mapping[str, Reader]] = {
-    "cycles": _cycles,
-    "places": _places,
-    "order": _order,
-    "turning": _turning,
-    "ratio": _ratio,
-    "gone": _gone,
-    "together": _together,
-    "camera": _camera,
-}
+_READERS: Final[tuple[Reader, ...]] = (_cycles, _places, _order, _turning, _ratio, _gone, _together, _camera)
+READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader in _READERS}
 """From what is wanted, the markers' tracks and the frames' places in the clip (0..1) to which options fit."""
 
 
