@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from vmmetrics.models.frames import FramePolicy
@@ -105,6 +106,7 @@ _POINT: Final = object_shape({"content_frame": _TEXT, "content_description": _TE
 _POINTS: Final = object_shape({"points": list_shape(_POINT, most=_MOST_POINTS)})
 
 
+@dataclass
 class TunaRecipe(WritingRecipe):
     """The recipe.
 
@@ -112,22 +114,20 @@ class TunaRecipe(WritingRecipe):
         watcher: Asks the video model that looks for what contradicts the caption.
         drop_single: A question goes if all filter models are right from the frame in the middle.
         multi: A question also goes if none of them is right from so many uniform frames; None asks no such thing.
-        written: As :class:`WritingRecipe` has it: clips with captions and videos, ...
     """
 
     name = "tuna"
     rules = WRITTEN
+    needs_video = True  # for what is misread
 
-    def __init__(self, watcher: Client, drop_single: bool, multi: int | None, *written: Any) -> None:
-        super().__init__(*written)
-        self._watcher = watcher
-        self._drop_single, self._multi = drop_single, multi
-        self.needs_video = True  # for what is misread
+    watcher: Client
+    drop_single: bool
+    multi: int | None
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        watcher = {"url": self._watcher.settings.url, "model": self._watcher.settings.model}
-        needs = {"drop_single": self._drop_single, "multi": self._multi}
+        watcher = {"url": self.watcher.settings.url, "model": self.watcher.settings.model}
+        needs = {"drop_single": self.drop_single, "multi": self.multi}
         return super().configuration() | {"watcher": watcher, "needs": needs}
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
@@ -135,32 +135,32 @@ class TunaRecipe(WritingRecipe):
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
         watching = [self._watching(self.clips[unit], (b"",) * FRAMES) for unit in units]
         writing = [self._writing(self.clips[unit], usual) for unit in units]
-        watched = estimate(self._watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
+        watched = estimate(self.watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
         written = estimate(self.client.settings, [asked.turns for asked in writing], TUNA_COUNT * _TUNA_TOKENS)
-        found = [(self._watcher.settings.model, watched), (self.client.settings.model, written)]
-        frames = [number for number in (int(self._drop_single), self._multi) if number]
+        found = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
+        frames = [number for number in (int(self.drop_single), self.multi) if number]
         return found + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
 
     def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
         pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
-        points = self.answered(clip, self._watcher.ask(self._watching(clip, pictures)))["points"]
+        points = self.answered(clip, self.watcher.ask(self._watching(clip, pictures)))["points"]
         items = self.answered(clip, self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
             made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
-            made = noted(made, "made", made.reference["made"] | {"watcher": self._watcher.settings.model})
+            made = noted(made, "made", made.reference["made"] | {"watcher": self.watcher.settings.model})
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
         return written, [], ""
 
     def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
         """Rejected if one frame is enough; if wanted, if many are not."""
         rejection = None
-        if self._drop_single:
+        if self.drop_single:
             question, rejection = super().filtered(question)
-        if rejection is None and self.viewers and self._multi is not None:
-            views = viewed(self.viewers, question, FramePolicy("uniform", self._multi))
-            question, why = views_of(question, "many frames", views), f"nobody is right from {self._multi} frames"
+        if rejection is None and self.viewers and self.multi is not None:
+            views = viewed(self.viewers, question, FramePolicy("uniform", self.multi))
+            question, why = views_of(question, "many frames", views), f"nobody is right from {self.multi} frames"
             if not any(view.right for view in views):
                 rejection = RejectedQuestion(question, "many frames", (why,))
         return question, rejection

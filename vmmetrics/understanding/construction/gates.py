@@ -8,7 +8,7 @@ language is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vmmetrics.models.frames import NO_FRAMES, FramePolicy
@@ -38,6 +38,7 @@ _WHY: Final = {"type": "string", "maxLength": 400}
 _VERDICT: Final = object_shape({name: {"type": "boolean"} for name in _ASPECTS} | {"why": _WHY})
 
 
+@dataclass
 class GateRecipe(QuestionRecipe):
     """The gates.
 
@@ -53,43 +54,37 @@ class GateRecipe(QuestionRecipe):
     name = "fpsbench"
     makes = False
 
-    def __init__(
-        self,
-        questions: Sequence[Question],
-        blind: Sequence[FilterModel],
-        reviewers: Sequence[FilterModel],
-        answers: Mapping[str, Mapping[str, str]],
-        proofreader: Client | None,
-        seed: int,
-    ) -> None:
-        self.places = {question.id: question for question in questions}
-        self._blind = blind
-        self._reviewers = reviewers
-        self._answers = answers
-        self._proofreader = proofreader
-        self._seed = seed
-        clients = [proofreader, *(viewer.client for viewer in (*blind, *reviewers))]
+    questions: Sequence[Question]
+    blind: Sequence[FilterModel]
+    reviewers: Sequence[FilterModel]
+    answers: Mapping[str, Mapping[str, str]]
+    proofreader: Client | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.places = {question.id: question for question in self.questions}
+        clients = [self.proofreader, *(viewer.client for viewer in (*self.blind, *self.reviewers))]
         self.pool = next(filter(None, clients), None)
 
     def _input(self, unit: str) -> list[Any]:
-        return [line_of(replace(self.places[unit], path=None)), self._answers.get(unit, {})]
+        return [line_of(replace(self.places[unit], path=None)), self.answers.get(unit, {})]
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        models = {"blind": self._blind, "reviewers": self._reviewers}
-        part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self._seed}
+        models = {"blind": self.blind, "reviewers": self.reviewers}
+        part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self.seed}
         part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
-        asked = self._proofreader and self._proofreader.settings
+        asked = self.proofreader and self.proofreader.settings
         more = {"proofreader": {"url": asked.url, "model": asked.model}} if asked else {}
         return part | {"policy": str(ADAPTIVE)} | more
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """All that is asked, if no gate closes before another."""
-        found = self.viewers_estimates(self._blind, SHUFFLES * len(units), 0.0)
-        found += self.viewers_estimates(self._reviewers, len(units), 16.0)
-        if self._proofreader is not None:
+        found = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
+        found += self.viewers_estimates(self.reviewers, len(units), 16.0)
+        if self.proofreader is not None:
             asked = (self._language(self.places[unit]) for unit in units)
-            found.append((self._proofreader.settings.model, self._proofreader.estimate(asked, _VERDICT_TOKENS)))
+            found.append((self.proofreader.settings.model, self.proofreader.estimate(asked, _VERDICT_TOKENS)))
         return found
 
     def _outcome(self, unit: str) -> UnitOutcome:
@@ -111,9 +106,9 @@ class GateRecipe(QuestionRecipe):
         return question, faults(question, RULES)
 
     def _proofread(self, question: Question) -> tuple[Question, list[str]]:
-        if self._proofreader is None:
+        if self.proofreader is None:
             return question, []
-        answer = self._proofreader.ask(self._language(question))
+        answer = self.proofreader.ask(self._language(question))
         if answer.kind == "unreachable":
             raise NoAnswerError(answer.why or "")
         if answer.value is None:  # it says nothing about the question
@@ -124,11 +119,11 @@ class GateRecipe(QuestionRecipe):
 
     def _guessed(self, question: Question) -> tuple[Question, list[str]]:
         bare = without_none_of_the_above(question)
-        if bare is None or not self._blind:
+        if bare is None or not self.blind:
             return question, []
-        orders = shuffles(bare, SHUFFLES, "blind", self._seed)
+        orders = shuffles(bare, SHUFFLES, "blind", self.seed)
         views, reasons = [], []
-        for viewer in self._blind:
+        for viewer in self.blind:
             own = [viewer.ask(arranged, BLIND, NO_FRAMES) for arranged in orders]
             views += own
             silent = sum(view.error is not None for view in own)
@@ -138,9 +133,9 @@ class GateRecipe(QuestionRecipe):
         return views_of(question, "blind", views), reasons
 
     def _missed(self, question: Question) -> tuple[Question, list[str]]:
-        given = self._answers.get(question.id, {})
+        given = self.answers.get(question.id, {})
         views = [_answered(question, name, letter) for name, letter in sorted(given.items())]
-        views += viewed(self._reviewers, question, ADAPTIVE)
+        views += viewed(self.reviewers, question, ADAPTIVE)
         if not views:
             return question, []
         checked = views_of(question, "reviewers", views)
@@ -152,7 +147,7 @@ class GateRecipe(QuestionRecipe):
     def _language(self, question: Question) -> Asked[str]:
         told = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
         options = list(question.options)
-        generator("language", self._seed, question.id).shuffle(options)  # an order that tells nothing
+        generator("language", self.seed, question.id).shuffle(options)  # an order that tells nothing
         listed = "\n".join(f"- {option}" for option in options)
         return Asked(question.id, (told, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
 

@@ -211,6 +211,7 @@ Written = tuple[list[Question], list[RejectedQuestion], str]
 not be had, in words."""
 
 
+@dataclass
 class WritingRecipe(QuestionRecipe):
     """Has a language model write questions about clips, checks them by rules, and filters what passes.
 
@@ -228,22 +229,18 @@ class WritingRecipe(QuestionRecipe):
     """What they see, the name of their stage, and what they see in words."""
     rules: ClassVar[Sequence[str]]
     """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
+    needs_video: ClassVar[bool] = False
+    """Whether the video is needed before any question is filtered."""
 
-    def __init__(
-        self,
-        clips: Mapping[str, SourceClip],
-        client: Client,
-        viewers: Sequence[FilterModel],
-        seed: int,
-        temperature: float,
-    ) -> None:
-        self.clips = clips
-        self.places = {key: clip.question("", "?", ("right", "wrong")) for key, clip in clips.items()}
-        self.client = self.pool = client
-        self.viewers = viewers
-        self.seed = seed
-        self.temperature = temperature
-        self.needs_video = bool(viewers)
+    clips: Mapping[str, SourceClip]
+    client: Client
+    viewers: Sequence[FilterModel]
+    seed: int
+    temperature: float
+
+    def __post_init__(self) -> None:
+        self.places = {key: clip.question("", "?", ("right", "wrong")) for key, clip in self.clips.items()}
+        self.pool = self.client
 
     def _input(self, unit: str) -> list[Any]:
         clip = self.clips[unit]
@@ -282,7 +279,7 @@ class WritingRecipe(QuestionRecipe):
 
     def _outcome(self, unit: str) -> UnitOutcome:
         clip = self.clips[unit]
-        if self.needs_video and clip.path is None:  # before anything is spent
+        if (self.needs_video or self.viewers) and clip.path is None:  # before anything is spent
             return UnitOutcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
         written, rejected, missing = self.write(clip)
         accepted = []

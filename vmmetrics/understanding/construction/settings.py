@@ -174,7 +174,7 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
         written = clips, writer, viewers(settings.filters), settings.seed, settings.temperature
         if settings.recipe == "tuna":
             watcher = writer if settings.watcher is None else client(settings.watcher)
-            recipe = TunaRecipe(watcher, settings.drop_single, settings.multi, *written)
+            recipe = TunaRecipe(*written, watcher, settings.drop_single, settings.multi)
         else:
             recipe = (FavorRecipe if settings.recipe == "favor" else MotionBenchRecipe)(*written)
     ledger = None
