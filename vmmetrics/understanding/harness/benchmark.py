@@ -138,7 +138,7 @@ class Benchmark(ABC):
         """Published rows."""
         found = []
         for row in self.data.get("references", ()):
-            figures = {}
+            figures: dict[tuple[str, str, str], float] = {}
             for measure, groups in row["figures"].items():
                 for group, values in groups.items():
                     figures |= {(measure, group, name): float(value) for name, value in values.items()}
