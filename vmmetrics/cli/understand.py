@@ -143,12 +143,13 @@ def _print(board: RunBoard, output: Console) -> None:
     grid = Table(title=text.title(board), title_justify="left", box=SIMPLE_HEAD)
     for place, head in enumerate(text.heads(board)):
         grid.add_column(head, justify="left" if place < 2 else "right", overflow="fold", no_wrap=place == text.OVERALL)
-    for row in board.rows:
-        grid.add_row(*text.cells(row, board.columns))
-    if board.references:
+    runs, published = text.cells(board)
+    for row in runs:
+        grid.add_row(*row)
+    if published:
         grid.add_section()
-    for reference in board.references:
-        grid.add_row(*text.published(reference, board), style="dim")
+    for row in published:
+        grid.add_row(*row, style="dim")
     output.print(grid)
     for remark in text.remarks(board):
         output.print(f"- {remark}", soft_wrap=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,7 +29,7 @@ from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.understanding.construction.building import BuildFolder, Built, QuestionDecision
+    from vmmetrics.understanding.construction.building import BuildFolder
     from vmmetrics.understanding.construction.settings import Opened
     from vmmetrics.understanding.construction.units import UnitOutcome
 
@@ -76,15 +76,13 @@ def build(
     or setup, 130 stopped.
     """
     from vmmetrics.understanding.construction.building import read_decisions
-    from vmmetrics.understanding.construction.captions import Indispensability
     from vmmetrics.understanding.construction.settings import BuildSettings, open_build
 
     decisions = None if apply is None else read_decisions(apply)
     try:
         settings = BuildSettings(
             recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(reviewer or ()), answers,
-            read_as, Indispensability(not keep_single, require_multi), seed, temperature, tokens, per_minute, prices,
-            max_cost, key_env,
+            read_as, not keep_single, require_multi, seed, temperature, tokens, per_minute, prices, max_cost, key_env,
         )  # fmt: skip
         opened = open_build(settings, out)
     except ValueError as error:
@@ -93,24 +91,23 @@ def build(
 
 
 def _build(
-    opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[QuestionDecision] | None, yes: bool
+    opened: Opened, out: Path, threads: int, seed: int, decisions: Mapping[str, list[str]] | None, yes: bool
 ) -> None:
     """Do what is to be done, make the files, and say what came of it."""
     from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.construction.building import BuildFolder, finish
+    from vmmetrics.understanding.construction.building import BuildFolder
 
     output, messages = open_consoles()
-    made = opened.recipe
-    with BuildFolder(out, made.configuration(), made.places, made.digest) as folder:
+    with BuildFolder(out, opened.recipe) as folder:
         for warning in folder.warnings:
             messages.print(f"warning: {warning}", style="yellow")
         if not _begin(opened, folder, yes, messages):
             raise typer.Exit(EXIT_INTERRUPTED)
         try:
-            left = _work(opened, folder, threads, messages)
+            left = _work(folder, threads, messages)
         finally:  # whatever stopped it, the files are of what is done
-            built = finish(opened.recipe, folder, seed, decisions)
-    _report(opened, built, out, output, messages)
+            summary, reviewed = folder.finish(seed, decisions)
+    _report(opened, summary, reviewed, out, output, messages)
     if left:
         messages.print(f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
@@ -119,11 +116,10 @@ def _build(
 def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
     """Say what is to be done and what it may cost; whether to go on."""
     from vmmetrics.cli.progress import count
-    from vmmetrics.understanding.construction.building import remaining
 
     for problem, number in opened.problems.items():
         messages.print(f"{number:,} {problem}")
-    todo, wanted = remaining(opened.recipe, folder), len(opened.recipe.places)
+    todo, wanted = folder.remaining, len(opened.recipe.places)
     before = f", {wanted - len(todo):,} of them done before" if wanted > len(todo) else ""
     what = count(wanted, "question" if opened.recipe.name == "fpsbench" else "video")
     messages.print(f"{what}{before}")
@@ -137,34 +133,38 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
     return yes or agreed(messages)
 
 
-def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) -> int:
+def _work(folder: BuildFolder, threads: int, messages: Console) -> int:
     """Do what is not done; how many units are left."""
-    from vmmetrics.understanding.construction.building import remaining, run
-
-    with stoppable(), _Progress(messages, len(remaining(opened.recipe, folder))) as progress:
+    with stoppable(), _Progress(messages, len(folder.remaining)) as progress:
         try:
-            for outcome in run(opened.recipe, folder, threads):
+            for outcome in folder.run(threads):
                 progress.advance(outcome)
         except KeyboardInterrupt:
             progress.stop()
             messages.print(f"stopped; what was done is in {folder.path}, the same command goes on")
             raise typer.Exit(EXIT_INTERRUPTED) from None
-    return len(remaining(opened.recipe, folder))
+    return len(folder.remaining)
 
 
-def _report(opened: Opened, built: Built, out: Path, output: Console, messages: Console) -> None:
+def _report(
+    opened: Opened,
+    summary: dict[str, Any],
+    reviewed: tuple[int, int] | None,
+    out: Path,
+    output: Console,
+    messages: Console,
+) -> None:
     """What came of it, in a few lines, and what is odd about it."""
     from vmmetrics.cli.progress import count
 
     def say(text: str) -> None:
         output.print(text, soft_wrap=True)
 
-    summary = built.summary()
-    say(f"{count(len(built.questions), 'question')} passed, {len(built.rejected)} rejected")
-    say("units: " + ", ".join(f"{number} {name}" for name, number in built.statuses.items()))
-    for reason, number in built.reasons.items():
+    say(f"{count(summary['questions'], 'question')} passed, {summary['rejected']} rejected")
+    say("units: " + ", ".join(f"{number} {name}" for name, number in summary["units"].items()))
+    for reason, number in summary["rejected_by"].items():
         say(f"  {number} {reason}")
-    if built.questions:
+    if summary["questions"]:
         say("letters: " + ", ".join(f"{letter} {number}" for letter, number in summary["letters"].items()))
     for name, guess in summary["guessers"].items():
         note = "  <- tells too much" if guess["z"] > _TELLING_Z else ""
@@ -172,8 +172,9 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
     for stage, models in summary["views"].items():
         for name, kinds in models.items():
             say(f"{stage}, {name}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
-    if built.undecided is not None:
-        say(f"{built.undecided} of the questions were not reviewed; {built.strange} decisions are about others")
+    if reviewed is not None:
+        undecided, strange = reviewed
+        say(f"{undecided} of the questions were not reviewed; {strange} decisions are about others")
     if opened.ledger is not None:
         say(f"this time: {opened.ledger}")
     messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)

@@ -94,7 +94,7 @@ def minfps(
 def _person(
     name: str, out: Path, questions: Sequence[Question], play: bool, page: bool, messages: Console
 ) -> Iterator[Annotator]:
-    from vmmetrics.understanding.minfps.asking import PersonAnnotator
+    from vmmetrics.understanding.minfps.asking import person_annotator
 
     if page:
         from vmmetrics.understanding.minfps.page import Page
@@ -102,13 +102,13 @@ def _person(
         with Page(questions) as asking:
             told = f"open {asking.url} in a browser on this machine; Ctrl-C stops, what was said is kept"
             messages.print(told, soft_wrap=True)
-            yield PersonAnnotator(name, out / "clips", asking.ask)
+            yield person_annotator(name, out / "clips", asking.ask)
         return
 
     def ask(question: Question, path: Path, rate: float) -> bool:
         return _ask(question, path, rate, play, messages)
 
-    yield PersonAnnotator(name, out / "clips", ask)
+    yield person_annotator(name, out / "clips", ask)
 
 
 def _settings(by: str, prices: tuple[float, float] | None, max_cost: float | None) -> ModelSettings:
@@ -128,14 +128,14 @@ def _model(
     """A model; one behind an endpoint once its cost is agreed to. No settings are the oracle's."""
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.understanding.harness.models import open_model
-    from vmmetrics.understanding.minfps.asking import ModelAnnotator, OracleAnnotator, rates_found
+    from vmmetrics.understanding.minfps.asking import model_annotator, oracle_annotator, rates_found
 
     if settings is None:
-        yield OracleAnnotator()
+        yield oracle_annotator()
         return
     model = open_model(settings, questions, out / "replies")
     if not isinstance(model, EndpointModel):
-        yield ModelAnnotator(model, benchmark, asks)
+        yield model_annotator(model, benchmark, asks)
         return
     done = {found.question for found in rates_found(out, questions) if model.name in found.by}
     todo = [question for question in questions if question.id not in done]
@@ -144,7 +144,7 @@ def _model(
         if not (yes or agreed(messages)):
             raise typer.Exit(EXIT_INTERRUPTED)
     try:
-        yield ModelAnnotator(model, benchmark, asks)
+        yield model_annotator(model, benchmark, asks)
     finally:
         messages.print(f"this time: {model.client.ledger}")
 

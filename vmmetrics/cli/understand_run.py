@@ -309,7 +309,7 @@ def _ask(
     from vmmetrics.utils.storage.provenance import machine, recorded_versions
 
     found = len(asking.loaded.questions)
-    if not asking.questions and not (path / "answers.jsonl").exists():
+    if not asking.covered() and not (path / "answers.jsonl").exists():
         raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
     data, videos = (None if source is None else str(source.absolute()) for source in sources)
     session: dict[str, Any] = {"model": settings.spec, "data": data, "videos": videos, "limit": asking.limit}

@@ -31,21 +31,25 @@ def understanding_chart(board: RunBoard) -> Figure:
         board: From :func:`vmmetrics.understanding.harness.leaderboard.make_boards`.
     """
     curves = rate_curves(board.rows)
-    rows = len(board.columns) + 1
-    height = rows * (_LINE * len(board.rows) + _PAD) + 0.5
+    height = (len(board.columns) + 1) * (_LINE * len(board.rows) + _PAD) + 0.5
     key = 0.22 * -(-(len(board.rows) + _MOST_PUBLISHED + 1) // 2)
+    title = f"{board.benchmark}: {board.measure}, scored as {board.protocol}"
     with chart_style():
-        figure = Figure(figsize=(WIDTH, height + key + 0.9 + (2.9 if curves else 0)), layout="constrained")
-        ratios = [height, 2.7] if curves else [1.0]
-        axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
+        figure, axes = _panels(height + key + 0.9 + (2.9 if curves else 0), [height, 2.7] if curves else [1.0], title)
         looks = model_looks([row.label for row in board.rows])
         handles = _categories(axes[0], board, looks)
         if curves:
             _rates(axes[1], curves, board, looks)
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
-        title = f"{board.benchmark}: {board.measure}, scored as {board.protocol}"
-        figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
     return figure
+
+
+def _panels(height: float, ratios: Sequence[float], title: str) -> tuple[Figure, list[Axes]]:
+    """A figure with panels of these relative heights, one below another."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
+    axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
+    return figure, axes
 
 
 def rate_curves(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
@@ -69,9 +73,9 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
         for line, row in enumerate(board.rows):
             figure = row.overall if name == ALL else row.cells.get(name)
             if figure is not None and figure.value is not None:
-                _mark(axes, figure, top + (line + 0.5) * _LINE, *looks[row.label])
+                _mark(axes, figure, top + (line + 0.5) * _LINE, looks[row.label])
         bottom = top + step - _PAD
-        chance = _chance(board, name)
+        chance = _first(board, name).chance
         if chance is not None:
             axes.plot([chance, chance], [top, bottom], color=NULL, linewidth=3, zorder=1, solid_capstyle="butt")
         for reference, marker in zip(board.references, _PUBLISHED, strict=False):
@@ -80,11 +84,8 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
                 axes.plot([reference.figures[key]], [(top + bottom) / 2], marker, color=FAINT, markersize=9, zorder=2)
         if place:
             axes.axhline(top - _PAD / 2, color=RULE, linewidth=0.8)
-    counts = [board.rows[0].overall, *(_first(board, name) for name in board.columns)]
-    axes.set_yticks(
-        [place * step + (step - _PAD) / 2 for place in range(len(names))],
-        [f"{label(name, _RUN_NAME)} ({figure.n})" for name, figure in zip(names, counts, strict=True)],
-    )
+    ticks = [place * step + (step - _PAD) / 2 for place in range(len(names))]
+    axes.set_yticks(ticks, [f"{label(name, _RUN_NAME)} ({_first(board, name).n})" for name in names])
     axes.set_ylim(len(names) * step - _PAD / 2, -_PAD / 2)
     axes.tick_params(axis="y", length=0)
     if board.group is not None:
@@ -95,7 +96,7 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
         Line2D([], [], color=colour, marker=marker, linewidth=1.5, markersize=5, label=label(name, 60))
         for name, (colour, marker) in looks.items()
     ]
-    if _chance(board, ALL) is not None:
+    if _first(board, ALL).chance is not None:
         handles.append(Line2D([], [], color=NULL, linewidth=3, label="chance"))
     handles += [
         Line2D([], [], color=FAINT, marker=marker, linestyle="", markersize=8, label=f"{reference.model} (published)")
@@ -105,17 +106,18 @@ def _categories(axes: Axes, board: RunBoard, looks: dict[str, tuple[str, str]]) 
 
 
 def _first(board: RunBoard, name: str) -> benchmark.Figure:
+    if name == ALL:
+        return board.rows[0].overall
     return next(row.cells[name] for row in board.rows if name in row.cells)
 
 
-def _chance(board: RunBoard, name: str) -> float | None:
-    return board.rows[0].overall.chance if name == ALL else _first(board, name).chance
-
-
-def _mark(axes: Axes, figure: benchmark.Figure, y: float, colour: str, marker: str) -> None:
+def _mark(axes: Axes, figure: benchmark.Figure, at: float, look: tuple[str, str], upright: bool = False) -> None:
+    """A figure with its interval, across or upright at a place of the other axis."""
+    colour, marker = look
+    ends, middle = ([figure.low, figure.high], [at, at]), ([figure.value], [at])
     if figure.low is not None and figure.high is not None:
-        axes.plot([figure.low, figure.high], [y, y], color=colour, linewidth=1.5, zorder=3)
-    axes.plot([figure.value or 0.0], [y], marker, color=colour, markersize=4.5, zorder=4)
+        axes.plot(*(ends[::-1] if upright else ends), color=colour, linewidth=1.5, zorder=3)
+    axes.plot(*(middle[::-1] if upright else middle), marker, color=colour, markersize=4.5, zorder=4)
 
 
 def _limits(board: RunBoard) -> tuple[float, float]:
@@ -131,16 +133,10 @@ def _rates(axes: Axes, curves: dict[str, list[RunRow]], board: RunBoard, looks: 
         rates = [row.rate or 0.0 for row in rows]
         axes.plot(rates, [row.overall.value or 0.0 for row in rows], color=FAINT, linewidth=1, zorder=1)
         for rate, row in zip(rates, rows, strict=True):
-            colour, marker = looks[row.label]
-            if row.overall.low is not None and row.overall.high is not None:
-                axes.plot([rate, rate], [row.overall.low, row.overall.high], color=colour, linewidth=1.5, zorder=3)
-            axes.plot([rate], [row.overall.value or 0.0], marker, color=colour, markersize=4.5, zorder=4)
-        end = rows[-1]
-        at = (rates[-1], end.overall.value or 0.0)
-        axes.annotate(
-            label(model, _RUN_NAME), at, (8, 0), textcoords="offset points", va="center", fontsize=8, color=INK
-        )
-    chance = _chance(board, ALL)
+            _mark(axes, row.overall, rate, looks[row.label], upright=True)
+        name, at = label(model, _RUN_NAME), (rates[-1], rows[-1].overall.value or 0.0)
+        axes.annotate(name, at, (8, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
+    chance = _first(board, ALL).chance
     if chance is not None:
         axes.axhline(chance, color=NULL, linewidth=3, zorder=0)
     axes.set_xscale("log", base=2)
@@ -166,23 +162,19 @@ def minfps_chart(found: Sequence[Distribution], title: str) -> Figure:
     categories = [one for one in found[1:] if one.quartiles is not None]
     with chart_style():
         height = 2.6 + (_ROW * len(categories) + 0.9 if categories else 0)
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        ratios = [2.4, _ROW * len(categories) + 0.8] if categories else [1.0]
-        axes = figure.subplots(len(ratios), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel().tolist()
+        figure, axes = _panels(height, [2.4, _ROW * len(categories) + 0.8] if categories else [1.0], title)
         _histogram(axes[0], found[0])
         if categories:
             _quartiles(axes[1], categories)
-        figure.suptitle(label(title, 90), x=0.01, ha="left", fontsize=12)
     return figure
 
 
 def _histogram(axes: Axes, found: Distribution) -> None:
-    names, counts = list(found.buckets), list(found.buckets.values())
-    colours = [RULE if name == NEVER else METRIC for name in names]
-    axes.bar(range(len(names)), counts, color=colours, width=0.8)
-    for x, count in enumerate(counts):
+    colours = [RULE if name == NEVER else METRIC for name in found.buckets]
+    axes.bar(range(len(colours)), list(found.buckets.values()), color=colours, width=0.8)
+    for x, count in enumerate(found.buckets.values()):
         axes.text(x, count, f"{count:,}" if count else "", ha="center", va="bottom", color=FAINT, fontsize=8)
-    axes.set_xticks(range(len(names)), names)
+    axes.set_xticks(range(len(colours)), list(found.buckets))
     axes.tick_params(axis="x", length=0)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     mean = "" if found.mean is None else f", mean {found.mean:.2f}"
@@ -191,10 +183,9 @@ def _histogram(axes: Axes, found: Distribution) -> None:
 
 def _quartiles(axes: Axes, categories: Sequence[Distribution]) -> None:
     for y, one in enumerate(categories):
-        if one.quartiles is not None:
-            low, middle, high = one.quartiles
-            axes.plot([low, high], [y, y], color=METRIC, linewidth=5, alpha=0.45, solid_capstyle="butt")
-            axes.plot([middle], [y], "o", color=INK, markersize=4.5)
+        low, middle, high = one.quartiles or ()
+        axes.plot([low, high], [y, y], color=METRIC, linewidth=5, alpha=0.45, solid_capstyle="butt")
+        axes.plot([middle], [y], "o", color=INK, markersize=4.5)
     names = [f"{label(one.name, _MODEL_NAME)} ({one.n - one.never})" for one in categories]
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_the_best_stands_first_and_each_is_held_against_the_next(board: RunBoard
 def test_rates_that_were_shown_become_a_curve(board: RunBoard) -> None:
     assert [row.rate for row in board.rows] == [None, 8.0, 2.0]
     assert rate_curves(board.rows) == {}  # three models, one rate each
-    one = [row.__class__("eyes", row.frames, row.overall, row.cells, row.rate) for row in board.rows]
+    one = [replace(row, model="eyes") for row in board.rows]
     assert [row.rate for row in rate_curves(one)["eyes"]] == [2.0, 8.0]
     known = RunBoard(board.benchmark, board.protocol, board.measure, board.group, board.columns, one, (), (), ())
     figure = understanding_chart(known)

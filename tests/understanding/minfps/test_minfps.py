@@ -34,11 +34,11 @@ from vmmetrics.understanding.minfps import (
 )
 from vmmetrics.understanding.minfps.asking import (
     Asked,
-    ModelAnnotator,
-    OracleAnnotator,
-    PersonAnnotator,
     extent_of,
     frames_at,
+    model_annotator,
+    oracle_annotator,
+    person_annotator,
     rates_found,
 )
 from vmmetrics.understanding.report import minfps_chart
@@ -124,14 +124,14 @@ def test_the_oracle_finds_what_the_suite_was_made_with(tmp_path: Path, monkeypat
     monkeypatch.setattr(suite, "make", lambda *_: flash)
     assert len(list(suite.write_suite(tmp_path / "suite", 1))) == 1
     questions = list(registry.find("synthetic").load(tmp_path / "suite").questions)
-    with Asked(tmp_path, OracleAnnotator(), {"suite": 2}) as asked:
+    with Asked(tmp_path, oracle_annotator(), {"suite": 2}) as asked:
         found = [(question.id, rate, why) for question, rate, why in asked.work_through(questions)]
     assert found == [(q.id, q.reference["min_fps"], None) for q in questions]
     assert [(q.question, q.min_fps, q.known) for q in rates_found(tmp_path, questions)] == [
         (q.id, q.reference["min_fps"], q.reference["min_fps"]) for q in questions
     ]
     # frames from the clip's beginning alone happen to meet an event that the rate does not show
-    assert any(OracleAnnotator(phases=1).answerable(questions[0], rate) for rate in (5.0, 4.0, 3.0))
+    assert any(oracle_annotator(phases=1).answerable(questions[0], rate) for rate in (5.0, 4.0, 3.0))
 
 
 class Somebody:
@@ -160,12 +160,12 @@ def test_what_was_said_is_not_asked_again_and_others_questions_are_refused(quest
     with pytest.raises(SetupError, match="other questions"):
         Asked(tmp_path, somebody, {"data": 2})
     with pytest.raises(SetupError, match=r"somebody.jsonl is about other questions"):  # whose ids may be the same
-        Asked(tmp_path, OracleAnnotator(), {"data": 2})
+        Asked(tmp_path, oracle_annotator(), {"data": 2})
 
 
 def test_a_model_must_be_right_every_time_in_every_order(question: Question) -> None:
     model = Knowing(frames=8)
-    annotator = ModelAnnotator(model, CUSTOM, asks=4)
+    annotator = model_annotator(model, CUSTOM, asks=4)
     assert annotator.answerable(question, 4.0)
     assert len(set(model.asked)) == len(model.asked) == 4
     assert all(sorted(options) == sorted(question.options) and options[-1] == NOTA for options in model.asked)
@@ -176,7 +176,7 @@ def test_a_model_must_be_right_every_time_in_every_order(question: Question) -> 
 
 @pytest.mark.parametrize("error", ["the model refused", RejectedError("too many pictures")])
 def test_no_answer_is_no_rate(question: Question, tmp_path: Path, error: str | Exception) -> None:
-    annotator = ModelAnnotator(Knowing(2, error), CUSTOM)
+    annotator = model_annotator(Knowing(2, error), CUSTOM, 4)
     with Asked(tmp_path, annotator, {}) as asked:
         ((_, rate, why),) = asked.work_through([question])
     assert rate is None and why == f"at 1 fps: {error}"
@@ -197,7 +197,7 @@ def test_a_person_is_shown_the_clip_at_the_rate(question: Question, tmp_path: Pa
         seen.append((rate, *changes(path)))
         return True
 
-    assert PersonAnnotator("ann", tmp_path / "clips", ask).answerable(question, 2.0)
+    assert person_annotator("ann", tmp_path / "clips", ask).answerable(question, 2.0)
     assert seen == [(2, [0.5, 1.0, 1.5], 2.0)]
     assert list((tmp_path / "clips").iterdir()) == []
 
@@ -215,7 +215,7 @@ def test_where_the_file_stands_still_so_does_the_film(tmp_path: Path) -> None:
         seen.append(changes(film))
         return True
 
-    assert PersonAnnotator("ann", tmp_path / "clips", ask).answerable(question, 10.0)
+    assert person_annotator("ann", tmp_path / "clips", ask).answerable(question, 10.0)
     assert seen == [([0.1, 0.2, 1.5, 1.6, 1.7], pytest.approx(1.8))]
 
 
@@ -230,7 +230,7 @@ def test_a_missing_video_is_told_and_the_others_go_on(question: Question, tmp_pa
     gone = Question("gone", "gone", "?", ("a", "b"), 0)
     with pytest.raises(ClipError):
         extent_of(gone)
-    with Asked(tmp_path, ModelAnnotator(Knowing(1), CUSTOM), {}) as asked:
+    with Asked(tmp_path, model_annotator(Knowing(1), CUSTOM, 4), {}) as asked:
         found = list(asked.work_through([gone, question]))
     assert found[0][2] is not None and found[1][1:] == (0.5, None)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.models.questions import Question
+from vmmetrics.models.protocol import OneByOne
+from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.options import balanced, guesses
 from vmmetrics.understanding.construction.recipe import QuestionRecipe
@@ -23,8 +24,7 @@ from vmmetrics.understanding.construction.units import (
     first_of_each,
     read_outcome,
 )
-from vmmetrics.understanding.construction.viewing import letters_of
-from vmmetrics.utils.endpoint import GIVE_UP, THREADS, NoAnswerError
+from vmmetrics.utils.endpoint import GIVE_UP, NoAnswerError
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.job_folder import SoleFolder
 from vmmetrics.utils.storage.journal import Journal, Line, encode
@@ -36,8 +36,7 @@ from vmmetrics.utils.tables import read_rows
 # ``build.json`` says with what. ``questions.jsonl``, ``rejected.jsonl``, ``review.jsonl`` and ``summary.json`` are made
 # from it whenever a build ends.
 
-QUESTIONS, REJECTED, REVIEW, SUMMARY = "questions.jsonl", "rejected.jsonl", "review.jsonl", "summary.json"
-_UNITS = "units.jsonl"
+_UNITS, _REVIEW = "units.jsonl", "review.jsonl"
 
 
 class BuildFolder(SoleFolder):
@@ -45,9 +44,7 @@ class BuildFolder(SoleFolder):
 
     Args:
         path: Made if absent.
-        configuration: What outcomes depend on, ready for JSON.
-        places: By unit, something that knows the video's file and times now.
-        digest: Hash of what the input says of a unit.
+        recipe: What is done in it.
 
     Attributes:
         outcomes: What is done, by unit.
@@ -58,215 +55,123 @@ class BuildFolder(SoleFolder):
 
     HOLDS, RECORD, LOCK = "questions", "build.json", "build.lock"
 
-    def __init__(
-        self, path: Path, configuration: Mapping[str, Any], places: Mapping[str, Question], digest: Callable[[str], str]
-    ) -> None:
-        self._places = places
-        self._digest = digest
+    def __init__(self, path: Path, recipe: QuestionRecipe) -> None:
+        self._recipe = recipe
         self.outcomes: dict[str, UnitOutcome] = {}
-        super().__init__(path, configuration)
+        super().__init__(path, recipe.configuration())
 
     def _read(self) -> None:
         self._journal = Journal(self.path / _UNITS)
+        places = self._recipe.places
         for line in self._lines(self._journal):
             try:
-                outcome = read_outcome(line, self._places)
+                outcome = read_outcome(line, places)
             except ValueError as error:
                 self.warnings.append(f"{_UNITS}: a line was passed over ({error}); its unit is done again")
                 continue
-            if outcome.unit in self._places and line.get("input") != self._digest(outcome.unit):
+            if outcome.unit in places and line.get("input") != self._recipe.digest(outcome.unit):
                 self.outcomes.pop(outcome.unit, None)  # its input changed since
             else:
                 self.outcomes[outcome.unit] = outcome
 
-    def add(self, outcome: UnitOutcome) -> None:
-        """Keep what became of a unit; when this returns it is on the disk. What is to be tried again is not kept."""
-        if outcome.final:
-            self._journal.append([{"input": self._digest(outcome.unit)} | outcome.to_json()])
-            self.outcomes[outcome.unit] = outcome
-
-    def replace_lines(self, name: str, lines: list[Line]) -> None:
-        """Write one of the files that are made from the journal."""
-        write_atomically(self.path / name, b"".join(encode(line) for line in lines))
-
-    def replace_json(self, name: str, value: Any) -> None:
-        """Likewise one of JSON."""
-        write_json(self.path / name, value)
-
-
-# The file for people: a line a question, in which they write ``keep`` or ``drop``, and what comes of it.
-
-KEEP, DROP = "keep", "drop"
-_FILLED = ("decision", "note", "reviewer")
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionDecision:
-    """What somebody decided about a question.
-
-    Attributes:
-        key: Of what was judged, :func:`key_of`.
-        decision: "keep" or "drop".
-        note: Why.
-        reviewer: Who; may be empty.
-    """
-
-    key: str
-    decision: str
-    note: str = ""
-    reviewer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reviewed:
-    """Questions parted by what people decided.
-
-    Attributes:
-        kept: Those that nobody dropped, in order.
-        dropped: Those that somebody dropped.
-        undecided: How many of the kept nobody decided upon.
-        strange: Decisions about something that is not among the questions: edited since, or of another build.
-    """
-
-    kept: tuple[Question, ...]
-    dropped: tuple[RejectedQuestion, ...]
-    undecided: int
-    strange: int
-
-
-def key_of(question: Question) -> str:
-    """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
-    right = None if question.answer is None else question.options[question.answer]
-    told = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-
-def review_line(question: Question, folder: Path) -> Line:
-    """The line that a person completes: ``decision``, ``note`` and ``reviewer`` are empty.
-
-    Args:
-        question: As it is published.
-        folder: Where the line will stand.
-    """
-    empty = {"key": key_of(question), "decision": "", "note": "", "reviewer": ""}
-    shown = line_of(question, folder)
-    right = "" if question.answer is None else question.options[question.answer]
-    return empty | {name: value for name, value in shown.items() if name != "reference"} | {"right": right}
-
-
-def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
-    """The lines of a review file for some questions; what people wrote into the file that is there stays.
-
-    Also what they wrote about questions that are not among these, at the end: the next build may have them again.
-
-    Args:
-        questions: All that can be decided upon.
-        path: The file.
-
-    Raises:
-        SetupError: The file that is there cannot be read.
-    """
-    before = read_rows(path) if path.exists() else []
-    filled = {
-        str(row["key"]): row
-        for row in before
-        if isinstance(row, Mapping) and row.get("key") and any(row.get(name) for name in _FILLED)
-    }
-    lines = []
-    for question in questions:
-        line = review_line(question, path.parent)
-        written = filled.pop(line["key"], {})
-        lines.append(line | {name: written.get(name, "") for name in _FILLED})
-    return [*lines, *map(dict, filled.values())]
-
-
-def read_decisions(paths: Iterable[Path]) -> list[QuestionDecision]:
-    """The decisions in some review files; lines that nobody decided upon are left out.
-
-    Raises:
-        SetupError: A file cannot be read, or a line decides something else than to keep or to drop.
-    """
-    found = []
-    for path in paths:
-        for number, row in enumerate(read_rows(path), start=1):
-            if not isinstance(row, Mapping) or not row.get("key"):
-                raise SetupError(f"{path}: entry {number} is no line of a review file: it has no key")
-            decision = str(row.get("decision") or "").strip().lower()
-            if not decision:
-                continue
-            if decision not in (KEEP, DROP):
-                raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision!r}")
-            more = (str(row.get(name) or "").strip() for name in ("note", "reviewer"))
-            found.append(QuestionDecision(str(row["key"]), decision, *more))
-    return found
-
-
-def reviewed(questions: Sequence[Question], decisions: Sequence[QuestionDecision]) -> Reviewed:
-    """Take out what somebody dropped; what nobody decided upon stays."""
-    by_key: dict[str, list[QuestionDecision]] = {}
-    for decision in decisions:
-        by_key.setdefault(decision.key, []).append(decision)
-    kept, dropped, undecided = [], [], 0
-    for question in questions:
-        own = by_key.pop(key_of(question), [])
-        against = [decision for decision in own if decision.decision == DROP]
-        if against:
-            reasons = (" ".join(f"{d.reviewer or 'a reviewer'}: {d.note or 'dropped'}".split()) for d in against)
-            dropped.append(RejectedQuestion(question, "review", tuple(reasons)))
-        else:
-            kept.append(question)
-            undecided += not own
-    return Reviewed(tuple(kept), tuple(dropped), undecided, sum(map(len, by_key.values())))
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What a build has made so far.
-
-    Attributes:
-        questions: What passed everything, as published.
-        rejected: What did not.
-        statuses: What became of the units: status to how many; "to do" for those that are not done.
-        undecided: Questions that nobody reviewed, where decisions were given; None where none were.
-        strange: Decisions about something else.
-    """
-
-    questions: tuple[Question, ...]
-    rejected: tuple[RejectedQuestion, ...]
-    statuses: dict[str, int]
-    undecided: int | None = None
-    strange: int = 0
-
     @property
-    def reasons(self) -> dict[str, int]:
-        """How many questions each stage and rule rejected; one may be rejected for several."""
-        counts: Counter[str] = Counter()
-        for rejection in self.rejected:
-            named = {reason.partition(":")[0] for reason in rejection.reasons} if rejection.stage == "checks" else {""}
-            counts.update(f"{rejection.stage}: {name}" if name else rejection.stage for name in named)
-        return dict(counts.most_common())
+    def remaining(self) -> list[str]:
+        """Units that are not done."""
+        return [unit for unit in self._recipe.places if unit not in self.outcomes]
 
-    def summary(self) -> dict[str, Any]:
-        """Figures of it, ready for JSON."""
-        guessed = {name: {k: round(v, 4) for k, v in asdict(g).items()} for name, g in guesses(self.questions).items()}
-        return {
-            "units": self.statuses,
-            "questions": len(self.questions),
-            "rejected": len(self.rejected),
-            "rejected_by": self.reasons,
-            "letters": letters_of(self.questions),
-            "guessers": guessed,
-            "views": self._views(),
-        }
+    def run(self, threads: int) -> Iterator[UnitOutcome]:
+        """Work on what is not done; what is to be tried again is not kept.
 
-    def _views(self) -> dict[str, dict[str, dict[str, int]]]:
-        """By filter and model, how many answers were right, wrong, not understood, or none: whether it filters."""
-        found: dict[str, dict[str, Counter[str]]] = {}
-        for question in (*self.questions, *(rejection.question for rejection in self.rejected)):
-            for stage, views in question.reference.get("views", {}).items():
-                for view in views:
-                    found.setdefault(stage, {}).setdefault(view["model"], Counter())[_kind(view)] += 1
-        return {stage: {model: dict(counts) for model, counts in models.items()} for stage, models in found.items()}
+        Args:
+            threads: Units at once, where an endpoint is asked.
+
+        Yields:
+            Each outcome, once it is on the disk.
+
+        Raises:
+            NoAnswerError: So many units in a row got no reply that a model counts as gone.
+            VMMetricsError: What stops everything; what was on its way is yielded before.
+        """
+        work, pool = self._recipe.work, self._recipe.pool
+        todo = self.remaining
+        silent = 0
+        with closing(
+            OneByOne().work_through(work, todo) if pool is None else pool.work_through(work, todo, threads)
+        ) as done:
+            for unit, outcome in done:
+                if outcome.final:
+                    self._journal.append([{"input": self._recipe.digest(unit)} | outcome.to_json()])
+                    self.outcomes[unit] = outcome
+                yield outcome
+                silent = silent + 1 if outcome.status == UNREACHABLE else 0
+                if silent >= GIVE_UP:
+                    raise NoAnswerError(f"No reply for {silent} in a row, the last: {outcome.why}")
+
+    def finish(self, seed: int, decisions: Mapping[str, list[str]] | None) -> tuple[Line, tuple[int, int] | None]:
+        """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
+
+        Args:
+            seed: Of the letters.
+            decisions: From :func:`read_decisions`; None where nobody was asked.
+
+        Returns:
+            The content of ``summary.json``, among it ``units``, what became of them: status to how many, "to do" for
+            those that are not done; and ``rejected_by``, how many questions each stage and rule rejected, of which one
+            may be rejected for several. And how many questions nobody decided upon, and how many decisions are about
+            something else (edited since, or of another build); None where nobody was asked.
+        """
+        makes, units = self._recipe.makes, self._recipe.places
+        outcomes = [self.outcomes[unit] for unit in units if unit in self.outcomes]
+        accepted = [question for outcome in outcomes for question in outcome.accepted]
+        passed, repeated = first_of_each(accepted) if makes else (accepted, [])
+        judged = dict(decisions or {})
+        kept, dropped, undecided = [], [], 0
+        for question in passed:  # what nobody decided upon stays
+            own = judged.pop(key_of(question), [])
+            reasons = tuple(filter(None, own))
+            if reasons:
+                dropped.append(RejectedQuestion(question, "review", reasons))
+            else:
+                kept.append(question)
+                undecided += not own
+        questions = balanced(kept, seed) if makes else kept
+        rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *dropped]
+        statuses = dict(Counter(outcome.status for outcome in outcomes))
+        todo = len(units) - len(outcomes)
+        summary = _summary(questions, rejected, statuses | ({"to do": todo} if todo else {}))
+        decided = [*questions, *(rejection.question for rejection in dropped)]
+        for name, lines in (
+            ("questions.jsonl", [line_of(question, self.path) for question in questions]),
+            ("rejected.jsonl", [rejection.to_json() for rejection in rejected]),
+            (_REVIEW, review_lines(decided, self.path / _REVIEW)),
+        ):
+            write_atomically(self.path / name, b"".join(map(encode, lines)))
+        write_json(self.path / "summary.json", summary)
+        return summary, None if decisions is None else (undecided, sum(map(len, judged.values())))
+
+
+def _summary(questions: Sequence[Question], rejected: Sequence[RejectedQuestion], units: dict[str, int]) -> Line:
+    reasons: Counter[str] = Counter()
+    for rejection in rejected:
+        named = {reason.partition(":")[0] for reason in rejection.reasons} if rejection.stage == "checks" else {""}
+        reasons.update(f"{rejection.stage}: {name}" if name else rejection.stage for name in named)
+    views: dict[str, dict[str, Counter[str]]] = {}  # of each filter and model: whether it filters
+    for question in (*questions, *(rejection.question for rejection in rejected)):
+        for stage, answers in question.reference.get("views", {}).items():
+            for view in answers:
+                views.setdefault(stage, {}).setdefault(view["model"], Counter())[_kind(view)] += 1
+    letters = Counter(question.letter for question in questions)
+    return {
+        "units": units,
+        "questions": len(questions),
+        "rejected": len(rejected),
+        "rejected_by": dict(reasons.most_common()),
+        "letters": {of: letters[of] for of in LETTERS[: max((len(q.options) for q in questions), default=0)]},
+        "guessers": {
+            name: {k: round(v, 4) for k, v in asdict(guess).items()} for name, guess in guesses(questions).items()
+        },
+        "views": views,
+    }
 
 
 def _kind(view: Mapping[str, Any]) -> str:
@@ -277,69 +182,64 @@ def _kind(view: Mapping[str, Any]) -> str:
     return "wrong" if "chosen" in view else "not understood"
 
 
-def remaining(recipe: QuestionRecipe, folder: BuildFolder) -> list[str]:
-    """Units that are not done."""
-    return [unit for unit in recipe.places if unit not in folder.outcomes]
+# The file for people: a line a question, in which they write ``keep`` or ``drop``, and what comes of it.
+
+KEEP, DROP = "keep", "drop"
+_FILLED = ("decision", "note", "reviewer")
 
 
-def run(recipe: QuestionRecipe, folder: BuildFolder, threads: int = THREADS) -> Iterator[UnitOutcome]:
-    """Work on what is not done; each outcome is on the disk when it is yielded.
+def key_of(question: Question) -> str:
+    """What a decision is about: a hash of id, video, text, options whatever their order, and right option."""
+    right = None if question.answer is None else question.options[question.answer]
+    told = json.dumps([question.id, question.video, question.text, sorted(question.options), right], ensure_ascii=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def review_lines(questions: Iterable[Question], path: Path) -> list[Line]:
+    """The lines that people complete: ``decision``, ``note`` and ``reviewer`` empty, or as in the file that is there.
+
+    Also what they wrote about questions that are not among these, at the end: the next build may have them again.
 
     Args:
-        recipe: What is done.
-        folder: Where it is kept.
-        threads: Units at once, where an endpoint is asked.
+        questions: All that can be decided upon, as published.
+        path: The file.
 
     Raises:
-        NoAnswerError: So many units in a row got no reply that a model counts as gone.
-        VMMetricsError: What stops everything; what was on its way is yielded before.
+        SetupError: The file that is there cannot be read.
     """
-    silent = 0
-    with closing(_worked(recipe, remaining(recipe, folder), threads)) as outcomes:
-        for outcome in outcomes:
-            folder.add(outcome)
-            yield outcome
-            silent = silent + 1 if outcome.status == UNREACHABLE else 0
-            if silent >= GIVE_UP:
-                raise NoAnswerError(f"No reply for {silent} in a row, the last: {outcome.why}")
+    filled = {
+        str(row["key"]): row
+        for row in (read_rows(path) if path.exists() else [])
+        if isinstance(row, Mapping) and row.get("key") and any(row.get(name) for name in _FILLED)
+    }
+    lines = []
+    for question in questions:
+        key = key_of(question)
+        written = filled.pop(key, {})
+        shown = {name: value for name, value in line_of(question, path.parent).items() if name != "reference"}
+        right = "" if question.answer is None else question.options[question.answer]
+        lines.append({"key": key, **{name: written.get(name, "") for name in _FILLED}, **shown, "right": right})
+    return [*lines, *map(dict, filled.values())]
 
 
-def _worked(recipe: QuestionRecipe, units: Sequence[str], threads: int) -> Generator[UnitOutcome]:
-    client = recipe.pool
-    if client is None:
-        for unit in units:
-            yield recipe.work(unit)
-        return
-    with closing(client.work_through(recipe.work, units, threads)) as done:
-        for _, outcome in done:
-            yield outcome
+def read_decisions(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """The decisions in some review files; lines that nobody decided upon are left out.
 
+    Returns:
+        By what was judged (:func:`key_of`), for each decision upon it why it drops; empty where it keeps.
 
-def finish(
-    recipe: QuestionRecipe, folder: BuildFolder, seed: int, decisions: Sequence[QuestionDecision] | None = None
-) -> Built:
-    """Make the files: repeats and what people dropped taken out, letters balanced over what is left.
-
-    Args:
-        recipe: Whose questions.
-        folder: With the outcomes.
-        seed: Of the letters.
-        decisions: Of people; None where nobody was asked.
+    Raises:
+        SetupError: A file cannot be read, or a line decides something else than to keep or to drop.
     """
-    outcomes = [folder.outcomes[unit] for unit in recipe.places if unit in folder.outcomes]
-    accepted = [question for outcome in outcomes for question in outcome.accepted]
-    passed, repeated = first_of_each(accepted) if recipe.makes else (accepted, [])
-    parted = reviewed(passed, decisions or ())
-    questions = balanced(parted.kept, seed) if recipe.makes else list(parted.kept)
-    rejected = [*(rejection for outcome in outcomes for rejection in outcome.rejected), *repeated, *parted.dropped]
-    statuses = Counter(outcome.status for outcome in outcomes)
-    todo = len(recipe.places) - len(outcomes)
-    built = Built(tuple(questions), tuple(rejected), dict(statuses) | ({"to do": todo} if todo else {}))
-    if decisions is not None:
-        built = replace(built, undecided=parted.undecided, strange=parted.strange)
-    folder.replace_lines(QUESTIONS, [line_of(question, folder.path) for question in questions])
-    folder.replace_lines(REJECTED, [rejection.to_json() for rejection in rejected])
-    dropped = [rejection.question for rejection in parted.dropped]
-    folder.replace_lines(REVIEW, review_lines([*questions, *dropped], folder.path / REVIEW))
-    folder.replace_json(SUMMARY, built.summary())
-    return built
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        for number, row in enumerate(read_rows(path), start=1):
+            if not isinstance(row, Mapping) or not row.get("key"):
+                raise SetupError(f"{path}: entry {number} is no line of a review file: it has no key")
+            decision, note, reviewer = (str(row.get(name) or "").strip() for name in _FILLED)
+            if decision and decision.lower() not in (KEEP, DROP):
+                raise SetupError(f"{path}: entry {number}: expected {KEEP} or {DROP} but got {decision.lower()!r}")
+            why = " ".join(f"{reviewer or 'a reviewer'}: {note or 'dropped'}".split())
+            if decision:
+                found.setdefault(str(row["key"]), []).append(why if decision.lower() == DROP else "")
+    return found

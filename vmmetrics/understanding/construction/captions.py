@@ -8,7 +8,7 @@ even ``multi`` frames do not answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,21 +17,10 @@ from vmmetrics.models.questions import Question
 from vmmetrics.understanding.construction.instructions import CONTRADICTIONS, MOTIONBENCH, TUNA
 from vmmetrics.understanding.construction.options import with_items
 from vmmetrics.understanding.construction.question_checks import DYNAMICS, WRITTEN
-from vmmetrics.understanding.construction.recipe import (
-    WritingRecipe,
-    Written,
-    answered,
-    item_shape,
-    one_of,
-    options_of,
-    questions_shape,
-    text_of,
-)
+from vmmetrics.understanding.construction.recipe import WritingRecipe, Written, questions_shape, seen, viewed, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, SourceClip, noted
-from vmmetrics.understanding.construction.viewing import FilterModel, seen
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
-from vmmetrics.utils.endpoint import Client, CostEstimate, Turn, in_words, list_shape, object_shape
-from vmmetrics.utils.endpoint.messages import estimate
+from vmmetrics.utils.endpoint import Client, CostEstimate, Turn, estimate, in_words, list_shape, object_shape
 
 # MotionBench's recipe: captions of dynamics become questions; what image models tell from the first frame goes.
 #
@@ -48,56 +37,43 @@ CONTENT: Final = (
     "animal action", "animal position", "camera", "appearance",
 )  # fmt: skip
 LOGIC: Final = ("occurrence", "count", "order", "appearance")
-FIRST_FRAME: Final = FramePolicy("first")
 _MOTIONBENCH_TOKENS: Final = 130
 """Of a question as JSON: about 500 characters, four to a token."""
 _MOTIONBENCH_SHAPE: Final = questions_shape(
-    item_shape(WRONG, content=one_of(CONTENT), logic=one_of(LOGIC), task=one_of(TASKS)),
-    MOTIONBENCH_COUNT - 2,
-    MOTIONBENCH_COUNT + 2,
+    MOTIONBENCH_COUNT - 2, MOTIONBENCH_COUNT + 2, WRONG, content=CONTENT, logic=LOGIC, task=TASKS
 )
 
 
 class MotionBenchRecipe(WritingRecipe):
-    """The recipe.
-
-    Args:
-        clips: With captions.
-        client: Asks the writer.
-        viewers: Image models that see the first frame; none filters nothing.
-        seed: Of the writing and of every draw.
-        temperature: Of the writing.
-    """
+    """The recipe: clips with captions; viewers are image models that see the first frame."""
 
     name = "motionbench"
     rules = DYNAMICS
     filters_are = "first_frame"
-    shown = (FIRST_FRAME, "first frame", "the first frame")
+    shown = (FramePolicy("first"), "first frame", "the first frame")
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """The writer exactly but for its answers; the viewers as if every question passed the rules."""
-        writing = self.client.estimate(
-            (self._asked(self.clips[unit]) for unit in units), MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS
-        )
-        return [(self.client.settings.model, writing), *self.viewers_estimates(MOTIONBENCH_COUNT * len(units))]
+        asked = (self._asked(self.clips[unit]) for unit in units)
+        writing = self.client.estimate(asked, MOTIONBENCH_COUNT * _MOTIONBENCH_TOKENS)
+        views = self.viewers_estimates(self.viewers, MOTIONBENCH_COUNT * len(units), 1)
+        return [(self.client.settings.model, writing), *views]
 
     def write(self, clip: SourceClip) -> Written:
         """The writer's questions; one with the pair of content and logic of one before it is rejected."""
-        items = answered(clip.key, self.client.ask(self._asked(clip)))["questions"]
+        items = self.answered(clip, self.client.ask(self._asked(clip)))["questions"]
         written, rejected = [], []
-        used: set[tuple[str, str]] = set()
+        used: set[str] = set()
         for number, item in enumerate(items, start=1):
             groups = {name: item[name] for name in ("task", "content", "logic")}
-            question = self.origin(clip.question(str(number), text_of(item), options_of(item), **groups))
-            pair = (item["content"], item["logic"])
+            question = self.made(clip, str(number), item, **groups)
+            pair = f"{item['content']} and {item['logic']}"
             if pair in used:
-                rejected.append(
-                    RejectedQuestion(question, "checks", (f"pair: {' and '.join(pair)} were asked about before",))
-                )
+                rejected.append(RejectedQuestion(question, "checks", (f"pair: {pair} were asked about before",)))
             else:
                 written.append(question)
             used.add(pair)
-        return Written(written, rejected)
+        return written, rejected, ""
 
     def _asked(self, clip: SourceClip) -> Asked[str]:
         def too_static(value: dict[str, Any]) -> str | None:
@@ -113,126 +89,80 @@ class MotionBenchRecipe(WritingRecipe):
 TUNA_COUNT: Final = 5
 FRAMES: Final = 8
 """Uniform frames that the video model sees: the paper's."""
-SKILLS: Final = {
-    "Camera Motion": "Camera State",
-    "Camera Transition": "Camera State",
-    "Scene Description": "Background Scene",
-    "Scene Transition": "Background Scene",
-    "Action Recognition": "Subject Action",
-    "Action Sequence": "Subject Action",
-    "Action-Subject Matching": "Subject Action",
-    "Object Recognition": "Object Attribute",
-    "Object Appearance": "Object Attribute",
-    "Object Location": "Object Attribute",
+_TASKS: Final = {
+    "Camera State": ("Camera Motion", "Camera Transition"),
+    "Background Scene": ("Scene Description", "Scene Transition"),
+    "Subject Action": ("Action Recognition", "Action Sequence", "Action-Subject Matching"),
+    "Object Attribute": ("Object Recognition", "Object Appearance", "Object Location"),
 }
+SKILLS: Final = {task: skill for skill, tasks in _TASKS.items() for task in tasks}
 """Task to skill."""
 _TUNA_TOKENS: Final = 140  # of a question as JSON
 _POINT_TOKENS: Final = 300  # of a usual list of contradictions
 _MOST_POINTS: Final = 30
-_TUNA_SHAPE: Final = questions_shape(item_shape(WRONG, task=one_of(SKILLS)), TUNA_COUNT, TUNA_COUNT)
+_TUNA_SHAPE: Final = questions_shape(TUNA_COUNT, TUNA_COUNT, WRONG, task=SKILLS)
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 600}
 _POINT: Final = object_shape({"content_frame": _TEXT, "content_description": _TEXT})
 _POINTS: Final = object_shape({"points": list_shape(_POINT, most=_MOST_POINTS)})
 
 
-@dataclass(frozen=True, slots=True)
-class Indispensability:
-    """Which questions need time.
-
-    Attributes:
-        drop_single: A question goes if all filter models are right from the frame in the middle.
-        multi: A question also goes if none of them is right from so many uniform frames; None asks no such thing.
-
-    Raises:
-        ValueError: The number is below two.
-    """
-
-    drop_single: bool = True
-    multi: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.multi is not None and self.multi < 2:
-            raise ValueError(f"Expected two frames at least but got {self.multi}")
-
-
-NEEDS: Final = Indispensability()
-
-
+@dataclass
 class TunaRecipe(WritingRecipe):
     """The recipe.
 
     Args:
-        clips: With captions and videos.
-        client: Asks the writer.
         watcher: Asks the video model that looks for what contradicts the caption.
-        viewers: Models that filter; none filters nothing.
-        needs: Which questions need time.
-        seed: Of the writing and of every draw.
-        temperature: Of the writing.
+        drop_single: A question goes if all filter models are right from the frame in the middle.
+        multi: A question also goes if none of them is right from so many uniform frames; None asks no such thing.
     """
 
     name = "tuna"
     rules = WRITTEN
+    needs_video = True  # for what is misread
 
-    def __init__(
-        self,
-        clips: Iterable[SourceClip],
-        client: Client,
-        watcher: Client,
-        viewers: Sequence[FilterModel] = (),
-        needs: Indispensability = NEEDS,
-        seed: int = 0,
-        temperature: float = 0.7,
-    ) -> None:
-        super().__init__(clips, client, viewers, seed, temperature)
-        self._watcher = watcher
-        self._needs = needs
+    watcher: Client
+    drop_single: bool
+    multi: int | None
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        watcher = {"url": self._watcher.settings.url, "model": self._watcher.settings.model}
-        needs = {"drop_single": self._needs.drop_single, "multi": self._needs.multi}
+        watcher = {"url": self.watcher.settings.url, "model": self.watcher.settings.model}
+        needs = {"drop_single": self.drop_single, "multi": self.multi}
         return super().configuration() | {"watcher": watcher, "needs": needs}
-
-    def needs_video(self) -> bool:
-        """For what is misread."""
-        return True
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """Roughly: what is written depends on what was misread."""
-        blank = [self._watching(self.clips[unit], (b"",) * FRAMES).turns for unit in units]
-        found = [(self._watcher.settings.model, estimate(self._watcher.settings, blank, _POINT_TOKENS))]
         usual = [{"content_frame": "x" * 100, "content_description": "x" * 100}] * 4
-        writing = [self._writing(self.clips[unit], usual).turns for unit in units]
-        settings = self.client.settings
-        found.append((settings.model, estimate(settings, writing, TUNA_COUNT * _TUNA_TOKENS)))
-        frames = [1] * self._needs.drop_single + ([] if self._needs.multi is None else [self._needs.multi])
-        return found + self.viewers_estimates(TUNA_COUNT * len(units), frames)
+        watching = [self._watching(self.clips[unit], (b"",) * FRAMES) for unit in units]
+        writing = [self._writing(self.clips[unit], usual) for unit in units]
+        watched = estimate(self.watcher.settings, [asked.turns for asked in watching], _POINT_TOKENS)
+        written = estimate(self.client.settings, [asked.turns for asked in writing], TUNA_COUNT * _TUNA_TOKENS)
+        found = [(self.watcher.settings.model, watched), (self.client.settings.model, written)]
+        frames = [number for number in (int(self.drop_single), self.multi) if number]
+        return found + self.viewers_estimates(self.viewers, TUNA_COUNT * len(units), *frames)
 
     def write(self, clip: SourceClip) -> Written:
         """The video model's contradictions, and the writer's questions about them."""
-        pictures = seen(clip.question("", "?", ("right", "wrong")), FramePolicy("uniform", FRAMES)).jpegs()
-        points = answered(clip.key, self._watcher.ask(self._watching(clip, pictures)))["points"]
-        items = answered(clip.key, self.client.ask(self._writing(clip, points)))["questions"]
+        pictures = seen(self.places[clip.key], FramePolicy("uniform", FRAMES)).jpegs()
+        points = self.answered(clip, self.watcher.ask(self._watching(clip, pictures)))["points"]
+        items = self.answered(clip, self.client.ask(self._writing(clip, points)))["questions"]
         written = []
         for number, item in enumerate(items, start=1):
-            groups = {"task": item["task"], "skill": SKILLS[item["task"]]}
-            question = clip.question(str(number), text_of(item), options_of(item), **groups)
-            made = self.origin(question, watcher=self._watcher.settings.model)
+            made = self.made(clip, str(number), item, task=item["task"], skill=SKILLS[item["task"]])
+            made = noted(made, "made", made.reference["made"] | {"watcher": self.watcher.settings.model})
             written.append(noted(with_items(made, self.seed), "error_prone_points", points))
-        return Written(written, [])
+        return written, [], ""
 
     def filtered(self, question: Question) -> tuple[Question, RejectedQuestion | None]:
         """Rejected if one frame is enough; if wanted, if many are not."""
         rejection = None
-        if self._needs.drop_single:
+        if self.drop_single:
             question, rejection = super().filtered(question)
-        if rejection is None and self.viewers and self._needs.multi is not None:
-            many = FramePolicy("uniform", self._needs.multi)
-            question, views = self.viewed(question, many, "many frames")
+        if rejection is None and self.viewers and self.multi is not None:
+            views = viewed(self.viewers, question, FramePolicy("uniform", self.multi))
+            question, why = views_of(question, "many frames", views), f"nobody is right from {self.multi} frames"
             if not any(view.right for view in views):
-                why = f"nobody is right from {self._needs.multi} frames"
-                return question, RejectedQuestion(question, "many frames", (why,))
+                rejection = RejectedQuestion(question, "many frames", (why,))
         return question, rejection
 
     def _watching(self, clip: SourceClip, pictures: tuple[bytes, ...]) -> Asked[str]:

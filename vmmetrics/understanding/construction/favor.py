@@ -18,16 +18,7 @@ from vmmetrics.understanding.benchmarks.favor.scores import read_structure
 from vmmetrics.understanding.construction.instructions import FAVOR, FAVOR_TASKS, FOCUS
 from vmmetrics.understanding.construction.options import reorderings, stems
 from vmmetrics.understanding.construction.question_checks import DYNAMICS
-from vmmetrics.understanding.construction.recipe import (
-    Stop,
-    WritingRecipe,
-    Written,
-    answered,
-    item_shape,
-    options_of,
-    questions_shape,
-    text_of,
-)
+from vmmetrics.understanding.construction.recipe import Stop, WritingRecipe, Written, questions_shape
 from vmmetrics.understanding.construction.units import LEFT_OUT, UNREACHABLE, SourceClip, UnitOutcome, noted
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import CostEstimate
@@ -52,7 +43,7 @@ MOST_SUBJECTS: Final = 3
 LEAST_MOVING: Final = 0.5
 """Likewise one with motion in less than half of its time."""
 _SHOWN_ATTRIBUTES: Final = 2
-_ARTICLE: Final = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+_ARTICLE: Final = re.compile(r"(?i)^(?:the|an?)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +105,6 @@ class Annotation:
     seconds: float | None = None
 
     @property
-    def camera_motions(self) -> int:
-        """How many different motions of the camera there are; a first person's view is none."""
-        return len({stems(step.text) for step in self.camera if not step.text.lower().startswith("first-person")})
-
-    @property
     def has_focus(self) -> bool:
         """Whether anybody annotated what the camera focuses on."""
         return any(step.focus for step in self.camera)
@@ -130,46 +116,36 @@ class Annotation:
             return "nobody moves in the annotation"
         if len(moving) > MOST_SUBJECTS:
             return f"{len(moving)} subjects move, more than {MOST_SUBJECTS}"
-        names = [stems(subject.seen) for subject in moving]
-        if len(set(names)) < len(names):
+        if len({stems(subject.seen) for subject in moving}) < len(moving):
             return "two subjects cannot be told apart by what is annotated of them"
-        share = self._moving_share(moving)
-        if share is not None and share < LEAST_MOVING:
-            return f"motion in {share:.0%} of the time, less than {LEAST_MOVING:.0%}"
-        return None
-
-    def _moving_share(self, moving: Sequence[AnnotatedSubject]) -> float | None:
-        """Share of the time in which somebody moves; None where not every action has its seconds."""
         steps = [(step.start, step.end) for subject in moving for step in subject.actions]
         spans = sorted((start, end) for start, end in steps if start is not None and end is not None)
-        if self.seconds is None or not self.seconds or len(spans) < len(steps):
+        if not self.seconds or len(spans) < len(steps):  # nobody knows how much of the time it is
             return None
         covered = reached = 0.0
         for start, end in spans:
             covered += max(0.0, end - max(start, reached))
             reached = max(reached, end)
-        return min(1.0, covered / self.seconds)
+        share = covered / self.seconds
+        return f"motion in {share:.0%} of the time, less than {LEAST_MOVING:.0%}" if share < LEAST_MOVING else None
 
 
 def annotation_of(clip: SourceClip) -> Annotation:
     """Read the annotation of a clip, in either form; what is not there or cannot be read is left out."""
     fields = clip.fields
     if isinstance(fields.get("subjects"), list):
-        subjects = [_subject(row) for row in fields["subjects"] if isinstance(row, Mapping)]
-        others = [_other(row) for row in _listed(fields.get("others"))]
-        camera = [_step(row, "motion") for row in _listed(fields.get("camera"))]
+        named = (_subject(row) for row in fields["subjects"] if isinstance(row, Mapping))
+        others = (
+            f"{row.get('name') or ''} {row.get('motion') or ''}" if isinstance(row, Mapping) else str(row)
+            for row in _listed(fields.get("others"))
+        )
         return Annotation(
-            tuple(subject for subject in subjects if subject.name),
-            tuple(step for step in camera if step.text),
-            tuple(other for other in others if other),
+            tuple(subject for subject in named if subject.name),
+            tuple(step for row in _listed(fields.get("camera")) if (step := _step(row, "motion")).text),
+            tuple(filter(None, map(_line, others))),
             seconds(fields.get("seconds")),
         )
-    return _released(fields)
-
-
-def _released(fields: Mapping[str, Any]) -> Annotation:
-    """The strings of FAVOR-Bench's release; a subject without a name cannot be asked about."""
-    structure = read_structure(fields)
+    structure = read_structure(fields)  # as released; a subject without a name cannot be asked about
     looks = read_structure({"motion_list": fields.get("subject_attributes")}).subjects
     subjects = []
     for number, subject in structure.subjects.items():
@@ -180,8 +156,12 @@ def _released(fields: Mapping[str, Any]) -> Annotation:
     return Annotation(tuple(subjects), tuple(map(AnnotatedStep, structure.camera)))
 
 
+def _line(value: Any) -> str:
+    return " ".join(str(value or "").split())
+
+
 def _named(text: str) -> str:
-    return _ARTICLE.sub("", " ".join(text.split())).lower()
+    return _ARTICLE.sub("", _line(text)).lower()
 
 
 def _listed(value: Any) -> list[Any]:
@@ -193,22 +173,14 @@ def _subject(row: Mapping[str, Any]) -> AnnotatedSubject:
     timed = all(step.start is not None for step in steps)
     ordered = sorted(steps, key=lambda step: step.start or 0.0) if timed else steps
     attributes = tuple(" ".join(str(text).split()) for text in _listed(row.get("attributes")) if str(text).strip())
-    return AnnotatedSubject(
-        _named(str(row.get("name") or "")), attributes, tuple(step for step in ordered if step.text)
-    )
+    return AnnotatedSubject(_named(_line(row.get("name"))), attributes, tuple(step for step in ordered if step.text))
 
 
 def _step(row: Any, name: str) -> AnnotatedStep:
     if not isinstance(row, Mapping):
         return AnnotatedStep(" ".join(str(row).split()))
-    text, focus = (" ".join(str(row.get(field) or "").split()) for field in (name, "focus"))
-    return AnnotatedStep(text, seconds(row.get("start")), seconds(row.get("end")), focus)
-
-
-def _other(row: Any) -> str:
-    if not isinstance(row, Mapping):
-        return " ".join(str(row).split())
-    return " ".join(f"{row.get('name') or ''} {row.get('motion') or ''}".split())
+    times = seconds(row.get("start")), seconds(row.get("end"))
+    return AnnotatedStep(_line(row.get(name)), *times, _line(row.get("focus")))
 
 
 COUNT: Final = 3
@@ -217,29 +189,17 @@ WRONG: Final = 4
 _OVERLAP: Final = 0.5
 """Seconds that two actions may overlap and still have an order: annotators' seconds are no finer."""
 _QUESTION_TOKENS: Final = 140  # of a question as JSON
-_SHAPE: Final = item_shape(WRONG)
 _PARTIAL: Final = re.compile(
-    r"\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally|initially"
-    r"|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
-    r"|(?:second|last|other) (?:half|part)|last moments?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:at the (?:very )?(?:beginning|start|end)(?! of the (?!video\b|clip\b))|first(?![- ]person)|finally"
+    r"|initially|lastly|before|after|then|next(?! to\b)|while|until|in the (?:middle|rest) of the (?:video|clip)"
+    r"|(?:second|last|other) (?:half|part)|last moments?)\b"
 )
 """Next to somebody, the end of the table and a first person's view are no parts of a video."""
-_FOCUS: Final = re.compile(
-    r"\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b", re.IGNORECASE
-)
+_FOCUS: Final = re.compile(r"(?i)\b(?:focus(?:es|ed|ing)?|follow(?:s|ed|ing)?|track(?:s|ed|ing)?|cent(?:er|re)s? on)\b")
 
 
 class FavorRecipe(WritingRecipe):
-    """The recipe.
-
-    Args:
-        clips: With annotations.
-        client: Asks the writer.
-        viewers: Models that see the frame in the middle; what all of them get right from it goes. None filters nothing.
-        seed: Of the writing and of every draw.
-        temperature: Of the writing.
-    """
+    """The recipe: clips with annotations; viewers see the frame in the middle."""
 
     name = "favor"
     rules = DYNAMICS
@@ -250,7 +210,7 @@ class FavorRecipe(WritingRecipe):
         fit = [self.clips[unit] for unit in units if annotation_of(self.clips[unit]).unfit() is None]
         asked = [self._asked(clip, task, note, COUNT) for clip in fit for task, note in _tasks(annotation_of(clip))]
         writing = self.client.estimate(asked, COUNT * _QUESTION_TOKENS)
-        return [(self.client.settings.model, writing), *self.viewers_estimates(COUNT * len(asked))]
+        return [(self.client.settings.model, writing), *self.viewers_estimates(self.viewers, COUNT * len(asked), 1)]
 
     def write(self, clip: SourceClip) -> Written:
         """A sequence of ours, and what is written of each task that the annotation carries.
@@ -261,23 +221,19 @@ class FavorRecipe(WritingRecipe):
         unfit = annotation.unfit()
         if unfit is not None:
             raise Stop(UnitOutcome(clip.key, LEFT_OUT, unfit))
-        written: list[Question] = []
+        written = self._sequence(clip, annotation)
         missing: list[str] = []
         tasks = _tasks(annotation)
-        whole = self._sequence(clip, annotation)
-        if whole is not None:
-            written.append(whole)
-        for task, note in tasks:
-            count = COUNT - (task == "AS" and whole is not None)
+        for task, note in tasks:  # the sequence comes first, if at all
+            count = COUNT - len(written) if task == "AS" else COUNT
             answer = self.client.ask(self._asked(clip, task, note, count))
             if answer.value is None and answer.kind != UNREACHABLE and len(missing) < len(tasks) - 1:
                 missing.append(f"{task}: {answer.why}")
                 continue
-            for number, item in enumerate(answered(clip.key, answer)["questions"], start=1):
-                question = clip.question(f"{task}-{number}", text_of(item), options_of(item), task=task)
-                made = self.origin(question)
+            for number, item in enumerate(self.answered(clip, answer)["questions"], start=1):
+                made = self.made(clip, f"{task}-{number}", item, task=task)
                 written.append(noted(made, "focus", True) if task == "CM" and annotation.has_focus else made)
-        return Written(written, [], "; ".join(missing))
+        return written, [], "; ".join(missing)
 
     def more_faults(self, question: Question) -> list[str]:
         """What FAVOR's tasks forbid besides."""
@@ -290,23 +246,26 @@ class FavorRecipe(WritingRecipe):
             return ["focus: nobody annotated what the camera focuses on"]
         return []
 
-    def _sequence(self, clip: SourceClip, annotation: Annotation) -> Question | None:
+    def _sequence(self, clip: SourceClip, annotation: Annotation) -> list[Question]:
         """The whole sequence of the first subject that has one: three actions or more, one after another."""
         for subject in annotation.subjects:
-            if not _is_sequence(subject.actions):
+            if any(
+                before.end is not None and after.start is not None and after.start < before.end - _OVERLAP
+                for before, after in pairwise(subject.actions)  # without seconds the list's order is taken
+            ):
                 continue
             steps = [step.text[:1].lower() + step.text[1:] for step in subject.actions]  # lists have capitals
             options = reorderings(steps, WRONG, self.seed, clip.key, subject.seen)
             if options is not None:
                 text = f"In which order does {subject.seen} do these things?"
-                question = clip.question("AS-0", text, options, task="AS")
-                return noted(question, "made", {"recipe": self.name, "method": "re-orderings", "seed": self.seed})
-        return None
+                how = {"recipe": self.name, "method": "re-orderings", "seed": self.seed}
+                return [noted(clip.question("AS-0", text, options, task="AS"), "made", how)]
+        return []
 
     def _asked(self, clip: SourceClip, task: str, note: str, count: int) -> Asked[str]:
         told = FAVOR.format(count=count, task=note, wrong=WRONG)
-        shape = questions_shape(_SHAPE, 0, count)
-        return self.asked(f"{clip.key} {task}", told, _shown(clip, annotation_of(clip)), shape)
+        shown = _shown(clip, annotation_of(clip))
+        return self.asked(f"{clip.key} {task}", told, shown, questions_shape(0, count, WRONG))
 
 
 def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
@@ -315,38 +274,24 @@ def _tasks(annotation: Annotation) -> list[tuple[str, str]]:
     left_out = set()
     if actions < 2:  # nothing to order or to compare
         left_out |= {"AS", "MAD"}
-    if annotation.camera_motions < 2:
+    if len({stems(step.text) for step in annotation.camera if not step.text.lower().startswith("first-person")}) < 2:
         left_out.add("CM")
     focus = FOCUS[annotation.has_focus]
     return [(task, told.format(focus=focus)) for task, told in FAVOR_TASKS.items() if task not in left_out]
 
 
-def _is_sequence(steps: Sequence[AnnotatedStep]) -> bool:
-    """Whether each action begins when the one before is over; without seconds the list's order is taken."""
-    for before, after in pairwise(steps):
-        if before.end is not None and after.start is not None and after.start < before.end - _OVERLAP:
-            return False
-    return True
-
-
 def _shown(clip: SourceClip, annotation: Annotation) -> str:
     """The annotation as the writer reads it; subjects by their looks, so that no number gets into a question."""
-    told: dict[str, Any] = {
-        "subjects": [
-            {
-                "who": subject.name,
-                "looks": list(subject.attributes),
-                "actions, in order": [_told_step(step, "action") for step in subject.actions],
-            }
-            for subject in annotation.subjects
-        ]
+    who = [
+        {"who": s.name, "looks": s.attributes, "actions, in order": [_told_step(step, "action") for step in s.actions]}
+        for s in annotation.subjects
+    ]
+    more = {
+        "camera, in order": [_told_step(step, "motion") for step in annotation.camera],
+        "other things that move": annotation.others,
+        "text": clip.caption,
     }
-    if annotation.camera:
-        told["camera, in order"] = [_told_step(step, "motion") for step in annotation.camera]
-    if annotation.others:
-        told["other things that move"] = list(annotation.others)
-    if clip.caption:
-        told["text"] = clip.caption
+    told = {"subjects": who} | {name: value for name, value in more.items() if value}
     return json.dumps(told, ensure_ascii=False, indent=1)
 
 

@@ -8,18 +8,17 @@ language is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks.custom import line_of
 from vmmetrics.understanding.construction.instructions import LANGUAGE, VERSION
 from vmmetrics.understanding.construction.options import generator, shuffles, without_none_of_the_above
 from vmmetrics.understanding.construction.question_checks import faults
-from vmmetrics.understanding.construction.recipe import QuestionRecipe, digest_of, views_of
+from vmmetrics.understanding.construction.recipe import FilterAnswer, FilterModel, QuestionRecipe, viewed, views_of
 from vmmetrics.understanding.construction.units import RejectedQuestion, UnitOutcome, noted
-from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, seen
 from vmmetrics.utils.endpoint import AskedQuestion as Asked
 from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, Turn, in_words, object_shape
 
@@ -30,6 +29,7 @@ REVIEWERS: Final = 3
 """Outside reviewers, all of whom must be wrong for a question to go; fewer decide nothing."""
 BLIND: Final = FramePolicy("none")
 ADAPTIVE: Final = FramePolicy("adaptive")
+"""Frames that reviewers see."""
 RULES: Final = ("one answer", "distinct", "lettered", "left open", "language")
 """Rules that hold whoever wrote a question."""
 _VERDICT_TOKENS: Final = 40
@@ -38,6 +38,7 @@ _WHY: Final = {"type": "string", "maxLength": 400}
 _VERDICT: Final = object_shape({name: {"type": "boolean"} for name in _ASPECTS} | {"why": _WHY})
 
 
+@dataclass
 class GateRecipe(QuestionRecipe):
     """The gates.
 
@@ -47,86 +48,67 @@ class GateRecipe(QuestionRecipe):
         reviewers: Models that see the video.
         answers: Of people who saw it: question's id to reviewer to letter of the options as they stand.
         proofreader: Asks a language model about the language; None leaves it to the rules.
-        policy: Frames that reviewers see.
         seed: Of the orders of the options.
     """
 
     name = "fpsbench"
     makes = False
 
-    def __init__(
-        self,
-        questions: Sequence[Question],
-        blind: Sequence[FilterModel] = (),
-        reviewers: Sequence[FilterModel] = (),
-        answers: Mapping[str, Mapping[str, str]] | None = None,
-        proofreader: Client | None = None,
-        policy: FramePolicy = ADAPTIVE,
-        seed: int = 0,
-    ) -> None:
-        self._questions = {question.id: question for question in questions}
-        self._blind = blind
-        self._reviewers = reviewers
-        self._answers = answers or {}
-        self._proofreader = proofreader
-        self._policy = policy
-        self._seed = seed
+    questions: Sequence[Question]
+    blind: Sequence[FilterModel]
+    reviewers: Sequence[FilterModel]
+    answers: Mapping[str, Mapping[str, str]]
+    proofreader: Client | None
+    seed: int
 
-    @property
-    def places(self) -> Mapping[str, Question]:
-        """Every question."""
-        return self._questions
+    def __post_init__(self) -> None:
+        self.places = {question.id: question for question in self.questions}
+        clients = [self.proofreader, *(viewer.client for viewer in (*self.blind, *self.reviewers))]
+        self.pool = next(filter(None, clients), None)
 
-    def digest(self, unit: str) -> str:
-        """Of the question and of what people answered to it."""
-        return digest_of([line_of(replace(self._questions[unit], path=None)), self._answers.get(unit, {})])
-
-    @property
-    def pool(self) -> Client | None:
-        """The first endpoint's."""
-        clients = [self._proofreader, *(viewer.client for viewer in (*self._blind, *self._reviewers))]
-        return next((client for client in clients if client is not None), None)
+    def _input(self, unit: str) -> list[Any]:
+        return [line_of(replace(self.places[unit], path=None)), self.answers.get(unit, {})]
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
-        models = {"blind": self._blind, "reviewers": self._reviewers}
-        part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self._seed}
+        models = {"blind": self.blind, "reviewers": self.reviewers}
+        part: dict[str, Any] = {"recipe": self.name, "instructions": VERSION, "seed": self.seed}
         part |= {name: [dict(viewer.model.identity) for viewer in viewers] for name, viewers in models.items()}
-        part["policy"] = str(self._policy)
-        if self._proofreader is not None:
-            settings = self._proofreader.settings
-            part["proofreader"] = {"url": settings.url, "model": settings.model}
-        return part
+        asked = self.proofreader and self.proofreader.settings
+        more = {"proofreader": {"url": asked.url, "model": asked.model}} if asked else {}
+        return part | {"policy": str(ADAPTIVE)} | more
 
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """All that is asked, if no gate closes before another."""
-        found = []
-        for viewers, times, frames in ((self._blind, SHUFFLES, 0.0), (self._reviewers, 1, 16.0)):
-            ones = [(viewer.model.name, viewer.estimate(times * len(units), frames)) for viewer in viewers]
-            found += [(name, one) for name, one in ones if one is not None]
-        if self._proofreader is not None:
-            asked = (self._language(self._questions[unit]) for unit in units)
-            found.append((self._proofreader.settings.model, self._proofreader.estimate(asked, _VERDICT_TOKENS)))
+        found = self.viewers_estimates(self.blind, SHUFFLES * len(units), 0.0)
+        found += self.viewers_estimates(self.reviewers, len(units), 16.0)
+        if self.proofreader is not None:
+            asked = (self._language(self.places[unit]) for unit in units)
+            found.append((self.proofreader.settings.model, self.proofreader.estimate(asked, _VERDICT_TOKENS)))
         return found
 
     def _outcome(self, unit: str) -> UnitOutcome:
         """Gate after gate, the cheap ones first, until one closes."""
-        question = self._questions[unit]
-        why = [str(fault) for fault in faults(question, RULES)]
-        stage = "checks"
-        for name, gate in (("language", self._proofread), ("blind", self._guessed), ("reviewers", self._missed)):
-            if why:
-                break
-            stage = name
+        question = self.places[unit]
+        gates = {
+            "checks": self._checked,
+            "language": self._proofread,
+            "blind": self._guessed,
+            "reviewers": self._missed,
+        }
+        for stage, gate in gates.items():
             question, why = gate(question)
-        if why:
-            return UnitOutcome(unit, rejected=(RejectedQuestion(question, stage, tuple(why)),))
+            if why:
+                return UnitOutcome(unit, rejected=(RejectedQuestion(question, stage, tuple(why)),))
         return UnitOutcome(unit, accepted=(question,))
 
+    def _checked(self, question: Question) -> tuple[Question, list[str]]:
+        return question, faults(question, RULES)
+
     def _proofread(self, question: Question) -> tuple[Question, list[str]]:
-        if self._proofreader is None:
+        if self.proofreader is None:
             return question, []
-        answer = self._proofreader.ask(self._language(question))
+        answer = self.proofreader.ask(self._language(question))
         if answer.kind == "unreachable":
             raise NoAnswerError(answer.why or "")
         if answer.value is None:  # it says nothing about the question
@@ -137,12 +119,12 @@ class GateRecipe(QuestionRecipe):
 
     def _guessed(self, question: Question) -> tuple[Question, list[str]]:
         bare = without_none_of_the_above(question)
-        if bare is None or not self._blind:
+        if bare is None or not self.blind:
             return question, []
-        orders = [arranged for arranged, _ in shuffles(bare, SHUFFLES, "blind", self._seed)]
+        orders = shuffles(bare, SHUFFLES, "blind", self.seed)
         views, reasons = [], []
-        for viewer in self._blind:
-            own = [viewer.ask(arranged, BLIND) for arranged in orders]
+        for viewer in self.blind:
+            own = [viewer.ask(arranged, BLIND, NO_FRAMES) for arranged in orders]
             views += own
             silent = sum(view.error is not None for view in own)
             if sum(view.right for view in own) + silent > MOST_RIGHT:
@@ -151,10 +133,9 @@ class GateRecipe(QuestionRecipe):
         return views_of(question, "blind", views), reasons
 
     def _missed(self, question: Question) -> tuple[Question, list[str]]:
-        given = self._answers.get(question.id, {})
-        people = [_answered(question, name, letter) for name, letter in sorted(given.items())]
-        frames = seen(question, self._policy) if self._reviewers else None
-        views = [*people, *(viewer.view(question, self._policy, frames) for viewer in self._reviewers)]
+        given = self.answers.get(question.id, {})
+        views = [_answered(question, name, letter) for name, letter in sorted(given.items())]
+        views += viewed(self.reviewers, question, ADAPTIVE)
         if not views:
             return question, []
         checked = views_of(question, "reviewers", views)
@@ -166,7 +147,7 @@ class GateRecipe(QuestionRecipe):
     def _language(self, question: Question) -> Asked[str]:
         told = Turn("system", f"{LANGUAGE}\n{in_words(_VERDICT)}")
         options = list(question.options)
-        generator("language", self._seed, question.id).shuffle(options)  # an order that tells nothing
+        generator("language", self.seed, question.id).shuffle(options)  # an order that tells nothing
         listed = "\n".join(f"- {option}" for option in options)
         return Asked(question.id, (told, Turn("user", f"{question.text}\n{listed}")), _VERDICT)
 

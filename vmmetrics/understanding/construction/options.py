@@ -7,7 +7,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,9 +22,7 @@ _EMPTY: Final = frozenset(
 """Words that change between two ways to say one thing. Prepositions do not: from the left is not to the left."""
 _ENDINGS: Final = ("ing", "ed", "es", "s")
 _SHORTEST_STEM: Final = 3
-BETWEEN: Final = re.compile(
-    r"\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*", re.IGNORECASE
-)
+BETWEEN: Final = re.compile(r"(?i)\s*(?:-+>|=+>|\u2192|\u21d2|[,;/]|\b(?:and then|then|and|followed by|while)\b)\s*")
 """What stands between the parts of an option."""
 ARROW: Final = " \u2192 "
 """What we join the steps of a sequence with."""
@@ -119,14 +117,11 @@ def is_odd_one_out(options: Sequence[str], answer: int) -> bool:
 def _tokens(options: Sequence[str]) -> tuple[list[set[Hashable]], int]:
     """What each option is made of but for what all have, and from how many options on it tells."""
     split = [parts(option) for option in options]
-    tokens: list[set[Hashable]]
-    least = _SHARED_PARTS
-    if are_orders(options):
-        tokens = [set(enumerate(found)) for found in split]
-    elif any(len(found) > 1 for found in split):
-        tokens = [set(found) for found in split]
-    else:
-        tokens, least = [set(stems(option)) for option in options], _SHARED_WORDS
+    tokens: list[set[Hashable]] = [set(stems(option)) for option in options]
+    least = _SHARED_WORDS
+    if any(len(found) > 1 for found in split):
+        least, ordered = _SHARED_PARTS, are_orders(options)
+        tokens = [set(enumerate(found) if ordered else found) for found in split]
     everywhere = set.intersection(*tokens)
     return [found - everywhere for found in tokens], least
 
@@ -154,41 +149,33 @@ class Guess:
     n: int
 
 
-def _length(question: Question) -> list[float]:
-    return [len(option) for option in question.options]
-
-
-def _in_common(question: Question) -> list[float]:
-    return [float(score) for score in _shared(_tokens(question.options)[0])]
-
-
-def _echo(question: Question) -> list[float]:
+def _scores(question: Question) -> dict[str, list[int]]:
+    """Guessers that see no video, by name: each scores the options and takes the highest."""
+    lengths = [len(option) for option in question.options]
+    common = _shared(_tokens(question.options)[0])
     said = set(stems(question.text))
-    return [float(len(said & set(stems(option)))) for option in question.options]
-
-
-GUESSERS: Final[Mapping[str, Callable[[Question], list[float]]]] = {
-    "longest option": _length,
-    "shortest option": lambda question: [-score for score in _length(question)],
-    "shares most with the others": _in_common,
-    "shares least with the others": lambda question: [-score for score in _in_common(question)],
-    "shares most with the question": _echo,
-}
-"""Guessers that see no video, by name: each scores the options and takes the highest."""
+    return {
+        "longest option": lengths,
+        "shortest option": [-length for length in lengths],
+        "shares most with the others": common,
+        "shares least with the others": [-score for score in common],
+        "shares most with the question": [len(said & set(stems(option))) for option in question.options],
+    }
 
 
 def guesses(questions: Sequence[Question]) -> dict[str, Guess]:
-    """How each of :data:`GUESSERS` does over the questions that have a key."""
+    """How guessers that see no video do over the questions that have a key."""
     keyed = [question for question in questions if question.answer is not None]
     if not keyed:
         return {}
     chances = [1 / len(question.options) for question in keyed]
     chance = sum(chances) / len(keyed)
     spread = math.sqrt(sum(share * (1 - share) for share in chances)) / len(keyed)
+    scored = [(_scores(question), question.answer or 0) for question in keyed]
     found = {}
-    for name, score in GUESSERS.items():
-        scored = [(score(question), question.answer or 0) for question in keyed]
-        shares = ((scores[answer] == max(scores)) / scores.count(max(scores)) for scores, answer in scored)
+    for name in scored[0][0]:
+        of_it = ((scores[name], answer) for scores, answer in scored)
+        shares = ((scores[answer] == max(scores)) / scores.count(max(scores)) for scores, answer in of_it)
         right = sum(shares) / len(keyed)
         found[name] = Guess(right, chance, (right - chance) / spread if spread else 0.0, len(keyed))
     return found
@@ -215,36 +202,33 @@ def arranged(question: Question, order: Sequence[int]) -> Question:
     return replace(question, options=options, answer=answer)
 
 
-def shuffled(question: Question, *seed: object) -> tuple[Question, list[int]]:
-    """The question with its options in an order drawn by the seed and its id; "None of the above" stays last.
-
-    Returns:
-        It, and the index before of each option now.
-    """
-    order = _movable(question)
-    generator(*seed, question.id).shuffle(order)
-    order += [place for place in range(len(question.options)) if place not in order]
-    return arranged(question, order), order
+def shuffled(question: Question, *seed: object) -> Question:
+    """The question with its options in an order drawn by the seed and its id; "None of the above" stays last."""
+    return arranged(question, _drawn(question, *seed))
 
 
-def shuffles(question: Question, count: int, *seed: object) -> list[tuple[Question, list[int]]]:
-    """Several orders of the options, no two alike where there are as many.
+def shuffles(question: Question, count: int, *seed: object) -> list[Question]:
+    """The question with its options in several orders, no two alike where there are as many.
 
     Args:
         question: It.
         count: How many.
         seed: Of the draw.
     """
-    found: dict[tuple[int, ...], tuple[Question, list[int]]] = {}
-    repeats = []
+    orders: list[list[int]] = []
+    repeats: list[list[int]] = []
     for attempt in range(50 * count):
-        one = shuffled(question, *seed, attempt)
-        if tuple(one[1]) in found:
-            repeats.append(one)
-        found.setdefault(tuple(one[1]), one)
-        if len(found) == count:
+        order = _drawn(question, *seed, attempt)
+        (repeats if order in orders else orders).append(order)
+        if len(orders) == count:
             break
-    return [*found.values(), *repeats][:count]
+    return [arranged(question, order) for order in [*orders, *repeats][:count]]
+
+
+def _drawn(question: Question, *seed: object) -> list[int]:
+    order = _movable(question)
+    generator(*seed, question.id).shuffle(order)
+    return [*order, *range(len(order), len(question.options))]
 
 
 def without_none_of_the_above(question: Question) -> Question | None:
@@ -280,22 +264,18 @@ def balanced(questions: Sequence[Question], seed: int) -> list[Question]:
         targets = [letters[number % size] for number in range(len(places))]
         drawn.shuffle(targets)
         for place, target in zip(places, targets, strict=True):
-            found[place] = _with_answer_at(found[place], target, seed)
+            question = found[place]
+            order = [option for option in range(size) if option != question.answer]
+            generator("options", seed, question.id).shuffle(order)
+            order.insert(target, question.answer or 0)
+            found[place] = arranged(question, [*order, *range(size, len(question.options))])
     return found
-
-
-def _with_answer_at(question: Question, target: int, seed: int) -> Question:
-    order = [place for place in _movable(question) if place != question.answer]
-    generator("options", seed, question.id).shuffle(order)
-    order.insert(target, question.answer or 0)
-    order += [place for place in range(len(question.options)) if place not in order]
-    return arranged(question, order)
 
 
 def _movable(question: Question) -> list[int]:
     """Options that may change place: all but a last "None of the above"."""
-    last = len(question.options) - 1
-    return [p for p, text in enumerate(question.options) if not (p == last and is_none_of_the_above(text))]
+    fixed = bool(question.options) and is_none_of_the_above(question.options[-1])
+    return list(range(len(question.options) - fixed))
 
 
 FEWEST_STEPS: Final = 3

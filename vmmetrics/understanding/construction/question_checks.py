@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from vmmetrics.models.questions import Question
@@ -28,63 +27,56 @@ _LEAK: Final = 2
 
 _NUMBER_WORDS: Final = r"(?:\d+|one|two|three|four|five|six)"
 _WHEN: Final = re.compile(
-    r"(?:^|[.?!;,]\s*)when,?\s+(?:exactly\s+|precisely\s+|in the (?:video|clip),?\s+)?"
+    r"(?i)(?:^|[.?!;,]\s*)when,?\s+(?:exactly\s+|precisely\s+|in the (?:video|clip),?\s+)?"
     r"(?:do|does|did|is|are|was|were|will|has|have|had|can|could|in)\b"
     r"|\b(?:at|in|during|around|by)\s+(?:what|which)\s+(?:\w+\s+)?(?:times?|moments?|seconds?|timestamps?|frames?)\b"
     r"|\b(?:at|in|during)\s+(?:what|which)\s+(?:part|phase|stage|section|segment|half|third)\b"
-    r"|\bat what point\b|\bwhat time\b|\bwhich timestamp\b|\bhow (?:far|long|late|early) into\b",
-    re.IGNORECASE,
+    r"|\bat what point\b|\bwhat time\b|\bwhich timestamp\b|\bhow (?:far|long|late|early) into\b"
 )
 _TIMES: Final = re.compile(
-    rf"\b\d+(?:\.\d+)?\s?(?:s|secs?|seconds?)\b|\b{_NUMBER_WORDS}[- ](?:second|minute)\b|\b\d{{1,2}}:\d{{2}}\b"
-    r"|\b(?:milli)?seconds\b|\bminutes\b|\b(?:half|fraction of) a second\b|\bframe\s*#?\d+\b|\btimestamps?\b",
-    re.IGNORECASE,
+    rf"(?i)\b\d+(?:\.\d+)?\s?(?:s|secs?|seconds?)\b|\b{_NUMBER_WORDS}[- ](?:second|minute)\b|\b\d{{1,2}}:\d{{2}}\b"
+    r"|\b(?:milli)?seconds\b|\bminutes\b|\b(?:half|fraction of) a second\b|\bframe\s*#?\d+\b|\btimestamps?\b"
 )
 _NUMBERED: Final = re.compile(
-    rf"\b(?:subject|person|character|object|individual|actor)s?\s*(?:#?{_NUMBER_WORDS}|(?-i:[A-F]))\b"
-    r"|\b(?:man|woman|boy|girl|child)\s*#?\d+\b",
-    re.IGNORECASE,
+    rf"(?i)\b(?:subject|person|character|object|individual|actor)s?\s*(?:#?{_NUMBER_WORDS}|(?-i:[A-F]))\b"
+    r"|\b(?:man|woman|boy|girl|child)\s*#?\d+\b"
 )
 _TEXT: Final = re.compile(
-    r"\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|narrators?|paragraphs?"
+    r"(?i)\b(?:captions?|descriptions?|annotat(?:ions?|ed|ors?)|transcripts?|narratives?|narrations?|narrators?|paragraphs?"
     r"|metadata)\b"
     r"|\b(?:as|is|are|was|were|been)\s+(?:described|mentioned|stated|noted|listed)\b"
     r"|\b(?:described|mentioned|stated)\s+(?:in|by|above|below)\b"
     r"|\bthe (?:given |provided )?(?:text|passage) (?:says|states)\b"
     r"|\b(?:according to|based on|as per) the (?:text|passage|information|context)\b"
-    r"|\b(?:given|provided) (?:text|passage|information|context|details)\b",
-    re.IGNORECASE,
+    r"|\b(?:given|provided) (?:text|passage|information|context|details)\b"
 )
 _SUBJECTIVE: Final = re.compile(
-    r"\b(?:beautiful|graceful|elegant|impressive|skil?lful|amazing|stunning|pretty|nice|lovely|ugly|interesting|exciting"
+    r"(?i)\b(?:beautiful|graceful|elegant|impressive|skil?lful|amazing|stunning|pretty|nice|lovely|ugly|interesting|exciting"
     r"|boring|awkward|charming|dramatic|mysterious|co[sz]y|serene|peaceful|magical|majestic|mesmeri[sz]ing|captivating"
     r"|breathtaking|cute|adorable|funny|strange|weird|seem(?:s|ed|ing|ingly)?|probabl[ey]|perhaps|apparent(?:ly)?"
     r"|presumabl[ey]|possibly|maybe|might|atmosphere|vibe)(?:ly)?\b|\bappear(?:s|ed)? to (?:be|have)\b"
-    r"|\b(?:most|more|less)? ?likely\b",
-    re.IGNORECASE,
+    r"|\b(?:most|more|less)? ?likely\b"
 )
 _CAUSE: Final = re.compile(
-    r"\bwhy\b|\bbecause\b|\breasons?\b|\bin order to\b|\bcaus(?:e|es|ed|ing)\b|\bpurpose\b|\bintend(?:s|ed|ing)?\b"
+    r"(?i)\bwhy\b|\bbecause\b|\breasons?\b|\bin order to\b|\bcaus(?:e|es|ed|ing)\b|\bpurpose\b|\bintend(?:s|ed|ing)?\b"
     r"|\bintentions?\b|\bmotivat\w+\b|\bas a result\b|\bresult(?:s|ed)? (?:in|of)\b|\bdue to\b|\bconsequences?\b"
-    r"|^what (?:\w+ )?(?:makes|made|triggers|triggered|leads to|led to)\b|\blead(?:s)? to\?",
-    re.IGNORECASE,
+    r"|^what (?:\w+ )?(?:makes|made|triggers|triggered|leads to|led to)\b|\blead(?:s)? to\?"
 )
 _LEFT_OPEN: Final = re.compile(
-    r"\b(?:all|none|any|both|neither|either|some) of the above\b|\bboth [a-f] and [a-f]\b|\boptions? [a-f]\b"
+    r"(?i)\b(?:all|none|any|both|neither|either|some) of the above\b|\bboth [a-f] and [a-f]\b|\boptions? [a-f]\b"
     r"|^\W*[a-f] (?:and|or|&) [a-f]\W*$"
     r"|^\W*(?:all|none|any|both|neither|either|some) of (?:these|them|those|the (?:others?|options))\W*$"
     r"|\b(?:cannot|can't|can not|could not) (?:be )?(?:determined?|told|tell|say|said|seen)\b"
     r"|\bnot (?:sure|enough|clear|shown)\b|\b(?:don't|do not) know\b|\bimpossible to (?:tell|say|know)\b"
-    r"|\binsufficient\b|\bunknown\b|\bunclear\b|^\s*(?:other|others|something else)\s*\.?$",
-    re.IGNORECASE,
+    r"|\binsufficient\b|\bunknown\b|\bunclear\b|^\s*(?:other|others|something else)\s*\.?$"
 )
 _LETTERED: Final = re.compile(
     r"^\s*(?:\(?(?:[A-Fa-f]|[1-6]|i{1,3}|iv|v)[).:]|[A-F]\s-|[-*\u2022]|(?:[Oo]ption|[Aa]nswer|[Cc]hoice)\s+[A-F1-6]\b\W?)\s"
 )
-_TWICE: Final = re.compile(r"\b(?!that\b|had\b)([a-z]+) \1\b", re.IGNORECASE)
+_TWICE: Final = re.compile(r"(?i)\b(?!that\b|had\b)([a-z]+) \1\b")
 _ARTICLE: Final = re.compile(r"(?:^A|\ba) (?=[aeio](?!ne\b|nce\b|u|we)[a-z])|(?:^A|\ba)n (?=[bcdfgjkpqtvwz][a-z])")
 """A before a vowel, an before a consonant; of u, h and ewe the sound decides, and acronyms are let be."""
-_PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got) (?:\w+ly )?\w+ed\b", re.IGNORECASE)
+_PASSIVE: Final = re.compile(r"(?i)\b(?:is|are|was|were|be|been|being|gets?|got) (?:\w+ly )?\w+ed\b")
 _NUMERALS: Final = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "once": "1 time", "twice": "2 times", "thrice": "3 times",
@@ -96,24 +88,8 @@ _EXCLUDING: Final = frozenset(
 """Words that make of a text one that the text without them is not part of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with a question.
-
-    Attributes:
-        rule: Name of the rule, one of :data:`RULES`.
-        why: In words.
-    """
-
-    rule: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.why}"
-
-
-def faults(question: Question, rules: Sequence[str]) -> list[Fault]:
-    """What is wrong with a question, by the rules named; empty where nothing is.
+def faults(question: Question, rules: Sequence[str]) -> list[str]:
+    """What is wrong with a question, as ``rule: why`` of each rule named; empty where nothing is.
 
     Args:
         question: With its options and its right answer.
@@ -124,9 +100,8 @@ def faults(question: Question, rules: Sequence[str]) -> list[Fault]:
     """
     shape = _one_answer(question)
     if shape is not None:  # the other rules take it for granted
-        return [Fault("one answer", shape)]
-    found = ((name, RULES[name](question)) for name in rules)
-    return [Fault(name, why) for name, why in found if why is not None]
+        return [f"one answer: {shape}"]
+    return [f"{name}: {why}" for name in rules if (why := RULES[name](question)) is not None]
 
 
 def _one_answer(question: Question) -> str | None:
@@ -165,21 +140,17 @@ def _digest(option: str) -> tuple[str, ...]:
 def _contained(question: Question) -> str | None:
     """The right option within a wrong one or around it: both are then right, or nearly."""
     answer = question.answer or 0
-    right = stems(question.options[answer])
+    right, own = stems(question.options[answer]), set(parts(question.options[answer]))
     for place, option in enumerate(question.options):
         wrong = stems(option)
         shorter, longer = sorted((right, wrong), key=len)
         if place == answer or not shorter or len(shorter) == len(longer) or _EXCLUDING & set(longer) - set(shorter):
             continue
         runs = (longer[i : i + len(shorter)] for i in range(len(longer) - len(shorter) + 1))
-        if shorter in runs or (len(parts(option)) > 1 and _part_of(question.options[answer], option)):
+        members = parts(option)
+        if shorter in runs or (len(members) > 1 and (own < set(members) or set(members) < own)):
             return f"the right option {question.options[answer]!r} and {option!r} hold one another"
     return None
-
-
-def _part_of(one: str, other: str) -> bool:
-    first, second = set(parts(one)), set(parts(other))
-    return first < second or second < first
 
 
 def _like_length(question: Question) -> str | None:
@@ -222,8 +193,7 @@ def _leaked(question: Question) -> str | None:
 def _left_open(question: Question) -> str | None:
     last = len(question.options) - 1
     for place, option in enumerate(question.options):
-        found = _LEFT_OPEN.search(option)
-        if found and not (place == last and is_none_of_the_above(option)):
+        if _LEFT_OPEN.search(option) and not (place == last and is_none_of_the_above(option)):
             return f"{option!r} is about the other options, or about what is not known"
     return None
 

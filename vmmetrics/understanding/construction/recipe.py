@@ -1,17 +1,24 @@
-"""What every recipe is: units of work, what is asked about each, what it would cost."""
+"""What every recipe is: units of work, what is asked about each, what it would cost, and models that filter."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Final
 
 from vmmetrics.errors import ClipError
-from vmmetrics.models.frames import FramePolicy
+from vmmetrics.models.endpoint import EndpointModel
+from vmmetrics.models.frames import NO_FRAMES, FramePolicy, Frames, look
+from vmmetrics.models.protocol import Model
 from vmmetrics.models.questions import Question
+from vmmetrics.understanding.benchmarks.custom import asked
 from vmmetrics.understanding.construction.instructions import VERSION
+from vmmetrics.understanding.construction.options import shuffled
 from vmmetrics.understanding.construction.question_checks import faults
 from vmmetrics.understanding.construction.units import (
     NO_VIDEO,
@@ -21,19 +28,113 @@ from vmmetrics.understanding.construction.units import (
     UnitOutcome,
     noted,
 )
-from vmmetrics.understanding.construction.viewing import FilterAnswer, FilterModel, given_away, seen
-from vmmetrics.utils.endpoint import (
-    Answer,
-    Client,
-    CostEstimate,
-    NoAnswerError,
-    Turn,
-    in_words,
-    list_shape,
-    object_shape,
-)
-from vmmetrics.utils.endpoint import AskedQuestion as Asked
-from vmmetrics.utils.endpoint.client import Check
+from vmmetrics.understanding.harness.choices import chosen_option
+from vmmetrics.utils.endpoint import Client, CostEstimate, NoAnswerError, RejectedError, Turn
+from vmmetrics.utils.endpoint.asking import Answer, in_words, list_shape, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion, Check
+
+# The filters' eyes: what models answer to made questions when they are shown little, or nothing.
+
+_LETTER_TOKENS: Final = 8
+"""Tokens of an answer that is a letter, expected; models that think take more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAnswer:
+    """What a model answered.
+
+    Attributes:
+        model: Its name.
+        shown: Frames it saw, in words.
+        right: Whether it chose the right option; not where its answer was not understood.
+        chosen: Text of the option it chose; None where none was understood.
+        error: Why there is no answer, or None.
+    """
+
+    model: str
+    shown: str
+    right: bool
+    chosen: str | None
+    error: str | None = None
+
+
+class FilterModel:
+    """Asks one model made questions. Behind an endpoint from several threads at once, otherwise one after another.
+
+    Args:
+        model: It.
+        seed: Of the order of the options: the right one of a question just made comes first.
+
+    Attributes:
+        model: It.
+        client: Its client where it is behind an endpoint, else None.
+    """
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self.model = model
+        self._seed = seed
+        self.client = model.client if isinstance(model, EndpointModel) else None
+        self._one_by_one = threading.Lock() if self.client is None else nullcontext()
+
+    def view(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
+        """Ask a question over the frames that a policy shows, options in an order of our own; see :meth:`ask`."""
+        return self.ask(shuffled(question, "view", self._seed, self.model.name), policy, frames)
+
+    def ask(self, question: Question, policy: FramePolicy, frames: Frames) -> FilterAnswer:
+        """Ask a question as it stands.
+
+        Raises:
+            NoAnswerError: The model cannot be reached.
+        """
+        try:
+            with self._one_by_one:
+                said = self.model.answer(question, asked(question, blind=policy.kind == "none"), frames)
+        except RejectedError as error:
+            return FilterAnswer(self.model.name, str(policy), False, None, str(error))
+        place = None if said.error else chosen_option(said.text, question.options)
+        chosen = None if place is None else question.options[place]
+        right = place is not None and place == question.answer
+        return FilterAnswer(self.model.name, str(policy), right, chosen, said.error)
+
+
+def seen(question: Question, policy: FramePolicy) -> Frames:
+    """The frames of a question's video that a policy shows.
+
+    Raises:
+        ClipError: It is missing, or cannot be read.
+    """
+    if question.path is None:
+        raise ClipError(f"The video {question.video} is missing")
+    return look(question.path, policy, question.start, question.end)
+
+
+def viewed(viewers: Sequence[FilterModel], question: Question, policy: FramePolicy) -> list[FilterAnswer]:
+    """What models answer over the frames that a policy shows; see :func:`seen`."""
+    frames = seen(question, policy) if viewers else NO_FRAMES
+    return [viewer.view(question, policy, frames) for viewer in viewers]
+
+
+def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
+    """The question with what models answered noted under a name."""
+    shown = [{key: value for key, value in asdict(view).items() if value is not None} for view in views]
+    return noted(question, "views", dict(question.reference.get("views", {})) | {name: shown})
+
+
+def given_away(views: Sequence[FilterAnswer], what: str) -> str | None:
+    """Why a question goes of which too much is seen; None where some model is known to be wrong.
+
+    A model that gave no answer (it refused, its endpoint did not take the request) is not known to be wrong: otherwise
+    a model that takes no pictures would let every question pass.
+
+    Args:
+        views: What each model answered; at least one.
+        what: What they saw, in words.
+    """
+    if any(not view.right and view.error is None for view in views):
+        return None
+    right = ", ".join(view.model for view in views if view.right)
+    silent = "; ".join(f"{view.model} gave no answer: {view.error}" for view in views if not view.right)
+    return "; ".join(filter(None, (f"right from {what}: {right}" if right else "", silent)))
 
 
 class Stop(Exception):  # noqa: N818 - not an error: this unit is done
@@ -45,26 +146,28 @@ class Stop(Exception):  # noqa: N818 - not an error: this unit is done
 
 
 class QuestionRecipe(ABC):
-    """Makes questions, or holds them against gates, unit by unit."""
+    """Makes questions, or holds them against gates, unit by unit.
+
+    Attributes:
+        places: Every unit in order: its key, and a question that knows the video's file and times.
+        pool: The client in whose threads units are worked on; None where nothing is asked of an endpoint.
+    """
 
     name: ClassVar[str]
     makes: ClassVar[bool] = True
     """Whether questions are made here: repeats go, and options are put in a new order, letters balanced. Questions that
     exist may be alike, about several parts of one video, and stay as they are."""
+    places: Mapping[str, Question]
+    pool: Client | None
 
-    @property
-    @abstractmethod
-    def places(self) -> Mapping[str, Question]:
-        """Every unit in order: its key, and a question that knows the video's file and times."""
-
-    @abstractmethod
     def digest(self, unit: str) -> str:
-        """Hash of what the input says of a unit: where it changed, the unit is done again."""
+        """Hash of what the input says of a unit, in short (64 bits): where it changed, the unit is done again."""
+        told = json.dumps(self._input(unit), sort_keys=True, default=str)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    @property
     @abstractmethod
-    def pool(self) -> Client | None:
-        """The client in whose threads units are worked on; None where nothing is asked of an endpoint."""
+    def _input(self, unit: str) -> list[Any]:
+        """What the input says of a unit."""
 
     @abstractmethod
     def configuration(self) -> dict[str, Any]:
@@ -73,6 +176,15 @@ class QuestionRecipe(ABC):
     @abstractmethod
     def estimates(self, units: Sequence[str]) -> list[tuple[str, CostEstimate]]:
         """What the models would take for some units, each with its name; roughly, where it depends on what comes."""
+
+    @staticmethod
+    def viewers_estimates(
+        viewers: Sequence[FilterModel], questions: int, *frames: float
+    ) -> list[tuple[str, CostEstimate]]:
+        """What models would take for so many usual questions, each asked over so many frames in turn; no free ones."""
+        usual = [asked(Question("x", "x", "x" * 90, ("x" * 40,) * 4, 0))] * questions
+        priced = [viewer.model for viewer in viewers if isinstance(viewer.model, EndpointModel) and questions]
+        return [(model.name, model.estimate(usual, number, _LETTER_TOKENS)) for model in priced for number in frames]
 
     @abstractmethod
     def _outcome(self, unit: str) -> UnitOutcome:
@@ -94,25 +206,17 @@ class QuestionRecipe(ABC):
             return UnitOutcome(unit, NO_VIDEO, str(error))
 
 
-class Written(NamedTuple):
-    """What a writer wrote about a clip.
-
-    Attributes:
-        questions: Right option first.
-        rejected: What is rejected before any check.
-        missing: What could not be had, in words; empty where all was.
-    """
-
-    questions: list[Question]
-    rejected: list[RejectedQuestion]
-    missing: str = ""
+Written = tuple[list[Question], list[RejectedQuestion], str]
+"""What a writer wrote about a clip: questions, right option first; what is rejected before any check; and what could
+not be had, in words."""
 
 
+@dataclass
 class WritingRecipe(QuestionRecipe):
     """Has a language model write questions about clips, checks them by rules, and filters what passes.
 
     Args:
-        clips: About what.
+        clips: About what, by their keys.
         client: Asks the writer.
         viewers: Models that filter by what they see of the video; none filters nothing.
         seed: Of the writing and of every draw.
@@ -125,35 +229,22 @@ class WritingRecipe(QuestionRecipe):
     """What they see, the name of their stage, and what they see in words."""
     rules: ClassVar[Sequence[str]]
     """Names of :data:`vmmetrics.understanding.construction.question_checks.RULES`."""
+    needs_video: ClassVar[bool] = False
+    """Whether the video is needed before any question is filtered."""
 
-    def __init__(
-        self,
-        clips: Iterable[SourceClip],
-        client: Client,
-        viewers: Sequence[FilterModel] = (),
-        seed: int = 0,
-        temperature: float = 0.7,
-    ) -> None:
-        self.clips = {clip.key: clip for clip in clips}
-        self.client = client
-        self.viewers = viewers
-        self.seed = seed
-        self.temperature = temperature
+    clips: Mapping[str, SourceClip]
+    client: Client
+    viewers: Sequence[FilterModel]
+    seed: int
+    temperature: float
 
-    @property
-    def places(self) -> Mapping[str, Question]:
-        """Every clip."""
-        return {key: clip.question("", "?", ("right", "wrong")) for key, clip in self.clips.items()}
+    def __post_init__(self) -> None:
+        self.places = {key: clip.question("", "?", ("right", "wrong")) for key, clip in self.clips.items()}
+        self.pool = self.client
 
-    def digest(self, unit: str) -> str:
-        """Of the clip's caption, annotation and times."""
+    def _input(self, unit: str) -> list[Any]:
         clip = self.clips[unit]
-        return digest_of([clip.caption, clip.start, clip.end, dict(clip.fields)])
-
-    @property
-    def pool(self) -> Client | None:
-        """The writer's."""
-        return self.client
+        return [clip.caption, clip.start, clip.end, dict(clip.fields)]
 
     def configuration(self) -> dict[str, Any]:
         """What outcomes depend on."""
@@ -182,35 +273,19 @@ class WritingRecipe(QuestionRecipe):
         if not self.viewers:
             return question, None
         policy, stage, what = self.shown
-        checked, views = self.viewed(question, policy, stage)
-        why = given_away(views, what)
+        views = viewed(self.viewers, question, policy)
+        checked, why = views_of(question, stage, views), given_away(views, what)
         return checked, None if why is None else RejectedQuestion(checked, stage, (why,))
-
-    def needs_video(self) -> bool:
-        """Whether a clip without its video is not worth asking about."""
-        return bool(self.viewers)
-
-    def viewers_estimates(self, questions: int, frames: Sequence[int] = (1,)) -> list[tuple[str, CostEstimate]]:
-        """What the filtering models would take for so many questions, each asked over so many frames in turn."""
-        ones = [(viewer.model.name, viewer.estimate(questions, number)) for viewer in self.viewers for number in frames]
-        return [(name, one) for name, one in ones if one is not None]
-
-    def viewed(self, question: Question, policy: FramePolicy, name: str) -> tuple[Question, list[FilterAnswer]]:
-        """What the filtering models answer over the frames that a policy shows, noted under a name."""
-        frames = seen(question, policy)
-        views = [viewer.view(question, policy, frames) for viewer in self.viewers]
-        return views_of(question, name, views), views
 
     def _outcome(self, unit: str) -> UnitOutcome:
         clip = self.clips[unit]
-        if self.needs_video() and clip.path is None:  # before anything is spent
+        if (self.needs_video or self.viewers) and clip.path is None:  # before anything is spent
             return UnitOutcome(unit, NO_VIDEO, f"The video {clip.key} is missing")
         written, rejected, missing = self.write(clip)
         accepted = []
         for question in written:
-            why = [*map(str, faults(question, self.rules)), *self.more_faults(question)]
-            rejection = RejectedQuestion(question, "checks", tuple(why)) if why else None
-            passed = question
+            why = [*faults(question, self.rules), *self.more_faults(question)]
+            passed, rejection = question, RejectedQuestion(question, "checks", tuple(why)) if why else None
             if rejection is None:
                 passed, rejection = self.filtered(question)
             if rejection is None:
@@ -221,7 +296,7 @@ class WritingRecipe(QuestionRecipe):
 
     def asked(
         self, about: str, told: str, text: str, shape: Mapping[str, Any], check: Check | None = None
-    ) -> Asked[str]:
+    ) -> AskedQuestion[str]:
         """A question to the writer; an answer with a blank in it, or at fault by a check of its own, is asked again."""
         turns = (Turn("system", f"{told}\n{in_words(shape)}"), Turn("user", text))
 
@@ -231,39 +306,31 @@ class WritingRecipe(QuestionRecipe):
                     return f"question {number} or one of its answers is blank"
             return None if check is None else check(value)
 
-        return Asked(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
+        return AskedQuestion(about, turns, shape, fault, seed=self.seed, temperature=self.temperature)
 
-    def origin(self, question: Question, **more: Any) -> Question:
-        """The question with how it came about."""
-        made = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
-        return noted(question, "made", made | more)
+    @staticmethod
+    def answered(clip: SourceClip, answer: Answer) -> dict[str, Any]:
+        """The object of an answer.
+
+        Raises:
+            Stop: There is none.
+        """
+        if answer.value is None:
+            raise Stop(UnitOutcome(clip.key, answer.kind, answer.why or ""))
+        return answer.value
+
+    def made(self, clip: SourceClip, key: str, item: Mapping[str, Any], **groups: str) -> Question:
+        """The question of an item, with how it came about."""
+        how = {"recipe": self.name, "model": self.client.settings.model, "instructions": VERSION, "seed": self.seed}
+        return noted(clip.question(key, text_of(item), options_of(item), **groups), "made", how)
 
 
-def answered(unit: str, answer: Answer) -> dict[str, Any]:
-    """The object of an answer.
-
-    Raises:
-        Stop: There is none.
-    """
-    if answer.value is None:
-        raise Stop(UnitOutcome(unit, answer.kind, answer.why or ""))
-    return answer.value
-
-
-def item_shape(wrong: int, **more: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON schema of a question with so many wrong options, and of what else is asked of it."""
+def questions_shape(least: int, most: int, wrong: int, **choices: Iterable[str]) -> dict[str, Any]:
+    """JSON schema of a writer's answer: so many questions with so many wrong options, and a choice of each kind."""
     text = {"type": "string", "minLength": 1, "maxLength": 400}
-    return object_shape({"question": text, "right": text, "wrong": list_shape(text, wrong, wrong), **more})
-
-
-def questions_shape(item: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
-    """JSON schema of the answer of a writer: so many questions."""
+    more = {name: {"type": "string", "enum": list(names)} for name, names in choices.items()}
+    item = object_shape({"question": text, "right": text, "wrong": list_shape(text, wrong, wrong), **more})
     return object_shape({"questions": list_shape(item, least, most)})
-
-
-def one_of(names: Iterable[str]) -> dict[str, Any]:
-    """JSON schema of a choice."""
-    return {"type": "string", "enum": list(names)}
 
 
 def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
@@ -274,14 +341,3 @@ def options_of(item: Mapping[str, Any]) -> tuple[str, ...]:
 def text_of(item: Mapping[str, Any]) -> str:
     """The question of an item in one line."""
     return " ".join(str(item["question"]).split())
-
-
-def views_of(question: Question, name: str, views: Sequence[FilterAnswer]) -> Question:
-    """The question with what models answered noted under a name."""
-    notes = dict(question.reference.get("views", {})) | {name: [view.to_json() for view in views]}
-    return noted(question, "views", notes)
-
-
-def digest_of(value: Any) -> str:
-    """Hash of something ready for JSON, in short: 64 bits."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]

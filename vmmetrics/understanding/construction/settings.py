@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from vmmetrics.errors import SetupError
+from vmmetrics.models.questions import Question
 from vmmetrics.understanding import registry
-from vmmetrics.understanding.construction.captions import NEEDS, Indispensability, MotionBenchRecipe, TunaRecipe
+from vmmetrics.understanding.construction.captions import MotionBenchRecipe, TunaRecipe
 from vmmetrics.understanding.construction.favor import FavorRecipe
 from vmmetrics.understanding.construction.gates import GateRecipe
-from vmmetrics.understanding.construction.recipe import QuestionRecipe
+from vmmetrics.understanding.construction.recipe import FilterModel, QuestionRecipe
 from vmmetrics.understanding.construction.units import read_clips, read_people
-from vmmetrics.understanding.construction.viewing import FilterModel
 from vmmetrics.understanding.harness.models import ModelSettings, open_model
 from vmmetrics.utils.endpoint import KEY_VARIABLE, Client, EndpointSettings, Ledger
 
@@ -38,7 +38,8 @@ class BuildSettings:
         reviewers: Outside reviewers of ``fpsbench``, named as filters are.
         answers: File with answers of people, for ``fpsbench``.
         read_as: Benchmark in whose form ``fpsbench`` reads its questions.
-        needs: Which of TUNA's questions need time.
+        drop_single: A question of TUNA's goes if all filter models are right from the frame in the middle.
+        multi: It also goes if none of them is right from so many uniform frames; None asks no such thing.
         seed: Of everything random.
         temperature: Of the writing.
         tokens: Of the writer's answers at most.
@@ -61,7 +62,8 @@ class BuildSettings:
     reviewers: tuple[str, ...] = ()
     answers: Path | None = None
     read_as: str = "custom"
-    needs: Indispensability = NEEDS
+    drop_single: bool = True
+    multi: int | None = None
     seed: int = 0
     temperature: float = 0.7
     tokens: int = 4096
@@ -71,22 +73,19 @@ class BuildSettings:
     key_variable: str = KEY_VARIABLE
 
     def __post_init__(self) -> None:
-        if self.recipe not in RECIPES:
-            raise ValueError(f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}")
-        if self.model is not None and self.url is None:
-            raise ValueError("A model needs the address of its endpoint")
-        if self.model is None and self.recipe != "fpsbench":
-            raise ValueError(f"{self.recipe} needs a language model that writes: --url and --model")
-        if (self.reviewers or self.answers) and self.recipe != "fpsbench":
-            raise ValueError("Reviewers and their answers are for fpsbench")
-        if self.watcher is not None and self.recipe != "tuna":
-            raise ValueError("A video model that looks for contradictions is for tuna")
-        if self.needs != NEEDS and self.recipe != "tuna":
-            raise ValueError("What one frame or many must tell is for tuna")
-        if self.needs.multi is not None and not self.filters:
-            raise ValueError("What many frames must tell needs a model that filters")
-        if self.max_cost is not None and self.prices is None:
-            raise ValueError("A bound on the cost needs prices")
+        writes, gates, tuna = self.model is not None, self.recipe == "fpsbench", self.recipe == "tuna"
+        for wrong, why in (
+            (self.recipe not in RECIPES, f"Expected one of {', '.join(RECIPES)} but got {self.recipe!r}"),
+            (writes and self.url is None, "A model needs the address of its endpoint"),
+            (not writes and not gates, f"{self.recipe} needs a language model that writes: --url and --model"),
+            ((self.reviewers or self.answers) and not gates, "Reviewers and their answers are for fpsbench"),
+            (self.watcher is not None and not tuna, "A video model that looks for contradictions is for tuna"),
+            ((not self.drop_single or self.multi) and not tuna, "What one frame or many must tell is for tuna"),
+            (self.multi and not self.filters, "What many frames must tell needs a model that filters"),
+            (self.max_cost is not None and self.prices is None, "A bound on the cost needs prices"),
+        ):
+            if wrong:
+                raise ValueError(why)
         for spec in (*self.filters, *self.reviewers):
             self.viewing(spec)
 
@@ -140,34 +139,8 @@ class Opened:
     unfiltered: bool = False
 
 
-class _Models:
-    """Opens models, whose replies lie in one folder and whose cost is counted as one."""
-
-    def __init__(self, settings: BuildSettings, folder: Path) -> None:
-        self._settings = settings
-        self._replies = folder / "replies"
-        self.ledger: Ledger | None = None
-
-    def client(self, spec: str) -> Client:
-        return self._counted(Client(self._settings.writing(spec), self._replies))
-
-    def viewers(self, specs: Sequence[str]) -> list[FilterModel]:
-        models = [open_model(self._settings.viewing(spec), (), self._replies) for spec in specs]
-        found = [FilterModel(model, self._settings.seed) for model in models]
-        for viewer in found:
-            if viewer.client is not None:
-                self._counted(viewer.client)
-        return found
-
-    def _counted(self, client: Client) -> Client:
-        if self.ledger is None:  # prices are the same for all
-            self.ledger = Ledger(client.settings, self._settings.max_cost)
-        client.ledger = self.ledger
-        return client
-
-
 def open_build(settings: BuildSettings, folder: Path) -> Opened:
-    """Read the input and open the models.
+    """Read the input and open the models, whose cost is counted as one.
 
     Args:
         settings: What is built.
@@ -177,33 +150,53 @@ def open_build(settings: BuildSettings, folder: Path) -> Opened:
         SetupError: The input or a model cannot be had.
         ValueError: An address is missing.
     """
-    models = _Models(settings, folder)
-    recipe, problems = (_gates if settings.recipe == "fpsbench" else _writing)(settings, models)
-    return Opened(recipe, problems, models.ledger, not settings.filters)
+    clients: list[Client] = []
+
+    def client(spec: str) -> Client:
+        clients.append(Client(settings.writing(spec), folder / "replies"))
+        return clients[-1]
+
+    def viewers(specs: Sequence[str]) -> list[FilterModel]:
+        models = [open_model(settings.viewing(spec), (), folder / "replies") for spec in specs]
+        found = [FilterModel(model, settings.seed) for model in models]
+        clients.extend(viewer.client for viewer in found if viewer.client is not None)
+        return found
+
+    recipe: QuestionRecipe
+    if settings.recipe == "fpsbench":
+        keyed, people, problems = _asked_already(settings)
+        proofreader = None if settings.model is None else client(settings.model)
+        blind, reviewers = viewers(settings.filters), viewers(settings.reviewers)
+        recipe = GateRecipe(keyed, blind, reviewers, people, proofreader, settings.seed)
+    else:
+        clips, problems = read_clips(settings.source, settings.videos, settings.recipe == "favor")
+        writer = client(settings.model or "")
+        written = clips, writer, viewers(settings.filters), settings.seed, settings.temperature
+        if settings.recipe == "tuna":
+            watcher = writer if settings.watcher is None else client(settings.watcher)
+            recipe = TunaRecipe(*written, watcher, settings.drop_single, settings.multi)
+        else:
+            recipe = (FavorRecipe if settings.recipe == "favor" else MotionBenchRecipe)(*written)
+    ledger = None
+    if clients:
+        ledger = Ledger(clients[0].settings, settings.max_cost)  # prices are the same for all
+        for opened in clients:
+            opened.ledger = ledger
+    return Opened(recipe, problems, ledger, not settings.filters)
 
 
-def _writing(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
-    found = read_clips(settings.source, settings.videos, annotated=settings.recipe == "favor")
-    writer, viewers = models.client(settings.model or ""), models.viewers(settings.filters)
-    drawn = settings.seed, settings.temperature
-    if settings.recipe == "tuna":
-        watcher = writer if settings.watcher is None else models.client(settings.watcher)
-        return TunaRecipe(found.clips, writer, watcher, viewers, settings.needs, *drawn), found.problems
-    kind = FavorRecipe if settings.recipe == "favor" else MotionBenchRecipe
-    return kind(found.clips, writer, viewers, *drawn), found.problems
-
-
-def _gates(settings: BuildSettings, models: _Models) -> tuple[QuestionRecipe, Mapping[str, int]]:
+def _asked_already(settings: BuildSettings) -> tuple[list[Question], dict[str, dict[str, str]], dict[str, int]]:
+    """Questions that gates can judge, what people answered to them, and what was wrong with either."""
     loaded = registry.find(settings.read_as).load(settings.source, settings.videos)
     keyed = [question for question in loaded.questions if question.options and question.answer is not None]
     if not keyed:
         raise SetupError(f"{settings.source}: no questions with options and a key, which gates need")
-    left = len(loaded.questions) - len(keyed)
-    problems = dict(loaded.problems) | ({"questions without options or key, left out": left} if left else {})
     people = {} if settings.answers is None else read_people(settings.answers)
     known = {question.id for question in keyed}
-    others = sum(len(given) for asked, given in people.items() if asked not in known)
-    problems |= {"answers of people to questions that are not there": others} if others else {}
-    proofreader = None if settings.model is None else models.client(settings.model)
-    blind, reviewers = models.viewers(settings.filters), models.viewers(settings.reviewers)
-    return GateRecipe(keyed, blind, reviewers, people, proofreader, seed=settings.seed), problems
+    problems = {
+        "questions without options or key, left out": len(loaded.questions) - len(keyed),
+        "answers of people to questions that are not there": sum(
+            len(given) for question, given in people.items() if question not in known
+        ),
+    }
+    return keyed, people, dict(loaded.problems) | {name: number for name, number in problems.items() if number}

@@ -12,7 +12,7 @@ from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.benchmarks.custom import find_video, line_of, read_question
 from vmmetrics.utils.storage.journal import Line
-from vmmetrics.utils.tables import read_rows, seconds, sha256_of
+from vmmetrics.utils.tables import read_rows, seconds
 
 # What questions are made from: captions by video, annotations, questions that exist.
 
@@ -50,22 +50,7 @@ class SourceClip:
         return Question(f"{self.key}-{key}", self.key, text, options, 0, grouped, self.path, self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Clips:
-    """Clips as they were found.
-
-    Attributes:
-        clips: In the file's order.
-        problems: What was wrong, in words, to how often.
-        sha256: Of the file.
-    """
-
-    clips: tuple[SourceClip, ...]
-    problems: Mapping[str, int]
-    sha256: str
-
-
-def read_clips(path: Path, videos: Path | None = None, annotated: bool = False) -> Clips:
+def read_clips(path: Path, videos: Path | None, annotated: bool) -> tuple[dict[str, SourceClip], dict[str, int]]:
     """Read clips from JSON lines, JSON, CSV, TSV or Parquet: ``video``, ``caption``, and if wanted ``path``, ``start``,
     ``end``; or from one JSON object with a row for each video, as FAVOR-Bench's annotations come.
 
@@ -73,6 +58,9 @@ def read_clips(path: Path, videos: Path | None = None, annotated: bool = False) 
         path: The file.
         videos: Folder of the videos; None looks beside the file.
         annotated: Rows may have annotations in place of a caption.
+
+    Returns:
+        Clips by their keys in the file's order; and what was wrong, in words, to how often.
 
     Raises:
         SetupError: It cannot be read, or there are none in it.
@@ -86,17 +74,21 @@ def read_clips(path: Path, videos: Path | None = None, annotated: bool = False) 
     problems: Counter[str] = Counter()
     found: dict[str, SourceClip] = {}
     for row in rows:
-        clip = _clip(row, [videos, path.parent]) if isinstance(row, Mapping) else None
-        if clip is None or not (clip.caption or annotated):
+        known = row if isinstance(row, Mapping) else {}
+        key = str(known.get("video") or known.get("video_name") or "").strip()
+        caption = " ".join(str(known.get("caption") or "").split())
+        if not key or not (caption or annotated):
             problems["rows without a video or a caption, left out"] += 1
-        elif clip.key in found:
+        elif key in found:
             problems["rows about a video that one before is about, left out"] += 1
         else:
-            found[clip.key] = clip
-            problems["videos that are missing"] += clip.path is None
+            file = find_video(str(known.get("path") or key), [videos, path.parent])
+            times = seconds(known.get("start")), seconds(known.get("end"))
+            found[key] = SourceClip(key, caption, file, *times, dict(known))
+            problems["videos that are missing"] += file is None
     if not found:
         raise SetupError(f"{path}: nothing to make questions from; expected rows with video and caption")
-    return Clips(tuple(found.values()), dict(+problems), sha256_of(path))
+    return found, dict(+problems)
 
 
 def read_people(path: Path) -> dict[str, dict[str, str]]:
@@ -111,20 +103,11 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for number, row in enumerate(read_rows(path), start=1):
         known = row if isinstance(row, Mapping) else {}
-        values = [str(known.get(name) or "").strip() for name in ("id", "reviewer", "answer")]
-        if not all(values):
+        question, reviewer, answer = (str(known.get(name) or "").strip() for name in ("id", "reviewer", "answer"))
+        if not (question and reviewer and answer):
             raise SetupError(f"{path}: entry {number}: expected id, reviewer and answer")
-        found.setdefault(values[0], {})[values[1]] = values[2]
+        found.setdefault(question, {})[reviewer] = answer
     return found
-
-
-def _clip(row: Mapping[str, Any], folders: list[Path | None]) -> SourceClip | None:
-    key = str(row.get("video") or row.get("video_name") or "").strip()
-    if not key:
-        return None
-    path = find_video(str(row.get("path") or key), folders)
-    caption = " ".join(str(row.get("caption") or "").split())
-    return SourceClip(key, caption, path, seconds(row.get("start")), seconds(row.get("end")), dict(row))
 
 
 WRITTEN, LEFT_OUT, REFUSED, UNUSABLE = "written", "left out", "refused", "unusable"
@@ -219,18 +202,13 @@ def noted(question: Question, name: str, value: Any) -> Question:
 
 def first_of_each(questions: Sequence[Question]) -> tuple[list[Question], list[RejectedQuestion]]:
     """Those that are not the same question about the same video as one before, and those that are."""
-    seen: dict[tuple[str, str, str], str] = {}
+    seen: dict[tuple[str, ...], str] = {}
     kept, repeated = [], []
     for question in questions:
-        right = question.options[question.answer or 0]
-        key = (question.video, _same(question.text), _same(right))
-        first = seen.setdefault(key, question.id)
+        said = (question.text, question.options[question.answer or 0])
+        first = seen.setdefault((question.video, *(" ".join(text.lower().split()) for text in said)), question.id)
         if first == question.id:
             kept.append(question)
         else:
             repeated.append(RejectedQuestion(question, "repeat", (f"the same question and answer as {first}",)))
     return kept, repeated
-
-
-def _same(text: str) -> str:
-    return " ".join(text.lower().split())

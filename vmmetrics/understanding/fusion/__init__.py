@@ -26,26 +26,6 @@ try:
 except ModuleNotFoundError as error:
     raise SetupError(f"{error.name} is missing; install it with: pip install 'vmmetrics[fusion]'") from error
 
-from vmmetrics.understanding.fusion.paradigms import (
-    PARADIGMS,
-    Average,
-    Concatenate,
-    FusedEncoder,
-    NoFusion,
-    PreEncoder,
-    QFormer,
-    ThroughEncoder,
-    fuse,
-)
+from vmmetrics.understanding.fusion.paradigms import PARADIGMS, FusedEncoder, fuse
 
-__all__ = [
-    "PARADIGMS",
-    "Average",
-    "Concatenate",
-    "FusedEncoder",
-    "NoFusion",
-    "PreEncoder",
-    "QFormer",
-    "ThroughEncoder",
-    "fuse",
-]
+__all__ = ["PARADIGMS", "FusedEncoder", "fuse"]

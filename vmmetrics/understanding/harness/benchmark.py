@@ -136,20 +136,14 @@ class Benchmark(ABC):
     @property
     def references(self) -> Sequence[Reference]:
         """Published rows."""
-        rows = self.data.get("references", ())
-        return [
-            Reference(
-                row["model"],
-                row["source"],
-                {
-                    (measure, group, name): float(value)
-                    for measure, groups in row["figures"].items()
-                    for group, values in groups.items()
-                    for name, value in values.items()
-                },
-            )
-            for row in rows
-        ]
+        found = []
+        for row in self.data.get("references", ()):
+            figures: dict[tuple[str, str, str], float] = {}
+            for measure, groups in row["figures"].items():
+                for group, values in groups.items():
+                    figures |= {(measure, group, name): float(value) for name, value in values.items()}
+            found.append(Reference(row["model"], row["source"], figures))
+        return found
 
     def policy_for(self, question: Question) -> str | None:
         """Return the frame policy of one question; None where the common one holds."""

@@ -98,18 +98,17 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
     letters = LETTERS[: len(options)]
     if plain and texts.count(plain) == 1 and plain.upper() not in letters:  # "A" is a letter, whatever options say
         return texts.index(plain)
-    listed = _goes_through(said) or plain.startswith(_plain(" ".join(("A", *options[:1], "B", *options[1:2]))))
+    # an answer that lists the options, A and B and so on, each in a line, chooses none by its first letter
+    listed = _LINES.findall(said)[:2] == ["A", "B"] or plain.startswith(
+        _plain(" ".join(("A", *options[:1], "B", *options[1:2])))
+    )
     leading = None if listed else _leading(said, letters)
     if leading is not None:
         return leading
-    claimed = [
-        found[1]
-        for pattern in (_SMALL, _CLAIM, _VERDICT)
-        for found in pattern.finditer(said)
-        if found[1].upper() in letters and not _ALSO.match(said, found.end(1))
-    ]
+    hits = (found for pattern in (_SMALL, _CLAIM, _VERDICT) for found in pattern.finditer(said))
+    claimed = [h[1].upper() for h in hits if h[1].upper() in letters and not _ALSO.match(said, h.end(1))]
     if claimed:
-        return letters.index(claimed[-1].upper())
+        return letters.index(claimed[-1])
     for pattern in (_MENTION, _BRACKETED):
         spoken = _spoken_of(pattern, said, letters)
         if len(spoken) == 1:
@@ -122,11 +121,9 @@ def chosen_option(output: str, options: Sequence[str]) -> int | None:
 
 def _leading(said: str, letters: str) -> int | None:
     found = _BARE.match(said) or _FIRST.match(said)
-    if found is None or found[1].upper() not in letters:
+    if found is None or _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
         return None
-    if _ALSO.match(said, found.end(1)) or _DENIED.match(said, found.end(1)):
-        return None
-    return letters.index(found[1].upper())
+    return letters.index(found[1].upper()) if found[1].upper() in letters else None
 
 
 def _spoken_of(pattern: re.Pattern[str], said: str, letters: str) -> set[str]:
@@ -139,11 +136,6 @@ def _last(said: str, letters: str) -> int | None:
     found = _LAST.search(said[-_END:])
     others = {letter for letter in _STANDING.findall(said) if letter in letters}
     return letters.index(found[1]) if found and others == {found[1]} else None
-
-
-def _goes_through(said: str) -> bool:
-    """Whether an answer lists the options, A and B and so on, each in a line: its first letter is then none chosen."""
-    return _LINES.findall(said)[:2] == ["A", "B"]
 
 
 def _named_option(plain: str, texts: Sequence[str]) -> int | None:

@@ -12,20 +12,10 @@ from vmmetrics.errors import SetupError
 from vmmetrics.understanding import registry
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scoring
 from vmmetrics.understanding.harness.running import read_answers, read_run
-from vmmetrics.understanding.harness.scoring import (
-    NONE,
-    UNLIKE,
-    ReadFigures,
-    ReadScores,
-    file_in,
-    interval,
-    markdown_table,
-    number,
-    read_figures,
-    read_scores,
-)
+from vmmetrics.understanding.harness.scoring import UNLIKE, ReadScores, interval, markdown_table, number, read_scores
 from vmmetrics.understanding.harness.statistics import ALL, ModelDifference, differences
 from vmmetrics.utils.display.markup import csv_text, markdown, tex, tex_comment
+from vmmetrics.utils.display.tables import NONE, ampersands
 from vmmetrics.utils.statistics.paired import holm
 
 # Two runs of one benchmark, on the questions that both were asked.
@@ -59,11 +49,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     Raises:
         SetupError: One is not scored, or they are of different benchmarks or have no scored question in common.
     """
-    configurations = [read_run(folder)["configuration"] for folder in (first, second)]
-    sides = [
-        read_scores(folder, configuration, protocol)
-        for folder, configuration in zip((first, second), configurations, strict=True)
-    ]
+    sides = [read_scores(folder, read_run(folder)["configuration"], protocol) for folder in (first, second)]
     if sides[0].benchmark != sides[1].benchmark:
         raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
     scored = [{s.question: s for s in side.scored} for side in sides]
@@ -85,8 +71,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
         notes.append(f"{UNLIKE}: {'; '.join(sorted(sides[0].by))} / {'; '.join(sorted(sides[1].by))}")
     names = [side.model for side in sides]
     if names[0] == names[1]:  # told apart by the frames shown, or where these are one too by the folders
-        policies = [(configuration.get("frames") or {}).get("policy") for configuration in configurations]
-        more = policies if policies[0] != policies[1] else (first, second)
+        more = (first, second) if sides[0].frames == sides[1].frames else [side.frames for side in sides]
         names = [f"{name}, {which}" for name, which in zip(names, more, strict=True)]
     return Compared(sides[0].benchmark, (names[0], names[1]), found, notes)
 
@@ -102,6 +87,7 @@ class RunRow:
         cells: Category to its figure; one that the run has no question of is left out.
         rate: Frames per second that it was shown of a clip (median over questions); None where that is not known or
             nothing was shown.
+        scores: What it got, question by question.
     """
 
     model: str
@@ -109,6 +95,7 @@ class RunRow:
     overall: Figure
     cells: Mapping[str, Figure]
     rate: float | None
+    scores: ReadScores
 
     @property
     def label(self) -> str:
@@ -143,12 +130,6 @@ class RunBoard:
     notes: Sequence[str]
 
 
-@dataclass(frozen=True)
-class _Run:
-    row: RunRow
-    scores: ReadScores
-
-
 def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = None) -> list[RunBoard]:
     """A table of each benchmark among some runs.
 
@@ -160,27 +141,23 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
     Raises:
         SetupError: One is no run or not scored under the protocol, or has no such grouping.
     """
-    runs: dict[str, list[Path]] = {}
-    found: dict[Path, tuple[ReadScores, ReadFigures]] = {}
+    runs: dict[str, list[tuple[Path, ReadScores]]] = {}
     for folder in {folder.resolve(): folder for folder in folders}.values():
         scores = read_scores(folder, read_run(folder)["configuration"], protocol)
-        found[folder] = scores, read_figures(file_in(folder, "figures.json", protocol))
-        runs.setdefault(scores.benchmark, []).append(folder)
+        runs.setdefault(scores.benchmark, []).append((folder, scores))
     boards = []
     for benchmark, members in runs.items():
-        known = [found[folder] for folder in members]
-        groups = dict.fromkeys(figure.group for _, read in known for figure in read.figures if figure.group != ALL)
-        first = next((figure.group for figure in known[0][1].figures if figure.group != ALL), None)
-        wanted = group or first
-        made = [_run(folder, *parts, wanted) for folder, parts in zip(members, known, strict=True)]
-        if group is not None and not any(run.row.cells for run in made):
+        groups = dict.fromkeys(figure.group for _, read in members for figure in read.figures if figure.group != ALL)
+        wanted = group or next((figure.group for figure in members[0][1].figures if figure.group != ALL), None)
+        rows = [_row(folder, scores, wanted) for folder, scores in members]
+        if group is not None and not any(row.cells for row in rows):
             raise SetupError(f"{benchmark} has no grouping {group!r}; it has {', '.join(groups) or 'none'}")
-        boards.append(_board(benchmark, protocol, wanted, made))
+        boards.append(_board(benchmark, protocol, wanted, rows))
     return boards
 
 
-def _run(folder: Path, scores: ReadScores, read: ReadFigures, group: str | None) -> _Run:
-    of_it = [figure for figure in read.figures if figure.measure == scores.measure]
+def _row(folder: Path, scores: ReadScores, group: str | None) -> RunRow:
+    of_it = [figure for figure in scores.figures if figure.measure == scores.measure]
     overall = next((figure for figure in of_it if figure.group == ALL), None)
     if overall is None:
         raise SetupError(f"{folder} has no figure over all questions; score the run again")
@@ -188,42 +165,40 @@ def _run(folder: Path, scores: ReadScores, read: ReadFigures, group: str | None)
     shown = [answered.shown for answered in read_answers(folder)[0].values() if answered.shown is not None]
     rates = [one.fps for one in shown if one.fps is not None]
     rate = round(statistics.median(rates), 2) if rates else None
-    return _Run(RunRow(scores.model, read.frames, overall, cells, rate), scores)
+    return RunRow(scores.model, scores.frames, overall, cells, rate, scores)
 
 
-def _board(benchmark: str, protocol: Scoring, group: str | None, runs: Sequence[_Run]) -> RunBoard:
-    runs = sorted(runs, key=lambda run: (run.row.overall.value is None, -(run.row.overall.value or 0.0)))
-    measure = runs[0].scores.measure
-    rows = [run.row for run in runs]
-    references = [
-        reference for reference in registry.find(benchmark).references if (measure, ALL, ALL) in reference.figures
-    ]
+def _board(benchmark: str, protocol: Scoring, group: str | None, rows: Sequence[RunRow]) -> RunBoard:
+    rows = sorted(rows, key=lambda row: (row.overall.value is None, -(row.overall.value or 0.0)))
+    measure = rows[0].scores.measure
+    published = registry.find(benchmark).references
+    references = [reference for reference in published if (measure, ALL, ALL) in reference.figures]
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
-    ranked = [run for run in runs if run.row.overall.value is not None]
+    ranked = [row.scores for row in rows if row.overall.value is not None]
     steps = [_step(better, worse, measure) for better, worse in pairwise(ranked)]
     raised = iter(holm([step.p for step in steps if step is not None]))
     steps = [None if step is None else replace(step, p_holm=next(raised)) for step in steps]
-    return RunBoard(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(runs))
+    return RunBoard(benchmark, protocol, measure, group, columns, rows, steps, references, _notes(rows))
 
 
-def _step(better: _Run, worse: _Run, measure: str) -> ModelDifference | None:
+def _step(better: ReadScores, worse: ReadScores, measure: str) -> ModelDifference | None:
     """The better run minus the worse on their common questions; None where they have none."""
-    sides = [{scored.question: scored for scored in run.scores.scored} for run in (worse, better)]
-    common = [question for question in better.scores.questions if question.id in sides[0]]
+    sides = [{scored.question: scored for scored in scores.scored} for scores in (worse, better)]
+    common = [question for question in better.questions if question.id in sides[0]]
     first, second = ([side[question.id] for question in common] for side in sides)
     return next(iter(differences(common, first, second, measure=measure)), None)
 
 
-def _notes(runs: Sequence[_Run]) -> list[str]:
+def _notes(rows: Sequence[RunRow]) -> list[str]:
     notes = []
-    asked = [frozenset(question.id for question in run.scores.questions) for run in runs]
+    asked = [frozenset(question.id for question in row.scores.questions) for row in rows]
     if len(set(asked)) > 1:
-        counts = ", ".join(f"{run.row.label}: {len(ids):,}" for run, ids in zip(runs, asked, strict=True))
+        counts = ", ".join(f"{row.label}: {len(ids):,}" for row, ids in zip(rows, asked, strict=True))
         notes.append(f"the runs were not asked the same questions ({counts}); steps are on common ones")
-    if len({run.scores.data for run in runs}) > 1:
+    if len({row.scores.data for row in rows}) > 1:
         notes.append("the runs were asked from different data files")
-    if len({run.scores.by for run in runs}) > 1:
-        by = "; ".join(f"{run.row.label}: {', '.join(sorted(run.scores.by))}" for run in runs)
+    if len({row.scores.by for row in rows}) > 1:
+        by = "; ".join(f"{row.label}: {', '.join(sorted(row.scores.by))}" for row in rows)
         notes.append(f"{UNLIKE}: {by}")
     return notes
 
@@ -247,54 +222,49 @@ def heads(board: RunBoard) -> list[str]:
     return ["model", "frames", "n", ALL, "answered", *board.columns]
 
 
-def cells(row: RunRow, columns: Sequence[str]) -> list[str]:
-    """A run under :func:`heads`."""
-    overall = row.overall
-    answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
-    found = [row.cells.get(name) for name in columns]
-    ends = "" if overall.low is None else f" [{interval(overall.low, overall.high)}]"
-    return [
-        row.model, row.frames, f"{overall.n:,}", f"{number(overall.value)}{ends}", answered,
-        *(NONE if figure is None else number(figure.value) for figure in found),
-    ]  # fmt: skip
-
-
-def published(reference: Reference, board: RunBoard) -> list[str]:
-    """A published row under :func:`heads`."""
+def cells(board: RunBoard) -> tuple[list[list[str]], list[list[str]]]:
+    """Cells under :func:`heads` of each run, and of each published row."""
+    runs = []
+    for row in board.rows:
+        overall = row.overall
+        answered = NONE if overall.answered is None else f"{overall.answered:.1%}"
+        others = [row.cells[name].value if name in row.cells else None for name in board.columns]
+        value = f"{number(overall.value)}{_ends(overall)}"
+        runs.append([row.model, row.frames, f"{overall.n:,}", value, answered, *map(number, others)])
     keys = [(board.measure, ALL, ALL), *((board.measure, board.group or ALL, name) for name in board.columns)]
-    overall, *others = (number(reference.figures.get(key)) for key in keys)
-    return [f"{reference.model} (published)", "", "", overall, "", *others]
+    published = []
+    for reference in board.references:
+        first, *rest = (number(reference.figures.get(key)) for key in keys)
+        published.append([f"{reference.model} (published)", "", "", first, "", *rest])
+    return runs, published
+
+
+def _ends(found: Figure | ModelDifference) -> str:
+    return "" if found.low is None else f" [{interval(found.low, found.high)}]"
 
 
 def remarks(board: RunBoard) -> list[str]:
     """What stands below the table: how sure its order is, and what must be known to read it."""
-    ranked = [row for row in board.rows if row.overall.value is not None]
-    steps = [
-        step_text(step, better.label, worse.label)
-        for step, better, worse in zip(board.steps, ranked, ranked[1:], strict=False)
-    ]
-    return [*steps, *board.notes]
-
-
-def step_text(step: ModelDifference | None, better: str, worse: str) -> str:
-    """How sure it is that a run is better than the next."""
-    if step is None:
-        return f"{better} and {worse}: no question in common"
-    ends = "" if step.low is None else f" [{interval(step.low, step.high)}]"
-    return (
-        f"{better} over {worse}: {step.difference:+.3f}{ends} on {step.n:,} questions about {step.clusters:,} videos, "
-        f"p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
-    )
+    ranked = [row.label for row in board.rows if row.overall.value is not None]
+    found = []
+    for step, better, worse in zip(board.steps, ranked, ranked[1:], strict=False):
+        if step is None:
+            found.append(f"{better} and {worse}: no question in common")
+            continue
+        found.append(
+            f"{better} over {worse}: {step.difference:+.3f}{_ends(step)} on {step.n:,} questions about "
+            f"{step.clusters:,} videos, p {number(step.p, 4)}, Holm {number(step.p_holm, 4)}"
+        )
+    return [*found, *board.notes]
 
 
 def to_markdown(boards: Sequence[RunBoard]) -> str:
     """A pipe table for each board, its remarks below."""
     made = []
     for board in boards:
-        rows = [cells(row, board.columns) for row in board.rows]
-        rows += [published(reference, board) for reference in board.references]
+        runs, published = cells(board)
         notes = "\n".join(f"- {markdown(text)}" for text in remarks(board))
-        parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), rows, left=2), notes]
+        parts = [f"**{markdown(title(board))}**", markdown_table(heads(board), [*runs, *published], left=2), notes]
         made.append("\n\n".join(filter(None, parts)) + "\n")
     return "\n".join(made)
 
@@ -304,11 +274,10 @@ def to_latex(boards: Sequence[RunBoard]) -> str:
     made = []
     for board in boards:
         names = heads(board)
+        head, runs, published = ([ampersands(list(map(tex, row))) for row in rows] for rows in ([names], *cells(board)))
         lines = [tex_comment(text) for text in (title(board), *remarks(board))] + ["% needs \\usepackage{booktabs}"]
-        lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", _ampersands(names), r"\midrule"]
-        lines += [_ampersands(cells(row, board.columns)) for row in board.rows]
-        lines += [r"\midrule"] * bool(board.references)
-        lines += [_ampersands(published(reference, board)) for reference in board.references]
+        lines += [rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}", r"\toprule", *head, r"\midrule", *runs]
+        lines += [r"\midrule", *published] if published else []
         made.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""]))
     return "\n".join(made)
 
@@ -330,7 +299,3 @@ def to_csv(boards: Sequence[RunBoard]) -> str:
             shown = ["published", reference.model, None, None]
             rows += ([*about, *shown, *key, value, None, None, None, None] for key, value in reference.figures.items())
     return csv_text(rows)
-
-
-def _ampersands(parts: Sequence[str]) -> str:
-    return " & ".join(tex(part) for part in parts) + r" \\"

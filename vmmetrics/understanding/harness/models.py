@@ -55,10 +55,9 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         kind, rest = self.kind, self.rest
+        seeded = rest.isdecimal() and len(rest) <= SEED_DIGITS
         known = {"endpoint": "@http" in rest[1:], "hf": bool(rest), "recorded": bool(rest), "majority": not rest}
-        known["oracle"] = not rest
-        known["random"] = not rest or (rest.isdecimal() and len(rest) <= SEED_DIGITS)
-        if not known.get(kind, False):
+        if not (known | {"oracle": not rest, "random": not rest or seeded}).get(kind, False):
             raise ValueError(f"Expected a model ({FORMS}) but got {self.spec!r}")
         if self.form not in ("auto", "images", "video"):
             raise ValueError(f"Expected frames as auto, images or video but got {self.form!r}")

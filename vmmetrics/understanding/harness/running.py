@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -29,10 +29,8 @@ from vmmetrics.utils.storage.provenance import now, version_of
 # ``replies`` what an endpoint said. ``scores.jsonl``, ``figures.json``, ``figures.csv`` and ``table.md`` are made from
 # them at will.
 
-FORMAT = 1
-"""Version of the layout, in ``run.json``."""
-KIND = "understanding"
-"""What ``run.json`` calls the run; a run of scores has no kind."""
+_FORMAT = 1  # version of the layout, in ``run.json``
+_KIND = "understanding"  # what ``run.json`` calls the run; a run of scores has no kind
 
 
 class RunFolder(SoleFolder):
@@ -50,15 +48,16 @@ class RunFolder(SoleFolder):
         SetupError: See :class:`~vmmetrics.utils.storage.job_folder.SoleFolder`.
     """
 
-    HOLDS, RECORD, LOCK, FORMAT = "answers", "run.json", "run.lock", FORMAT
+    HOLDS, RECORD, LOCK, FORMAT = "answers", "run.json", "run.lock", _FORMAT
+
+    answers: dict[str, Answered]
 
     def __init__(self, path: Path, configuration: Mapping[str, Any], session: Mapping[str, Any]) -> None:
         self._session = session
-        self.answers: dict[str, Answered] = {}
         super().__init__(path, configuration)
 
     def _started(self, record: dict[str, Any]) -> bool:
-        record["kind"] = KIND
+        record["kind"] = _KIND
         record.setdefault("sessions", []).append({"started": now(), **self._session})
         return True
 
@@ -90,8 +89,8 @@ def read_run(path: Path) -> dict[str, Any]:
     if not file.is_file():
         raise SetupError(f"{path} holds no run: it has no run.json")
     run: dict[str, Any] = check(dict[str, Any], read_json(file), file)
-    if run.get("kind") != KIND or run.get("format") != FORMAT:
-        raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {FORMAT} expected)")
+    if run.get("kind") != _KIND or run.get("format") != _FORMAT:
+        raise SetupError(f"{path} holds no run of 'understand', or one of another version (format {_FORMAT} expected)")
     check(_Header, run, file)
     if not run["sessions"]:
         raise SetupError(f"{file} is damaged: it does not say what was run")
@@ -184,13 +183,8 @@ class Asking:
     limit: int | None = None
     own_policies: bool = False
 
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """What is asked: of the chosen ones, those whose video is there, if it has to be."""
-        return asked_of(self.loaded.questions, self.limit, self._looks)
-
-    def covered(self, answers: Collection[str]) -> tuple[Question, ...]:
-        """What the run is about: those questions, and answered ones whose videos are not there any more."""
+    def covered(self, answers: Collection[str] = ()) -> tuple[Question, ...]:
+        """What is asked, and answered ones: see :func:`asked_of`."""
         return asked_of(self.loaded.questions, self.limit, self._looks, answers)
 
     @property
@@ -243,7 +237,7 @@ class Asking:
             again: Whether those with an error count as without.
         """
         known = folder.answers
-        return [q for q in self.questions if q.id not in known or (again and known[q.id].error is not None)]
+        return [q for q in self.covered() if q.id not in known or (again and known[q.id].error is not None)]
 
     def run(self, folder: RunFolder, again: bool = False) -> Iterator[AnswerOutcome]:
         """Ask what is left, and keep the answers.
@@ -284,25 +278,21 @@ class Asking:
         shown = frames.shown if self.model.sees else None
         try:
             said = self.model.answer(question, self.turns(question), frames)
-        except RejectedError as error:
-            return AnswerOutcome(Answered(question.id, shown=shown, error=str(error)), silent=True)
-        except NoAnswerError as error:
-            return AnswerOutcome(Answered(question.id, shown=shown, error=str(error)), kept=False, silent=True)
+        except (RejectedError, NoAnswerError) as error:
+            unanswered = Answered(question.id, shown=shown, error=str(error))
+            return AnswerOutcome(unanswered, kept=isinstance(error, RejectedError), silent=True)
         return AnswerOutcome(Answered(question.id, said.text, shown, said.error, said.usage))
 
     def frames_each(self, questions: Sequence[Question]) -> float:
         """Frames shown of a clip on average, counted on some of them without decoding them."""
         if not self._looks or not questions:
             return 0.0
-        step = max(1, len(questions) // _LOOKED_AT)
         counts = []
-        for question in questions[::step]:
-            try:
+        for question in questions[:: max(1, len(questions) // _LOOKED_AT)]:
+            with suppress(ClipError):
                 if question.path is not None:
                     policy = self.policy_of(question)
                     counts.append(frames_wanted(policy, question.path, question.start, question.end))
-            except ClipError:
-                continue
         return sum(counts) / len(counts) if counts else 0.0
 
 
@@ -318,15 +308,11 @@ def asked_of(
         answered: Keys of questions that were answered, whose videos need not be there any more.
     """
 
-    def place(question: Question) -> bytes:
-        return hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).digest()
+    def place(key: str) -> bytes:
+        return hashlib.sha256(key.encode("utf-8", "backslashreplace")).digest()
 
-    chosen = {question.id for question in sorted(questions, key=place)[:limit]}
-    return tuple(
-        question
-        for question in questions
-        if question.id in chosen and (question.path is not None or not looks or question.id in answered)
-    )
+    chosen = set(sorted((question.id for question in questions), key=place)[:limit])
+    return tuple(q for q in questions if q.id in chosen and (q.path is not None or not looks or q.id in answered))
 
 
 def _by_name(source: Mapping[str, str]) -> dict[str, str]:
@@ -342,8 +328,7 @@ def _by_name(source: Mapping[str, str]) -> dict[str, str]:
 
 def usage_of(answers: Mapping[str, Answered]) -> dict[str, float]:
     """Sums over answers: tokens, cost, seconds; and how many there are, have an error, or were cut off."""
-    found: dict[str, float] = {"answers": len(answers)}
-    found["errors"] = sum(answered.error is not None for answered in answers.values())
+    found: dict[str, float] = {"answers": len(answers), "errors": sum(a.error is not None for a in answers.values())}
     for name in ("input_tokens", "output_tokens", "cost", "cut"):
         known = [answered.usage[name] for answered in answers.values() if name in answered.usage]
         if known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +13,10 @@ from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Referen
 from vmmetrics.understanding.harness.running import usage_of
 from vmmetrics.understanding.harness.statistics import ModelDifference
 from vmmetrics.utils.display.markup import csv_text, markdown
+from vmmetrics.utils.display.tables import NONE, pipe_table
 from vmmetrics.utils.endpoint import Client
 from vmmetrics.utils.schema import check, plain, read_json
-from vmmetrics.utils.storage.atomic import write_atomically, write_json
+from vmmetrics.utils.storage.atomic import write_atomically, write_json, write_text
 from vmmetrics.utils.storage.journal import Journal, encode
 from vmmetrics.utils.tables import sha256_of
 
@@ -28,7 +29,6 @@ DIFFERENCE_HEADS = (
     "only first", "only second",
 )  # fmt: skip
 """Columns of a table of differences; the last two are questions where only one of the models was right, or better."""
-NONE = "–"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -67,16 +67,10 @@ def difference_row(found: ModelDifference) -> list[str]:
     return [found.group, found.name, found.measure, *sides, number(found.p, 4), number(found.p_holm, 4), *counts]
 
 
-def figures_csv(figures: Sequence[Figure]) -> str:
-    """Every field of every figure (UTF-8)."""
-    return csv_text([[part.name for part in fields(Figure)], *map(astuple, figures)])
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 3) -> str:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
     """A table of Markdown, the first columns to the left, the others to the right."""
-    rule = ["---"] * left + ["---:"] * (len(heads) - left)
-    lines = [list(map(markdown, heads)), rule, *([markdown(cell) for cell in cells] for cells in rows)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    rules = ["---"] * left + ["---:"] * (len(heads) - left)
+    return pipe_table(list(map(markdown, heads)), rules, [list(map(markdown, cells)) for cells in rows])
 
 
 @dataclass(frozen=True)
@@ -120,11 +114,9 @@ class ScoredRun:
             {"model": row.model, "source": row.source, "figures": [[*key, v] for key, v in row.figures.items()]}
             for row in self.references
         ]
-        said: dict[str, Any] = {"benchmark": self.benchmark, "model": self.model}
-        said |= {"frames": self.frames, "protocol": self.protocol}
-        said |= {"judge": dict(self.judge)} if self.judge else {}
-        made = {"counts": dict(self.counts), "usage": dict(self.usage), "figures": plain(list(self.figures))}
-        return {**said, **made, "references": rows}
+        names = ("benchmark", "model", "frames", "protocol", "judge", "counts", "usage", "figures")
+        said = {name: plain(getattr(self, name)) for name in names if name != "judge" or self.judge}
+        return said | {"references": rows}
 
 
 def score(
@@ -161,36 +153,26 @@ def score(
     questions = [question for question in questions if question.id not in unseen]
     scored = benchmark.score(questions, answers, protocol, judge)
     asked = {question.id: answers[question.id] for question in questions if question.id in answers}
+    shown = [answered.shown for answered in asked.values() if answered.shown is not None]
     counts = {
-        "asked": len(questions),
         "left out, because the video cannot be read": left_out,
         "without an answer yet, counted as wrong": len(questions) - len(asked),
         "with an error, counted as wrong": sum(answered.error is not None for answered in asked.values()),
         "not understood": sum(not s.answered for s in scored if s.question in asked and not asked[s.question].error),
         "empty answers": sum(not answered.text.strip() and answered.error is None for answered in asked.values()),
         "answers cut off for their length": sum("cut" in answered.usage for answered in asked.values()),
-        "clips of which fewer frames were shown than wanted": sum(
-            answered.shown is not None and answered.shown.limited is not None for answered in asked.values()
-        ),
+        "clips of which fewer frames were shown than wanted": sum(one.limited is not None for one in shown),
+        **(problems or {}),
     }
-    shown = configuration.get("frames")
-    frames = str(shown["policy"]) if shown else "not known" if "recorded" in configuration["model"] else "none"
+    counts = {"asked": len(questions)} | {name: count for name, count in counts.items() if count}
+    model, policy = configuration["model"], configuration.get("frames")
+    frames = str(policy["policy"]) if policy else "not known" if "recorded" in model else "none"
     identity = judge.settings.part() if isinstance(judge, Client) else {}
-    if isinstance(judge, str | Path):
-        identity = {"file": Path(judge).name, "sha256": sha256_of(Path(judge))}
-    return ScoredRun(
-        benchmark.name,
-        str(configuration["model"]["name"]),
-        frames,
-        protocol,
-        questions,
-        scored,
-        benchmark.figures(questions, scored, protocol),
-        benchmark.references,
-        {name: count for name, count in {**counts, **(problems or {})}.items() if count or name == "asked"},
-        usage_of(asked),
-        identity,
-    )
+    if isinstance(judge, Path):
+        identity = {"file": judge.name, "sha256": sha256_of(judge)}
+    figures, published = benchmark.figures(questions, scored, protocol), benchmark.references
+    result = ScoredRun(benchmark.name, str(model["name"]), frames, protocol, questions, scored, figures, published)
+    return replace(result, counts=counts, usage=usage_of(asked), judge=identity)
 
 
 def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
@@ -201,16 +183,13 @@ def file_in(folder: Path, name: str, protocol: Scoring) -> Path:
 
 def page(result: ScoredRun) -> str:
     """The run as a page: what was asked of whom, the figures beside published ones, notes, and what was counted."""
-    known = [
-        reference
-        for reference in result.references
-        if any((f.measure, f.group, f.name) in reference.figures for f in result.figures)
-    ]
-    rows = [row(figure, known) for figure in result.figures]
+    keys = {(figure.measure, figure.group, figure.name) for figure in result.figures}
+    known = [reference for reference in result.references if keys & set(reference.figures)]
+    heads = [*HEADS, *(reference.model for reference in known)]
     parts = [
         f"# {markdown(result.benchmark)}: {markdown(result.model)}",
         f"Frames: {markdown(result.frames)}. Scored as {markdown(result.way)}. Intervals: 95 %, videos drawn.",
-        markdown_table([*HEADS, *(reference.model for reference in known)], rows),
+        markdown_table(heads, [row(figure, known) for figure in result.figures], left=3),
     ]
     if known:
         parts.append("\n".join(f"- {markdown(r.model)}: {markdown(r.source)}" for r in known))
@@ -230,24 +209,37 @@ def write(result: ScoredRun, folder: Path) -> list[Path]:
     Raises:
         SetupError: The folder cannot be written.
     """
-    lines = []
-    for question, scored in zip(result.questions, result.scored, strict=True):
-        about = {"question": question.id, "video": question.video, "groups": question.groups}
-        got = {"value": scored.value, "chosen": scored.chosen, "answered": scored.answered, "parts": dict(scored.parts)}
-        lines.append(encode(plain({**about, **got, "detail": dict(scored.detail)})))
-    made = {
-        "scores.jsonl": b"".join(lines),
-        "figures.csv": figures_csv(result.figures).encode("utf-8", "backslashreplace"),
-        "table.md": page(result).encode("utf-8", "backslashreplace"),
-    }
-    for name, data in made.items():
-        write_atomically(file_in(folder, name, result.protocol), data)
-    write_json(file_in(folder, "figures.json", result.protocol), result.to_json())
-    return [file_in(folder, name, result.protocol) for name in (*made, "figures.json")]
+    names = ("scores.jsonl", "figures.csv", "table.md", "figures.json")
+    paths = [file_in(folder, name, result.protocol) for name in names]
+    about = ({"question": q.id, "video": q.video, "groups": q.groups} for q in result.questions)
+    lines = (encode(plain(a | plain(scored))) for a, scored in zip(about, result.scored, strict=True))
+    write_atomically(paths[0], b"".join(lines))
+    write_text(paths[1], csv_text([[part.name for part in fields(Figure)], *map(astuple, result.figures)]))
+    write_text(paths[2], page(result))
+    write_json(paths[3], result.to_json())
+    return paths
 
 
 UNLIKE: Final = "scored by different means, so not to be compared: score both again where the same is installed"
 """Note where runs differ in :attr:`ReadScores.by`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What is taken from ``figures.json``."""
+
+    benchmark: str
+    model: str
+    frames: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line(Scored):
+    """A line of ``scores.jsonl``."""
+
+    video: str
+    groups: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -257,7 +249,8 @@ class ReadScores:
     Attributes:
         benchmark: Name of the benchmark.
         model: Name of the model.
-        measure: What a question's value is called.
+        frames: What it was shown, in words.
+        figures: The benchmark's table.
         questions: Keys, videos and groups of the questions; nothing else of them.
         scored: What each got.
         data: SHA-256 of the benchmark's files.
@@ -266,11 +259,17 @@ class ReadScores:
 
     benchmark: str
     model: str
-    measure: str
+    frames: str
+    figures: Sequence[Figure]
     questions: Sequence[Question]
     scored: Sequence[Scored]
     data: tuple[str, ...]
-    by: frozenset[str] = frozenset()
+    by: frozenset[str]
+
+    @property
+    def measure(self) -> str:
+        """What a question's value is called."""
+        return next((figure.measure for figure in self.figures), "accuracy")
 
 
 def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scoring) -> ReadScores:
@@ -284,7 +283,7 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
         way = "" if protocol == "vmmetrics" else f" --protocol {protocol}"
         raise SetupError(f"{folder} is not scored; 'vmmetrics understand score {folder}{way}' does")
     try:
-        read = read_figures(figures)
+        read = check(_Figures, read_json(figures), figures)
         journal = Journal(path)
         lines = journal.read_as(_Line)
     except OSError as error:
@@ -292,41 +291,6 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
     if journal.damaged:
         raise SetupError(*journal.warnings(), f"score {folder} again")
     questions = [Question(line.question, line.video, "", groups=line.groups) for line in lines]
-    scored = [Scored(line.question, line.value, line.chosen, line.answered, line.parts) for line in lines]
     by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)
-    measure = next((figure.measure for figure in read.figures), "accuracy")
     data = tuple(sorted(configuration["data"].values()))
-    return ReadScores(read.benchmark, read.model, measure, questions, scored, data, by)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFigures:
-    """What is taken from ``figures.json``."""
-
-    benchmark: str
-    model: str
-    frames: str
-    figures: tuple[Figure, ...]
-
-
-def read_figures(path: Path) -> ReadFigures:
-    """Read ``figures.json`` of a run.
-
-    Raises:
-        SetupError: It is damaged.
-    """
-    return check(ReadFigures, read_json(path), path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of ``scores.jsonl``."""
-
-    question: str
-    video: str
-    groups: Mapping[str, tuple[str, ...]]
-    value: float | None
-    chosen: int | None
-    answered: bool
-    parts: Mapping[str, float]
-    detail: Mapping[str, Any]
+    return ReadScores(read.benchmark, read.model, read.frames, read.figures, questions, lines, data, by)

@@ -181,16 +181,17 @@ def accuracy_figures(
     """
     keyed = [(q, s) for q, s in zip(questions, scored, strict=True) if s.value is not None]
     asked, got = [q for q, _ in keyed], [s for _, s in keyed]
-    figures = [
-        figure(asked, got, chance=chance_of(asked)),
-        figure(asked, got, "answered_accuracy", where_answered, chance=chance_of(asked)),
-    ]
+    chance = chance_of(asked)
+    answered = figure(asked, got, "answered_accuracy", where_answered, chance=chance)
+    figures = [figure(asked, got, chance=chance), answered]
     places = {name: place for place, name in enumerate(order)}
     for grouping in groupings:
-        found = grouped(asked, grouping)
-        for name in sorted(found, key=lambda name: places.get(name, len(places))):
-            of_it = [asked[i] for i in found[name]], [got[i] for i in found[name]]
-            figures.append(figure(*of_it, group=grouping, name=name, chance=chance_of(of_it[0])))
+        for name, members in sorted(
+            grouped(asked, grouping).items(), key=lambda item: places.get(item[0], len(places))
+        ):
+            of_it = [asked[i] for i in members]
+            chance = chance_of(of_it)
+            figures.append(figure(of_it, [got[i] for i in members], group=grouping, name=name, chance=chance))
     return figures
 
 
@@ -259,26 +260,21 @@ def differences(
     asked = [q for q, *_ in rows]
     families = [(ALL, {ALL: list(range(len(rows)))} if rows else {})]
     families += [(grouping, grouped(asked, grouping)) for grouping in groupings]
-    found = []
+    found: list[ModelDifference] = []
     for group, names in families:
-        tests = {name: _difference([rows[i] for i in places]) for name, places in names.items()}
-        raised = holm([p for *_, p in tests.values()])
-        for (name, (mean, firsts, seconds, p)), p_holm in zip(tests.items(), raised, strict=True):
-            apart = np.sign(np.subtract(seconds, firsts))
-            found.append(
+        tests = []
+        for name, places in names.items():
+            firsts, seconds = (np.array([rows[place][side] for place in places]) for side in (1, 2))
+            apart, videos = seconds - firsts, [asked[place].video for place in places]
+            codes, count = prompt_codes(videos)
+            p = sign_flip_p(np.bincount(codes, apart, minlength=count).astype(np.float64))
+            mean = clustered_mean(apart.tolist(), videos)
+            tests.append(
                 ModelDifference(
-                    group, name, measure, float(np.mean(firsts)), float(np.mean(seconds)), mean.value or 0.0, mean.low,
-                    mean.high, p, p_holm, mean.n, mean.clusters, int((apart < 0).sum()), int((apart > 0).sum()),
-                    mean.note,
+                    group, name, measure, float(firsts.mean()), float(seconds.mean()), mean.value or 0.0, mean.low,
+                    mean.high, p, p, mean.n, mean.clusters, int((apart < 0).sum()), int((apart > 0).sum()), mean.note,
                 )
             )  # fmt: skip
+        raised = holm([test.p for test in tests])
+        found += [replace(test, p_holm=p) for test, p in zip(tests, raised, strict=True)]
     return found
-
-
-def _difference(rows: Sequence[tuple[Question, float, float]]) -> tuple[ClusteredMean, list[float], list[float], float]:
-    firsts, seconds = [a for _, a, _ in rows], [b for *_, b in rows]
-    apart = np.subtract(seconds, firsts)
-    videos = [q.video for q, *_ in rows]
-    codes, count = prompt_codes(videos)
-    p = sign_flip_p(np.bincount(codes, apart, minlength=count).astype(np.float64))
-    return clustered_mean(apart.tolist(), videos), firsts, seconds, p

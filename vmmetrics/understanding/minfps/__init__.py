@@ -6,14 +6,13 @@ the rate until it is not, and take the last at which it was. Each annotator by i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-FIRST: Final = 1.0
-STEP: Final = 1.0
 _OFF: Final = 1e-6
 
 
@@ -47,13 +46,13 @@ def search(answerable: Callable[[float], bool], native: float, seconds: float) -
         tried.append((rate, answerable(rate)))
         return tried[-1][1]
 
-    rate = min(FIRST, native)
+    rate = min(1.0, native)
     if ask(rate):
         while rate * seconds > 1 + _OFF and ask(rate / 2):
             rate /= 2
         return RateSearch(rate, tuple(tried))
     while rate < native - _OFF:
-        rate = min(rate + STEP, native)
+        rate = min(rate + 1, native)
         if ask(rate):
             return RateSearch(rate, tuple(tried))
     return RateSearch(None, tuple(tried))
@@ -140,29 +139,27 @@ class Distribution:
     n: int
     never: int
     mean: float | None
-    quartiles: tuple[float, float, float] | None
+    quartiles: tuple[float, ...] | None
     buckets: Mapping[str, int]
 
 
 def distribution(found: Sequence[QuestionRate], name: str = "all") -> Distribution:
     """Sum up minFPS over questions."""
     rates = [rate for question in found if (rate := question.min_fps) is not None]
-    buckets = dict.fromkeys([*(bucket for *_, bucket in BUCKETS), NEVER], 0)
-    for question in found:
-        buckets[bucket_of(question.min_fps)] += 1
-    middle = np.quantile(rates, (0.25, 0.5, 0.75)).tolist() if rates else None
-    quartiles = None if middle is None else (middle[0], middle[1], middle[2])
+    counts = Counter(bucket_of(question.min_fps) for question in found)
+    buckets = {bucket: counts[bucket] for bucket in (*(name for *_, name in BUCKETS), NEVER)}
+    quartiles = tuple(np.quantile(rates, (0.25, 0.5, 0.75)).tolist()) if rates else None
     mean = float(np.mean(rates)) if rates else None
     return Distribution(name, len(found), len(found) - len(rates), mean, quartiles, buckets)
 
 
 def distributions(found: Sequence[QuestionRate], grouping: str) -> list[Distribution]:
     """Over all questions, then for each value of a grouping, in order of first occurrence."""
-    names = dict.fromkeys(name for question in found for name in question.groups.get(grouping, ()))
-    return [
-        distribution(found),
-        *(distribution([q for q in found if name in q.groups.get(grouping, ())], name) for name in names),
-    ]
+    of_it: dict[str, list[QuestionRate]] = {}
+    for question in found:
+        for name in dict.fromkeys(question.groups.get(grouping, ())):
+            of_it.setdefault(name, []).append(question)
+    return [distribution(found), *(distribution(members, name) for name, members in of_it.items())]
 
 
 def agreement(found: Iterable[QuestionRate]) -> float | None:

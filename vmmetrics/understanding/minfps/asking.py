@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import av
 import numpy as np
@@ -30,9 +31,6 @@ from vmmetrics.utils.storage.journal import Journal, iterate_lines
 from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.video import sample_clip
 
-ASKS: Final = 4
-"""Times that a model has to be right in a row, options shuffled: by chance 1 in 256 with four, as FPS-Bench's blind
-check."""
 _UNEVEN: Final = 1.1
 """A file whose frames usually come so many times as fast as on average has gaps; its own rate is the usual one."""
 _SHOWN_FPS: Final = 24  # frames a second of what a person is shown, at least: players stumble over very slow files
@@ -40,86 +38,56 @@ _CODING: Final = {"crf": "18", "preset": "veryfast"}  # of x264: somebody looks 
 _FOLDER: Final = "asked"
 
 
-class Annotator(Protocol):
-    """Says whether a question can be answered at a rate."""
-
-    @property
-    def name(self) -> str:
-        """What the journal and tables call it."""
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What its answers depend on, ready for JSON."""
-
-    def answerable(self, question: Question, rate: float) -> bool:
-        """Whether the frames of the policy ``<rate> fps`` are enough.
-
-        Raises:
-            ClipError: The video cannot be shown, or nobody says.
-        """
-
-
 @dataclass(frozen=True, slots=True)
-class OracleAnnotator:
-    """The oracle of the synthetic suite.
+class Annotator:
+    """Says whether a question can be answered at a rate.
 
     Attributes:
+        name: What the journal and tables call it.
+        identity: What its answers depend on, ready for JSON.
+        answerable: Whether the frames of the policy ``<rate> fps`` are enough; raises ``ClipError`` where the video
+            cannot be shown, or nobody says.
+    """
+
+    name: str
+    identity: Mapping[str, Any]
+    answerable: Callable[[Question, float], bool]
+
+
+def oracle_annotator(phases: int = 8) -> Annotator:
+    """The oracle of the synthetic suite, which must read the right answer off the frames wherever sampling begins.
+
+    Args:
         phases: Moments, spread over the time between two frames, at which sampling begins: a short event that frames
             from the clip's beginning happen to show is not taken for one that the rate shows.
     """
 
-    name: str = "oracle"
-    phases: int = 8
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """See :class:`Annotator`."""
-        return {"oracle": 1, "phases": self.phases}
-
-    def answerable(self, question: Question, rate: float) -> bool:
-        """Whether it reads the right answer off the frames, wherever sampling begins."""
+    def answerable(question: Question, rate: float) -> bool:
         between = min(1 / rate, seconds_of(question))
-        begun = (phase / self.phases * between for phase in range(self.phases))
+        begun = (phase / phases * between for phase in range(phases))
         return all(look_up(question, frames_at(question, rate, at), at) == question.answer for at in begun)
 
+    return Annotator("oracle", {"oracle": 1, "phases": phases}, answerable)
 
-@dataclass(frozen=True, slots=True)
-class ModelAnnotator:
+
+def model_annotator(model: Model, benchmark: Benchmark, asks: int) -> Annotator:
     """A model, for which a question is answerable that it answers right every time, whatever the order of its options.
 
-    Attributes:
+    A model that does not answer tells nothing about the rate; a question without a key is a ``SetupError``.
+
+    Args:
         model: Who is asked.
         benchmark: Whose words it is asked in.
-        asks: How many times.
+        asks: How many times; the first wrong answer ends them.
     """
 
-    model: Model
-    benchmark: Benchmark
-    asks: int = ASKS
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self.model.name
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """See :class:`Annotator`."""
-        return {"model": self.model.name, "asks": self.asks, **self.model.identity}
-
-    def answerable(self, question: Question, rate: float) -> bool:
-        """Whether it is right in all asks, each with the options in an order of its own; the first wrong one ends them.
-
-        Raises:
-            ClipError: The video cannot be shown, or the model does not answer: that tells nothing about the rate.
-            SetupError: The question has no key, so nobody can say whether an answer is right.
-        """
+    def answerable(question: Question, rate: float) -> bool:
         if question.answer is None:
             raise SetupError(f"Question {question.id!r} has no key, so answers to it cannot be judged")
-        frames = frames_at(question, rate) if self.model.sees else NO_FRAMES
-        for asked, _ in shuffles(question, self.asks, "minfps"):
+        frames = frames_at(question, rate) if model.sees else NO_FRAMES
+        for asked in shuffles(question, asks, "minfps"):
             try:
-                said = self.model.answer(asked, self.benchmark.turns(asked, "vmmetrics"), frames)
+                said = model.answer(asked, benchmark.turns(asked, "vmmetrics"), frames)
             except RejectedError as error:
                 raise ClipError(f"at {rate:g} fps: {error}") from error
             if said.error is not None:
@@ -128,36 +96,29 @@ class ModelAnnotator:
                 return False
         return True
 
+    return Annotator(model.name, {"model": model.name, "asks": asks, **model.identity}, answerable)
 
-@dataclass(frozen=True, slots=True)
-class PersonAnnotator:
+
+def person_annotator(name: str, folder: Path, ask: Callable[[Question, Path, float], bool]) -> Annotator:
     """Somebody who is shown the clip at the rate.
 
-    Attributes:
+    Args:
         name: Who.
-        folder: Where clips are put.
+        folder: Where clips are put, each until they have answered.
         ask: From the question, the clip at the rate and the rate to what they say.
     """
 
-    name: str
-    folder: Path
-    ask: Callable[[Question, Path, float], bool]
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """See :class:`Annotator`."""
-        return {"person": self.name}
-
-    def answerable(self, question: Question, rate: float) -> bool:
-        """What they say; the clip is removed once they have."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def answerable(question: Question, rate: float) -> bool:
+        folder.mkdir(parents=True, exist_ok=True)
         key = hashlib.sha256(question.id.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-        path = self.folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
+        path = folder / f"{_slug(question.id)}-{key}-{rate:g}fps.mp4"
         write_at(path, frames_at(question, rate), rate, extent_of(question)[1])
         try:
-            return self.ask(question, path, rate)
+            return ask(question, path, rate)
         finally:
             path.unlink(missing_ok=True)
+
+    return Annotator(name, {"person": name}, answerable)
 
 
 def frames_at(question: Question, rate: float, begun: float = 0.0) -> Frames:
@@ -262,33 +223,32 @@ class Asked(Locked):
     """
 
     def __init__(self, folder: Path, annotator: Annotator, about: Mapping[str, Any]) -> None:
-        self.path = folder / _FOLDER / f"{_slug(annotator.name)}.jsonl"
+        own = folder / _FOLDER / f"{_slug(annotator.name)}.jsonl"
         self._annotator = annotator
-        self.said: dict[tuple[str, float], bool] = {}
         head = {"annotator": annotator.name, "identity": dict(annotator.identity), "about": dict(about)}
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._locks = ByteLocks(self.path.with_suffix(".lock"))
+            own.parent.mkdir(parents=True, exist_ok=True)
+            self._locks = ByteLocks(own.with_suffix(".lock"))
         except OSError as error:
             raise cannot("write", folder, error) from error
         try:
             if not self._locks.try_acquire(0):
                 raise SetupError(f"{annotator.name} is being asked by another process")
-            for path in sorted(self.path.parent.glob("*.jsonl")):
-                about_others = next(iterate_lines(path), head).get("about") != head["about"]  # ids may be the same
-                if about_others or (path == self.path and next(iterate_lines(path), head) != head):
+            for path in sorted(own.parent.glob("*.jsonl")):
+                other = next(iterate_lines(path), head)
+                if other.get("about") != head["about"] or (path == own and other != head):  # ids may be the same
                     raise SetupError(f"{path} is about other questions, or of another annotator; choose another --out")
         except BaseException:
             self.close()
             raise
-        self._journal = Journal(self.path)
+        self._journal = Journal(own)
         lines = self._journal.read_as(_Line)
         if not lines:
             self._journal.append([head])
         self._found = {line.question for line in lines if line.found}
-        self.said |= {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
+        self.said = {(line.question, line.rate): line.answerable for line in lines if line.rate is not None}
 
-    def answerable(self, question: Question, rate: float) -> bool:
+    def _answerable(self, question: Question, rate: float) -> bool:
         """What they say, or said before."""
         if (question.id, rate) not in self.said:
             answerable = self._annotator.answerable(question, rate)
@@ -305,14 +265,14 @@ class Asked(Locked):
         for question in questions:
             try:
                 native, seconds = extent_of(question)
-                found = search(lambda rate, of=question: self.answerable(of, rate), native, seconds)  # type: ignore[misc]
+                found = search(partial(self._answerable, question), native, seconds).min_fps
             except ClipError as error:
                 yield question, None, str(error)
                 continue
             if question.id not in self._found:
-                self._journal.append([{"question": question.id, "found": True, "min_fps": found.min_fps}])
+                self._journal.append([{"question": question.id, "found": True, "min_fps": found}])
                 self._found.add(question.id)
-            yield question, found.min_fps, None
+            yield question, found, None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import parse_qs
 
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.minfps import in_words
@@ -69,21 +68,22 @@ class Page:
         with self._news:
             self._clip, self._said = path.read_bytes(), None
             self._tell("asking", **asked, **place)
-            said = self._wait()
-            self._clip = b""
+            while not self._news.wait_for(lambda: self._said is not None, 1.0):
+                pass  # without an end, Windows would not take Ctrl-C
+            said, self._clip = self._said, b""
             self._tell("preparing")
-            return said
+            return bool(said)
 
     def answer(self, version: Any, answerable: Any) -> bool:
         """Take what somebody said; whether it is about what is asked now, and nobody said anything before."""
         with self._news:
             current = type(version) is int and version == self._state["version"]  # True is 1, and no version
-            about = current and self._state["status"] == "asking"
-            if not about or self._said is not None or not isinstance(answerable, bool):
-                return False
-            self._said = answerable
-            self._news.notify_all()
-            return True
+            about = current and self._state["status"] == "asking" and self._said is None
+            if about and isinstance(answerable, bool):
+                self._said = answerable
+                self._news.notify_all()
+                return True
+            return False
 
     def state(self, after: int) -> dict[str, Any]:
         """What the page is to show, as soon as it is not of a version; or as it was, after a while."""
@@ -110,12 +110,6 @@ class Page:
 
     def __exit__(self, kind: type[BaseException] | None, *how: object) -> None:
         self.close("done" if kind is None else "stopped")
-
-    def _wait(self) -> bool:
-        while True:
-            self._news.wait(1.0)  # without an end, Windows would not take Ctrl-C
-            if self._said is not None:
-                return self._said
 
     def _tell(self, status: str, **more: Any) -> None:
         self._state = {"version": self._state["version"] + 1, "status": status, **more}
@@ -169,18 +163,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self._path()
-        query = parse_qs(self.path.partition("?")[2])
+        found = re.search(r"[?&](?:after|version)=([0-9]{1,9})(?:&|$)", self.path)
+        version = int(found[1]) if found else -1
         if path == "":
             nonce = secrets.token_urlsafe(16)
             self._reply(_HTML.read_text("utf-8").replace("NONCE", nonce).encode(), "text/html; charset=utf-8", nonce)
         elif path == "state":
-            self._reply_json(self.server.page.state(_number(query.get("after"))))
+            self._reply_json(self.server.page.state(version))
         elif path == "clip":
-            clip = self.server.page.clip(_number(query.get("version")))
-            if clip:
-                self._reply(clip, "video/mp4")
-            else:
-                self._refuse(HTTPStatus.CONFLICT)
+            clip = self.server.page.clip(version)
+            self._reply(clip, "video/mp4") if clip else self._refuse(HTTPStatus.CONFLICT)
         elif path is not None:
             self._refuse(HTTPStatus.NOT_FOUND)
 
@@ -242,9 +234,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing on the terminal."""
-
-
-def _number(values: Sequence[str] | None) -> int:
-    """A number of a query; one that no version has where there is none."""
-    text = values[0] if values else ""
-    return int(text) if text.isdecimal() and len(text) < 10 else -1

@@ -112,15 +112,14 @@ def regular(centre: Point, radius: float, corners: int, inner: float = 1.0) -> t
     """Corners of a regular polygon standing on its point's opposite side; with ``inner`` below 1 a star."""
     count = corners if inner == 1.0 else 2 * corners
     angles = -np.pi / 2 + 2 * np.pi * np.arange(count) / count
-    radii = np.where(np.arange(count) % 2 == 0, radius, radius * inner) if inner != 1.0 else np.full(count, radius)
+    radii = np.where(np.arange(count) % 2 == 0, radius, radius * inner)
     return tuple((centre[0] + float(r * np.cos(a)), centre[1] + float(r * np.sin(a)))
                  for r, a in zip(radii, angles, strict=True))  # fmt: skip
 
 
 def room(floor: float = 372.0) -> Picture:
     """An empty canvas: a wall, and a floor from some height down."""
-    canvas = np.empty((SIDE, SIDE, 3), np.uint8)
-    canvas[:] = WALL
+    canvas = np.full((SIDE, SIDE, 3), WALL, np.uint8)
     canvas[round(floor) :] = GROUND
     return canvas
 
@@ -277,6 +276,11 @@ def walker(feet: Point, size: float, stride: float, facing: int) -> list[Shape]:
         elbow = reach(shoulder, arm, 90.0 + facing * 30.0 * swing)
         shapes.append(Line((shoulder, elbow, reach(elbow, arm, 90.0 + facing * (30.0 * swing - 35.0))), 0.8 * wide))
     return [*shapes, Line((hip, shoulder), 1.5 * wide), Disc((shoulder[0], shoulder[1] - 0.15 * size), 0.105 * size)]
+
+
+def hopper(kind: str, feet: Point, size: float, height: float, marker: str) -> list[Shape]:
+    """One of FORMS that hops: on the ground at 0, highest at 1."""
+    return [form(kind, (feet[0], feet[1] - 40 - 150.0 * height), size, marker)]
 
 
 def hole(centre: Point) -> Shape:

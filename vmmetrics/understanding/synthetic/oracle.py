@@ -47,11 +47,7 @@ def find_markers(pictures: NDArray[np.uint8], names: Sequence[str]) -> Tracks:
         pictures: (T, H, W, 3) RGB.
         names: Which markers.
     """
-    found = {name: np.full((len(pictures), 2), np.nan) for name in names}
-    for frame, picture in enumerate(pictures):
-        for name in names:
-            found[name][frame] = _centre(picture, name)
-    return found
+    return {name: np.array([_centre(picture, name) for picture in pictures]).reshape(-1, 2) for name in names}
 
 
 def _centre(picture: Picture, name: str) -> FloatArray:
@@ -163,16 +159,8 @@ def _camera(reading: Reading, tracks: list[FloatArray], _: FloatArray) -> list[b
 
 
 Reader = Callable[[Reading, list[FloatArray], FloatArray], Sequence[Any]]
-READERS: Final[Mapping[str, Reader]] = {
-    "cycles": _cycles,
-    "places": _places,
-    "order": _order,
-    "turning": _turning,
-    "ratio": _ratio,
-    "gone": _gone,
-    "together": _together,
-    "camera": _camera,
-}
+_READERS: Final[tuple[Reader, ...]] = (_cycles, _places, _order, _turning, _ratio, _gone, _together, _camera)
+READERS: Final[Mapping[str, Reader]] = {reader.__name__[1:]: reader for reader in _READERS}
 """From what is wanted, the markers' tracks and the frames' places in the clip (0..1) to which options fit."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -64,27 +65,41 @@ LONGEST: Final = 6.5
 FEWEST, MOST = 5, 12
 """Repetitions and instances; of fewer, one missed would be a larger share, but the ends of the clip would tell more."""
 _FLOOR: Final = 396.0
-Actor = Callable[[float, str], Sequence[Shape]]
-"""From the height of a swing, 0..1, and a colour to shapes."""
 
 
-def _alone(name: str) -> Actor:
-    """An actor by itself in the middle of the canvas."""
-    middle = SIDE / 2
-    actors: dict[str, Actor] = {
-        "hammer": lambda h, c: figures.hammerer((middle - 70, _FLOOR), 240, h, c),
-        "jumping jacks": lambda h, c: figures.jumping_jack((middle, _FLOOR), 250, h, c),
-        "pendulum": lambda h, c: figures.pendulum((middle, 90), 210, h, c),
-        "flag": lambda h, c: figures.flag_bearer((middle - 30, _FLOOR), 220, h, c),
-    }
-    return actors[name]
+class Actor(NamedTuple):
+    """Somebody or something that moves up and down.
+
+    Attributes:
+        draw: From feet (or pivot), size, height of the swing in 0..1, and a colour to shapes.
+        shift: Pixels from the middle of its place to its feet.
+        y: Height of the feet on the canvas.
+        size: Its size.
+    """
+
+    draw: Callable[[Point, float, float, str], Sequence[Shape]]
+    shift: float
+    y: float
+    size: float
+
+
+def _scene(
+    dwell: Dwell, actors: Sequence[Actor], places: Sequence[float], names: Sequence[str], heights: Sequence[FloatArray]
+) -> DrawnScene:
+    """Actors side by side, each in its colour and at its own height in each frame."""
+    cast = list(zip(actors, places, names, heights, strict=True))
+
+    def shapes(frame: int) -> Sequence[Shape]:
+        return [s for a, x, c, h in cast for s in a.draw((SIDE * x + a.shift, a.y), a.size, float(h[frame]), c)]
+
+    return DrawnScene(dwell.fps, len(heights[0]), shapes, room(_FLOOR - 12))
 
 
 _REPEATED: Final = {
-    "hammer": "How many times does the figure raise its {colour} hammer?",
-    "jumping jacks": "How many times does the figure with {colour} gloves do a jumping jack?",
-    "pendulum": "How many times does the {colour} pendulum swing over to the right side?",
-    "flag": "How many times does the figure raise its {colour} flag?",
+    "hammer": ("the figure raise its {colour} hammer", Actor(figures.hammerer, -70, _FLOOR, 240)),
+    "jumping jacks": ("the figure with {colour} gloves do a jumping jack", Actor(figures.jumping_jack, 0, _FLOOR, 250)),
+    "pendulum": ("the {colour} pendulum swing over to the right side", Actor(figures.pendulum, 0, 90, 210)),
+    "flag": ("the figure raise its {colour} flag", Actor(figures.flag_bearer, -30, _FLOOR, 220)),
 }
 
 
@@ -96,12 +111,11 @@ def repetitions(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dw
     count = values[place]
     start = rest(rng, dwell)
     frames = start + 2 * dwell.frames * count + rest(rng, dwell)
-    height = swings(frames, start, dwell.frames, count)
-    actor = _alone(name)
-    scene = DrawnScene(dwell.fps, frames, lambda i: actor(float(height[i]), colour), room(_FLOOR - 12))
+    what, actor = _REPEATED[name]
+    scene = _scene(dwell, [actor], [0.5], [colour], [swings(frames, start, dwell.frames, count)])
+    text = f"How many times does {what.format(colour=colour)}?"
     options = tuple(f"{v} times" for v in values)
-    reading = Reading("cycles", (colour,), values)
-    return Draft(scene, _REPEATED[name].format(colour=colour), options, place, reading, dwell.min_fps, name)
+    return Draft(scene, text, options, place, Reading("cycles", (colour,), values), dwell.min_fps, name)
 
 
 def instances(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
@@ -124,31 +138,24 @@ def instances(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwel
         x, y = holes[at[turn]]
         return (figures.form("circle", (x, y - 8 - 22 * float(rise[step])), 30, colour),)
 
-    background = room(70)
-    paint(background, [figures.hole(hole) for hole in holes])
+    scene = DrawnScene(dwell.fps, frames, shapes, room(70))
+    paint(scene.background, [figures.hole(hole) for hole in holes])
     text = f"{colour.capitalize()} balls pop out of the holes, one after the other. How often does one pop out?"
-    reading = Reading("places", (colour,), values)
     options = tuple(f"{v} times" for v in values)
-    return Draft(
-        DrawnScene(dwell.fps, frames, shapes, background), text, options, place, reading, dwell.min_fps, "pop up"
-    )
+    return Draft(scene, text, options, place, Reading("places", (colour,), values), dwell.min_fps, "pop up")
 
 
 _PAIRS: Final = {
-    "pendulums": "Two pendulums swing. Which one swings faster, and by how much?",
-    "hammers": "Two figures raise their hammers again and again. Whose hammer is faster, and by how much?",
-    "gloves": "Two figures do jumping jacks. Whose gloves go up and down faster, and by how much?",
+    "pendulums": ("Two pendulums swing. Which one swings", Actor(figures.pendulum, 0, 110, 150)),
+    "hammers": (
+        "Two figures raise their hammers again and again. Whose hammer is",
+        Actor(figures.hammerer, -40, _FLOOR, 175),
+    ),
+    "gloves": (
+        "Two figures do jumping jacks. Whose gloves go up and down",
+        Actor(figures.jumping_jack, 0, _FLOOR, 215),
+    ),
 }
-
-
-def _pair(name: str, side: int) -> Actor:
-    x = SIDE * (0.27 if side == 0 else 0.73)
-    actors: dict[str, Actor] = {
-        "pendulums": lambda h, c: figures.pendulum((x, 110), 150, h, c),
-        "hammers": lambda h, c: figures.hammerer((x - 40, _FLOOR), 175, h, c),
-        "gloves": lambda h, c: figures.jumping_jack((x, _FLOOR), 215, h, c),
-    }
-    return actors[name]
 
 
 def speed(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
@@ -165,41 +172,27 @@ def speed(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, p
     frames = start + 2 * dwell.frames * slow * times + rest(rng, dwell)
     quick, unhurried = (swings(frames, start, dwell.frames * n, slow * times // n) for n in (1, times))
     heights = (quick, unhurried) if ratios[right] > 1 else (unhurried, quick)
-    actors = [_pair(name, side) for side in (0, 1)]
-
-    def shapes(frame: int) -> Sequence[Shape]:
-        return [*actors[0](float(heights[0][frame]), first), *actors[1](float(heights[1][frame]), second)]
-
     options = placed(rng, right, [word for word in words if word != right], place)
     reading = Reading("ratio", (first, second), tuple(ratios[option] for option in options))
-    scene = DrawnScene(dwell.fps, frames, shapes, room(_FLOOR - 12))
-    return Draft(scene, _PAIRS[name], options, place, reading, dwell.min_fps, name)
+    which, actor = _PAIRS[name]
+    scene = _scene(dwell, [actor] * 2, (0.27, 0.73), (first, second), heights)
+    return Draft(scene, f"{which} faster, and by how much?", options, place, reading, dwell.min_fps, name)
 
 
-_HOP: Final = 150.0
-Row = Callable[[int, float, str], Sequence[Shape]]
-"""From a place in a row, a height 0..1 and a colour to shapes."""
+_ROW: Final = {
+    "flags": Actor(figures.flag_bearer, -20, _FLOOR, 132),
+    "gloves": Actor(figures.jumping_jack, 0, _FLOOR, 124),
+}
 
 
-def _row(name: str, rng: np.random.Generator, of: int) -> Row:
+def _row(
+    name: str, rng: np.random.Generator, dwell: Dwell, names: Sequence[str], heights: Sequence[FloatArray]
+) -> DrawnScene:
+    """Four actors of one kind side by side; shapes are of different forms."""
     forms = [figures.FORMS[i] for i in rng.permutation(len(figures.FORMS))]
-
-    def x(place: int) -> float:
-        return SIDE * (place + 0.5) / of
-
-    rows: dict[str, Row] = {
-        "flags": lambda p, h, c: figures.flag_bearer((x(p) - 20, _FLOOR), 132, h, c),
-        "gloves": lambda p, h, c: figures.jumping_jack((x(p), _FLOOR), 124, h, c),
-        "shapes": lambda p, h, c: (figures.form(forms[p], (x(p), _FLOOR - 40 - _HOP * h), 36, c),),
-    }
-    return rows[name]
-
-
-def _scene(dwell: Dwell, row: Row, names: Sequence[str], heights: Sequence[FloatArray]) -> DrawnScene:
-    def shapes(frame: int) -> Sequence[Shape]:
-        return [s for p, (c, h) in enumerate(zip(names, heights, strict=True)) for s in row(p, float(h[frame]), c)]
-
-    return DrawnScene(dwell.fps, len(heights[0]), shapes, room(_FLOOR - 12))
+    shapes = [Actor(partial(figures.hopper, kind), 0, _FLOOR, 36) for kind in forms[:4]]
+    actors = [_ROW[name]] * 4 if name in _ROW else shapes
+    return _scene(dwell, actors, [(place + 0.5) / 4 for place in range(4)], names, heights)
 
 
 _ORDERED: Final = {
@@ -222,10 +215,9 @@ def order(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place:
     heights = [lifts(frames, (starts[right.index(c)],), dwell.frames) for c in names]
     a, b, c, d = right
     values = placed(rng, right, [(b, a, c, d), (a, b, d, c), (b, a, d, c)], place)
-    reading = Reading("order", names, values)
-    scene = _scene(dwell, _row(name, rng, 4), names, heights)
     options = tuple(", ".join(value) for value in values)
-    return Draft(scene, _ORDERED[name], options, place, reading, dwell.min_fps, name)
+    scene = _row(name, rng, dwell, names, heights)
+    return Draft(scene, _ORDERED[name], options, place, Reading("order", names, values), dwell.min_fps, name)
 
 
 def flash(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
@@ -242,19 +234,14 @@ def flash(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place:
     def shapes(frame: int) -> Sequence[Shape]:
         bob = 16 * np.sin(2 * np.pi * (beats * frame / dwell.fps + phases))
         hidden = gone if start <= frame < start + dwell.frames else None
-        return [
-            figures.form(forms[k], (SIDE / 2 + 142 * float(np.cos(angles[k])),
-                                    SIDE / 2 + 142 * float(np.sin(angles[k])) + float(bob[k])), 40, names[k])
-            for k in range(5) if k != hidden
-        ]  # fmt: skip
+        x, y = SIDE / 2 + 142 * np.cos(angles), SIDE / 2 + 142 * np.sin(angles) + bob
+        return [figures.form(forms[k], (float(x[k]), float(y[k])), 40, names[k]) for k in range(5) if k != hidden]
 
-    right = names[gone]
-    values = placed(rng, right, [c for c in names if c != right], place)
+    values = placed(rng, names[gone], [c for c in names if c != names[gone]], place)
     options = tuple(f"the {c} {forms[names.index(c)]}" for c in values)
-    reading = Reading("gone", names, values)
     scene = DrawnScene(dwell.fps, frames, shapes, room(SIDE))
     text = "One of the shapes vanishes for a moment and comes back. Which one is it?"
-    return Draft(scene, text, options, place, reading, dwell.min_fps, "shapes")
+    return Draft(scene, text, options, place, Reading("gone", names, values), dwell.min_fps, "shapes")
 
 
 _TOGETHER: Final = {
@@ -279,7 +266,6 @@ def synchrony(_: np.random.Generator, rng: np.random.Generator, dwell: Dwell, pl
     pairs = [pair for pair in combinations(names, 2) if set(pair) != {a, b}]
     right = tuple(colour for colour in names if colour in (a, b))
     values = placed(rng, right, [pairs[i] for i in rng.permutation(len(pairs))[:4]], place)
-    reading = Reading("together", names, values)
-    scene = _scene(dwell, _row(name, rng, 4), names, heights)
-    options = tuple(f"{first} and {second}" for first, second in values)
-    return Draft(scene, _TOGETHER[name], options, place, reading, dwell.min_fps, name)
+    options = tuple(" and ".join(value) for value in values)
+    scene = _row(name, rng, dwell, names, heights)
+    return Draft(scene, _TOGETHER[name], options, place, Reading("together", names, values), dwell.min_fps, name)

@@ -79,22 +79,19 @@ class DrawnScene:
     def tracks(self, frames: Sequence[int]) -> Tracks:
         """Where the markers are in some frames, from the description."""
         seen = [marks(self.shapes(i), IDENTITY if self.camera is None else self.camera(i)) for i in frames]
-        names = sorted({name for at in seen for name in at})
-        gone = (np.nan, np.nan)
+        names, gone = sorted(set().union(*seen)), (np.nan, np.nan)
         return {name: np.array([at.get(name, gone) for at in seen], np.float64).reshape(-1, 2) for name in names}
-
-    def frames_at(self, rate: float, phase: float = 0.0) -> list[int]:
-        """Frames that the policy ``<rate> fps`` shows.
-
-        Args:
-            rate: Frames per second.
-            phase: Seconds by which all its moments are put off.
-        """
-        return sampled(self.frames, self.fps, rate, phase)
 
 
 def sampled(frames: int, fps: float, rate: float, phase: float = 0.0) -> list[int]:
-    """Frames of a clip with a steady beat that are shown at a rate, as :mod:`vmmetrics.models.frames` has it."""
+    """Frames of a clip with a steady beat that the policy ``<rate> fps`` of :mod:`vmmetrics.models.frames` shows.
+
+    Args:
+        frames: Length of the clip.
+        fps: Its frames per second.
+        rate: Frames per second shown.
+        phase: Seconds by which all moments are put off.
+    """
     seconds = frames / fps
     moments = FramePolicy("fps", rate, most=10**9).moments(seconds)
     assert moments is not None  # noqa: S101  (only the policy "native" has none)

@@ -15,7 +15,7 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
 from vmmetrics.understanding.synthetic.figures import SIDE
 from vmmetrics.understanding.synthetic.oracle import answer
-from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, too_low
+from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, sampled, too_low
 from vmmetrics.utils.storage.atomic import write_atomically
 
 Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
@@ -24,14 +24,12 @@ Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
 Answers are drawn apart because questions are drawn again until no rate too low answers them: some answers survive that
 more easily, and would be right more often than a guesser may expect."""
 _DRAWS: Final = 500
-# Frames that decide, of clips with 30 and 60 frames per second; all divide these, so that minFPS is exact.
-_AT_30: Final = {1: 30, 2: 15, 3: 10, 5: 6, 6: 5, 10: 3, 15: 2, 30: 1}
-_AT_60: Final = {4: 15, 12: 5, 20: 3, 60: 1}
 
 
 def dwell_of(min_fps: int) -> Dwell:
-    """The dwell that gives a minFPS."""
-    return Dwell(30, _AT_30[min_fps]) if min_fps in _AT_30 else Dwell(60, _AT_60[min_fps])
+    """The dwell that gives a minFPS, of clips with 30 or, where it does not divide these, 60 frames per second."""
+    fps = 60 if 30 % min_fps else 30
+    return Dwell(fps, fps // min_fps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,6 @@ class SuiteTask:
     options: int = 5
 
 
-def _camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
-    """A jolt; or, where it may last a second, a camera that moves all the time."""
-    ask = ways.camera_slow if dwell.min_fps <= 1 else ways.camera_jolt
-    return ask(chosen, rng, dwell, place)
-
-
 TASKS: Final[Mapping[str, SuiteTask]] = {
     "repetition count": SuiteTask(questions.repetitions, (2, 3, 4, 5, 6, 10, 12)),
     "instance count": SuiteTask(questions.instances, (2, 3, 4, 5, 6, 10, 12)),
@@ -63,7 +55,7 @@ TASKS: Final[Mapping[str, SuiteTask]] = {
     "speed": SuiteTask(questions.speed, (4, 5, 6, 10, 12), options=4),
     "flash": SuiteTask(questions.flash, (6, 10, 15, 20, 30, 60)),
     "synchrony": SuiteTask(questions.synchrony, (1, 2, 3, 4, 5, 6, 10, 15)),
-    "camera motion": SuiteTask(_camera, (1, 3, 1, 5, 1, 10, 15)),
+    "camera motion": SuiteTask(ways.camera, (1, 3, 1, 5, 1, 10, 15)),
 }
 """By the name that figures are given under. The camera's 1 stands for its slow clips, whose minFPS is 0.5."""
 BUCKETS: Final = ((0.0, 2.0, "up to 2"), (2.0, 5.0, "3 to 5"), (5.0, 10.0, "6 to 10"), (10.0, 20.0, "12 to 20"),
@@ -129,7 +121,7 @@ def read_draft(draft: Draft, rate: float, phase: float = 0.0) -> int | None:
         rate: Frames per second shown.
         phase: Seconds by which all moments are put off.
     """
-    frames = draft.scene.frames_at(rate, phase)
+    frames = sampled(draft.scene.frames, draft.scene.fps, rate, phase)
     times = [frame / draft.scene.fps for frame in frames]
     return answer(draft.reading, draft.scene.tracks(frames), draft.scene.seconds, times)
 

@@ -31,8 +31,8 @@ _WAYS: Final = {
     "-+": "first anticlockwise, then clockwise",
 }
 _TURNING: Final = {
-    "wheel": "Which way does the wheel with the {colour} dot turn?",
-    "ball": "Which way does the figure whirl the {colour} ball, as seen in the video?",
+    "wheel": ("the wheel with the {colour} dot turn", figures.spinner, (SIDE / 2, SIDE / 2), 160),
+    "ball": ("the figure whirl the {colour} ball, as seen in the video", figures.whirler, (SIDE / 2, 424), 230),
 }
 
 
@@ -41,37 +41,28 @@ def direction(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwel
     name = str(rng.choice(list(_TURNING)))
     dot, hub = colours(rng, 2)
     right = str(chosen.choice(list(_WAYS)))
-    signs = tuple(1 if way == "+" else -1 for way in right)
+    first, second = (1 if way == "+" else -1 for way in right)
     half = max(dwell.seconds(float(rng.uniform(1.8, 2.6))), 6 * dwell.frames)
-    frames = 2 * half
     waves = float(rng.uniform(1.0, min(3.0, half / (6 * dwell.frames))))  # full speed lasts three dwells at a time
-    turns = turning(frames, dwell.frames, (signs[0], signs[1]), waves, float(rng.random()))
+    turns = turning(2 * half, dwell.frames, (first, second), waves, float(rng.random()))
     turns = turns + rng.random()
-    middle = (SIDE / 2, SIDE / 2)
-
-    def shapes(frame: int) -> Sequence[Shape]:
-        turned = float(turns[frame])
-        if name == "wheel":
-            return figures.spinner(middle, 160, turned, dot, hub)
-        return figures.whirler((SIDE / 2, 424), 230, turned, dot, hub)
-
+    what, draw, at, size = _TURNING[name]
+    scene = DrawnScene(dwell.fps, 2 * half, lambda frame: draw(at, size, float(turns[frame]), dot, hub))
     values = placed(rng, right, [way for way in _WAYS if way != right], place)
-    reading = Reading("turning", (dot, hub), values)
-    scene = DrawnScene(dwell.fps, frames, shapes)
-    options = tuple(_WAYS[value] for value in values)
-    return Draft(scene, _TURNING[name].format(colour=dot), options, place, reading, dwell.min_fps, name)
+    options, reading = tuple(_WAYS[value] for value in values), Reading("turning", (dot, hub), values)
+    text = f"Which way does {what.format(colour=dot)}?"
+    return Draft(scene, text, options, place, reading, dwell.min_fps, name)
 
 
 _CAMERA: Final = {
-    "left": "it pans to the left",
-    "right": "it pans to the right",
-    "in": "it zooms in on the houses",
-    "out": "it zooms out from the houses",
-    "roll": "it rolls to one side",
-    "still": "it does not move at all",
+    "left": ("it pans to the left", 78.0),
+    "right": ("it pans to the right", -78.0),
+    "in": ("it zooms in on the houses", 0.26),
+    "out": ("it zooms out from the houses", -0.26),
+    "roll": ("it rolls to one side", 13.0),
+    "still": ("it does not move at all", 0.0),
 }
-_MOST: Final = {"left": 78.0, "right": -78.0, "in": 0.26, "out": -0.26, "roll": 13.0, "still": 0.0}
-"""Pixels the picture moves, logarithm of its scale, degrees; the landmarks stay in the picture."""
+"""In words; and pixels the picture moves, logarithm of its scale, degrees: the landmarks stay in the picture."""
 _HELD: Final = (24.0, 0.12, 6.0)
 """The same of how the camera is held, at most."""
 _CENTRE: Final = (SIDE / 2, 232.0)
@@ -80,60 +71,43 @@ _SLOW: Final = 4.0
 """Seconds of a clip in which the camera moves all the time: two frames decide, and every phase has two at 2 / 4 fps."""
 
 
-def camera_slow(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
-    """What the camera does while somebody walks by."""
-    frames = dwell.seconds(_SLOW)
-    others = list(_CAMERA)
-    right = others.pop(int(chosen.integers(len(others))))
-    text = "Somebody walks past two houses. What does the camera do meanwhile?"
-    kept = [others[i] for i in rng.permutation(len(others))[:4]]
-    return _camera(rng, dwell, placed(rng, right, kept, place), place, np.linspace(-0.5, 0.5, frames), text, 2 / _SLOW)
-
-
-def camera_jolt(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
-    """What the camera does for a moment while somebody walks by, and undoes."""
-    frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.0, 2.5)))
-    edge = max(dwell.seconds(0.5), dwell.frames)
-    start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
-    others = [kind for kind in _CAMERA if kind != "still"]
-    right = others.pop(int(chosen.integers(len(others))))
-    text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
-    moved = lifts(frames, (start,), dwell.frames)
-    return _camera(rng, dwell, placed(rng, right, others, place), place, moved, text, dwell.min_fps)
-
-
-def _camera(
-    rng: np.random.Generator,
-    dwell: Dwell,
-    values: tuple[str, ...],
-    place: int,
-    moved: FloatArray,
-    text: str,
-    min_fps: float,
-) -> Draft:
-    right = values[place]
+def camera(chosen: np.random.Generator, rng: np.random.Generator, dwell: Dwell, place: int) -> Draft:
+    """What the camera does while somebody walks by: a jolt, undone; or, where it may last a second, all the time."""
+    kinds = list(_CAMERA)
+    if dwell.min_fps <= 1:
+        right = kinds.pop(int(chosen.integers(len(kinds))))
+        kinds = [kinds[i] for i in rng.permutation(len(kinds))[:4]]
+        text, min_fps = "Somebody walks past two houses. What does the camera do meanwhile?", 2 / _SLOW
+        moved: FloatArray = np.linspace(-0.5, 0.5, dwell.seconds(_SLOW))
+    else:
+        kinds.remove("still")
+        frames = 2 * rest(rng, dwell) + dwell.seconds(float(rng.uniform(1.0, 2.5)))
+        edge = max(dwell.seconds(0.5), dwell.frames)
+        start = int(rng.choice(unseen(frames, dwell, edge, frames - edge - dwell.frames)))
+        right = kinds.pop(int(chosen.integers(len(kinds))))
+        text = "Somebody walks past two houses. What does the camera do for a moment, before it comes back?"
+        moved, min_fps = lifts(frames, (start,), dwell.frames), dwell.min_fps
+    values = placed(rng, right, kinds, place)
     view = _view(rng)
     landmarks = colours(rng, 2)
     facing = int(rng.choice([-1, 1]))
     pace, phase = 0.9 * dwell.fps, float(rng.random())  # frames of a double step
-    frames = len(moved)
 
     def shapes(frame: int) -> Sequence[Shape]:
-        way = 250 * (frame / (frames - 1) - 0.5)
+        way = 250 * (frame / (len(moved) - 1) - 0.5)
         somebody = figures.walker((SIDE / 2 + facing * way, 404), 116, frame / pace + phase, facing)
         houses = [
             s for x, c in zip((-72, 72), landmarks, strict=True) for s in figures.house((SIDE / 2 + x, 264), 80, c)
         ]
         return [*houses, *somebody]
 
-    def camera(frame: int) -> FloatArray:
-        motion = _matrix(right, _MOST[right] * float(moved[frame]))
+    def seen_from(frame: int) -> FloatArray:
+        motion = _matrix(right, _CAMERA[right][1] * float(moved[frame]))
         return np.column_stack([view[:, :2] @ motion[:, :2], view[:, :2] @ motion[:, 2] + view[:, 2]])
 
-    reading = Reading("camera", landmarks, values)
-    scene = DrawnScene(dwell.fps, frames, shapes, _landscape(rng), camera)
-    options = tuple(_CAMERA[value] for value in values)
-    return Draft(scene, text, options, place, reading, min_fps, right)
+    scene = DrawnScene(dwell.fps, len(moved), shapes, _landscape(rng), seen_from)
+    options = tuple(_CAMERA[value][0] for value in values)
+    return Draft(scene, text, options, place, Reading("camera", landmarks, values), min_fps, right)
 
 
 def _matrix(kind: str, amount: float) -> FloatArray:
@@ -157,8 +131,7 @@ def _view(rng: np.random.Generator) -> FloatArray:
 def _landscape(rng: np.random.Generator) -> Picture:
     """Hills, trees and a path, beyond the canvas on all sides."""
     side = SIDE + 2 * MARGIN
-    world = np.empty((side, side, 3), np.uint8)
-    world[:] = WALL
+    world = np.full((side, side, 3), WALL, np.uint8)
     shift = np.array([[1.0, 0.0, MARGIN], [0.0, 1.0, MARGIN]])
     far, low = SIDE + MARGIN, SIDE + MARGIN
     hills: list[Shape] = [Polygon(box(-MARGIN, 262, far, low), (226, 228, 214))]
@@ -169,9 +142,6 @@ def _landscape(rng: np.random.Generator) -> Picture:
     for x in range(-MARGIN + 20, far, 74):
         if min(abs(x - SIDE / 2 - 72), abs(x - SIDE / 2 + 72)) > 52:  # not before a house
             foot = 300.0 + float(rng.uniform(0, 16))
-            trees += [Polygon(box(x - 4, foot - 40, x + 4, foot), INK_OF_TREES), Disc((x, foot - 52), 22.0, SOFT)]
+            trees += [Polygon(box(x - 4, foot - 40, x + 4, foot), (128, 130, 136)), Disc((x, foot - 52), 22.0, SOFT)]
     paint(world, [*hills, *ground, *trees], shift)
     return world
-
-
-INK_OF_TREES: Final = (128, 130, 136)
