@@ -11,12 +11,14 @@ verdict and people's review, and no substitute for either.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import takewhile
 from typing import Final
 
+from vmmetrics.prompts.extract.words import words_of
 from vmmetrics.utils.text.inflection import ing_form, plural, third_person, verb_forms
 
 # Words of the safety check: what is never wanted, what is harmless in certain company, and who can be a victim.
@@ -165,18 +167,9 @@ TOYS: Final = (
 )  # fmt: skip
 """As parts of regular expressions: weapons of play, which are harmless company likewise."""
 
-SLURS: Final = frozenset(
-    (
-        "120f6e5b4ea32f65",
-        "08a841e996781e9e",
-        "c3de533e9b7fe63b",
-        "8f5083e3e5c7dc89",
-        "16ea09fc78ca83ca",
-        "eef3bd091670c344",
-        "22fc75e65a0e9d34",
-        "cc02032349c833ac",
-        "3b1e0d7c5dd45583",
-    )
+SLURS: Final = words_of(
+    "120f6e5b4ea32f65 08a841e996781e9e c3de533e9b7fe63b 8f5083e3e5c7dc89 16ea09fc78ca83ca eef3bd091670c344 "
+    "22fc75e65a0e9d34 cc02032349c833ac 3b1e0d7c5dd45583"
 )
 """SHA-256 of slurs in the singular, shortened to 16 digits."""
 
@@ -254,12 +247,7 @@ def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> li
 
 def _object_of(rest: list[str]) -> list[str]:
     """What stands behind a verb up to the end of a noun phrase: "a fleeing guard" of "a fleeing guard in the back"."""
-    words: list[str] = []
-    for token in rest[:_LONGEST_PHRASE]:
-        if token in _BREAKS or not token[0].isalnum():
-            break
-        words.append(token)
-    return words
+    return list(takewhile(lambda token: token not in _BREAKS and token[0].isalnum(), rest[:_LONGEST_PHRASE]))
 
 
 def _head_of(words: list[str]) -> str:
@@ -271,15 +259,12 @@ def _head_of(words: list[str]) -> str:
 def _sufferer(before: list[str]) -> str:
     """Subject of a passive whose participle stands behind ``before``; empty where there is none."""
     words = [token for token in before if not token.endswith("ly")]
-    length = len(words)
-    while words and words[-1] in _PASSIVE:
-        words.pop()
-    return words[-1] if words and len(words) < length else ""
+    subject = next((word for word in reversed(words) if word not in _PASSIVE), "")
+    return subject if words and words[-1] in _PASSIVE else ""
 
 
 def _is_slur(token: str) -> bool:
-    forms = (token, token.removesuffix("s"))
-    return any(hashlib.sha256(form.encode()).hexdigest()[:16] in SLURS for form in forms)
+    return any(sha256(form.encode()).hexdigest()[:16] in SLURS for form in (token, token.removesuffix("s")))
 
 
 def _compiled(parts: Iterable[str]) -> re.Pattern[str]:
@@ -297,10 +282,8 @@ def _forms(verbs: Iterable[str], grave: bool) -> dict[tuple[str, str], bool]:
 
 def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:
     """Forms that may be a passive's: all but those in -s and -ing; the base is one of them for "hit" and "beat"."""
-    forms = {
-        form for verb in verbs if " " not in verb for form in verb_forms(verb) - {ing_form(verb), third_person(verb)}
-    }
-    return dict.fromkeys(forms, grave)
+    single = [verb for verb in verbs if " " not in verb]
+    return {form: grave for verb in single for form in verb_forms(verb) - {ing_form(verb), third_person(verb)}}
 
 
 _TOKEN = re.compile(r"[\w~]+(?:['-][\w~]+)*|[^\w\s]")
