@@ -131,16 +131,6 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
     return None
 
 
-def implausible(
-    subject: SubjectEntry, subject_class: SubjectClass | None, action: Action, place: Place | None
-) -> str | None:
-    """The first reason against a combination, or None; ``place`` None leaves the place out of it."""
-    reason = can_do(subject, subject_class, action)
-    if reason is None and place is not None:
-        reason = fits(place, action) or suits(subject, subject_class, place)
-    return reason
-
-
 def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str]) -> bool:
     if name in _NEVER_UNDER_WATER or "wheeled" in attributes:
         return True

