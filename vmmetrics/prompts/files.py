@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -152,8 +152,3 @@ def _read_table(path: Path, kind: Any) -> tuple[Any, ...]:
             raise SetupError(f"{where}: there is no field {min(unknown)}")
         items.append(check(kind, row, where))
     return tuple(items)
-
-
-def numbered(entries: Sequence[PromptEntry]) -> list[PromptEntry]:
-    """The entries with new indices, 0001 and so on in their order."""
-    return [replace(entry, index=f"{number:04d}") for number, entry in enumerate(entries, start=1)]

@@ -66,11 +66,10 @@ class Facet:
     quotas: NDArray[np.int64]  # (V,) how many prompts of each value count
     full: int
 
-    def filled(self, chosen: NDArray[np.int64]) -> int:
-        """The term of a choice, (k,) places in the list."""
+    def counts(self, chosen: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        """(V,) prompts of each value in a choice, (k,) places in the list."""
         labels = self.labels[chosen]
-        counts = np.bincount(labels[labels >= 0], minlength=self.quotas.size)
-        return int(np.minimum(counts, self.quotas).sum())
+        return np.bincount(labels[labels >= 0], minlength=self.quotas.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,8 @@ class Objective:
     def parts(self, chosen: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
         """Each term of F(S) before its weight, within [0, 1]."""
         places = np.asarray(chosen, np.int64)
-        found = {facet.name: facet.filled(places) / facet.full for facet in self.facets}
+        terms = ((facet, np.minimum(facet.counts(places), facet.quotas).sum()) for facet in self.facets)
+        found = {facet.name: int(term) / facet.full for facet, term in terms}
         if self.cosines is not None:
             nearest = self.cosines[:, places].max(axis=1, initial=0)
             found["likeness"] = float(nearest.mean(dtype=np.float64))
@@ -346,11 +346,9 @@ def tag_distances(objective: Objective, places: Sequence[int] | NDArray[np.int64
     """Tag to the total variation between a choice and the list; without those that either does not know."""
     found: dict[str, float] = {}
     for facet in objective.facets:
-        known = facet.labels[np.asarray(places, np.int64)]
-        part = np.bincount(known[known >= 0], minlength=facet.quotas.size)
+        part = facet.counts(np.asarray(places, np.int64))
         if facet.name in TAGS and part.any():
-            whole = np.bincount(facet.labels[facet.labels >= 0], minlength=facet.quotas.size)
-            found[facet.name] = total_variation(part, whole)
+            found[facet.name] = total_variation(part, facet.counts(slice(None)))
     return found
 
 

@@ -88,7 +88,14 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
             return tried or folder.made(job)
 
         pending = deque(job for job in plan.jobs if not folder.made(job))
-        _join(folder, plan, maker, session, working=bool(pending))
+        configuration = {**maker.configuration, "samples": plan.samples, "seed": plan.seed}
+        folder.check(configuration)  # before anything large is loaded
+        start: dict[str, Any] = {}
+        if pending:
+            about = maker.load()
+            start = {"session": session, "started": now(), "pid": os.getpid(), "vmmetrics": version_of("vmmetrics")}
+            start |= {"machine": machine(), **about}
+        folder.join(configuration, start, plan.listed)
         listener.begin(len(plan.jobs), len(plan.jobs) - len(pending))
         _warn(folder, listener)
         idle = 0
@@ -113,17 +120,6 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         left = [job.clip for job in plan.jobs if not folder.made(job)]
         failed = {clip: str(folder.newest.get(clip, {}).get("error", "the clip was taken away")) for clip in left}
         return ClipsOutcome(tuple(job.clip for job in plan.jobs if job.clip not in failed), failed)
-
-
-def _join(folder: ClipFolder, plan: ClipPlan, maker: Maker, session: str, *, working: bool) -> None:
-    configuration = {**maker.configuration, "samples": plan.samples, "seed": plan.seed}
-    folder.check(configuration)  # before anything large is loaded
-    start: dict[str, Any] = {}
-    if working:
-        about = maker.load()
-        start = {"session": session, "started": now(), "pid": os.getpid(), "vmmetrics": version_of("vmmetrics")}
-        start |= {"machine": machine(), **about}
-    folder.join(configuration, start, plan.listed)
 
 
 def _line(folder: ClipFolder, job: Job, maker: Maker, session: str) -> Line:

@@ -219,10 +219,9 @@ def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Kno
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
-    done_to = _likeliest(entry.others)
-    thing = (nouns.get(done_to) or known.look_up(done_to)) if done_to else None
-    interaction = "none"
-    if thing is not None:
+    thing, interaction = None, "none"
+    if done_to := _likeliest(entry.others):
+        thing = nouns.get(done_to) or known.look_up(done_to)
         interaction = "subjects" if "animate" in known.attributes_of(thing) else "object"
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")

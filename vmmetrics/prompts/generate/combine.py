@@ -90,7 +90,7 @@ class Combination:
         return hashlib.sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:16]
 
     @property
-    def fields(self) -> dict[str, str]:
+    def fields(self) -> dict[str, Any]:
         """What it gives of an entry, by the entry's own names; some may be empty."""
         return {
             "subject_noun": self.subject.noun,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def _empty(axes: Axes, why: str) -> None:
     axes.set_yticks([])
 
 
-def _rows(axes: Axes, names: Sequence[str], **letters: float) -> None:
+def _rows(axes: Axes, names: Sequence[str], **letters: Any) -> None:
     """Name a row of bars each, the first at the top."""
     axes.set_yticks(range(len(names)), names, **letters)
     axes.tick_params(axis="y", length=0)

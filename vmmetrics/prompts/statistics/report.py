@@ -289,7 +289,7 @@ def compare(
         if all(figure.key in found for found in measured)
     }
     both = [describe(side, metadata, seed=seed) for side in (first, second)]
-    return ListComparison(*both, size, figures, notes)
+    return ListComparison(both[0], both[1], size, figures, notes)
 
 
 def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -> dict[str, list[float]]:
