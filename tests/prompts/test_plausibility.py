@@ -10,9 +10,17 @@ import pytest
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import read_metadata
 from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
-from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, implausible, judge, plain_place, suits
+from vmmetrics.prompts.plausibility import attributes_of, can_do, fits, judge, plain_place, suits
 
 CLASSES = {item.name: item for item in read_metadata().classes}
+
+
+def implausible(subject: SubjectEntry, kind: SubjectClass | None, action: Action, where: Place | None) -> str | None:
+    """The first reason against a combination."""
+    reason = can_do(subject, kind, action)
+    return reason if reason or where is None else fits(where, action) or suits(subject, kind, where)
+
+
 """The library's own: the rules name some of them."""
 
 

@@ -1,3 +1,1 @@
 """Prompts that make models move: metadata, generation, validation, review and choice of motion prompts."""
-
-from __future__ import annotations

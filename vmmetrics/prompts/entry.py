@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 PATTERNS = (
     "fluid dynamics",
@@ -64,14 +64,6 @@ class Tags:
             raise ValueError(f"Expected seconds in (0, {LONGEST_SECONDS:g}] but got {self.seconds!r}")
 
 
-class Category(NamedTuple):
-    """A motion category: what is done, by what kind of subject, in which pattern."""
-
-    action_lemma: str
-    subject_class: str
-    pattern: str
-
-
 @dataclass(frozen=True, slots=True)
 class PromptEntry:
     """One prompt of a library.
@@ -111,6 +103,6 @@ class PromptEntry:
             raise ValueError(f"Expected a pattern of {', '.join(PATTERNS)} but got {self.pattern!r}")
 
     @property
-    def category(self) -> Category:
-        """The motion category the entry belongs to."""
-        return Category(self.action_lemma, self.subject_class, self.pattern)
+    def category(self) -> tuple[str, str, str]:
+        """The motion category the entry belongs to: what is done, by what kind of subject, in which pattern."""
+        return self.action_lemma, self.subject_class, self.pattern

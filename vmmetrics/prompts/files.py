@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,11 +20,6 @@ LARGEST = 64 * 2**20
 """Bytes of a list or table; a hundred thousand entries take about this."""
 
 _FILES: Final = {"classes": SubjectClass, "subjects": SubjectEntry, "places": Place, "actions": Action}
-
-
-def metadata_folder() -> Path:
-    """Folder of the shipped metadata."""
-    return shipped_folder("prompts") / "metadata"
 
 
 def read_entries(name: str | os.PathLike[str]) -> list[PromptEntry]:
@@ -69,7 +64,7 @@ def read_metadata(folder: Path | None = None) -> Metadata:
     Raises:
         SetupError: Nothing is there, or a line cannot be what it should.
     """
-    home = metadata_folder() if folder is None else folder
+    home = shipped_folder("prompts") / "metadata" if folder is None else folder
     if not any((home / f"{name}.jsonl").is_file() for name in _FILES):
         raise SetupError(f"{home}: expected classes.jsonl, subjects.jsonl, places.jsonl or actions.jsonl there")
     return Metadata(**{name: _read_table(home / f"{name}.jsonl", kind) for name, kind in _FILES.items()})
@@ -100,7 +95,9 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     except UnicodeDecodeError as error:
         raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
     try:
-        rows = parse_json(text, gaps=True) if path.suffix.lower() == ".json" else list(_lines(text, path))
+        # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
+        lines = text.split("\n")
+        rows = parse_json(text, gaps=True) if path.suffix.lower() == ".json" else list(json_lines(lines, path))
     except ValueError as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
@@ -108,9 +105,13 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _lines(text: str, path: Path) -> Iterator[Any]:
-    # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
-    for number, line in enumerate(text.split("\n"), start=1):
+def json_lines(lines: Iterable[str], path: Path) -> Iterator[Any]:
+    """The values of the lines of a file that are not blank.
+
+    Raises:
+        SetupError: A line is no JSON.
+    """
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 yield parse_json(line, gaps=True)
@@ -120,7 +121,7 @@ def _lines(text: str, path: Path) -> Iterator[Any]:
 
 def _entry(row: Mapping[str, Any], number: int, path: Path) -> PromptEntry:
     where = f"{path.name}, entry {number}"
-    texts = {name: row.get(name, "") for name in (f.name for f in fields(PromptEntry)) if name not in _OBJECTS}
+    texts = {part.name: row.get(part.name, "") for part in fields(PromptEntry) if part.name not in _OBJECTS}
     texts["index"] = row.get("index", f"{number:04d}")
     if isinstance(texts["index"], int) and not isinstance(texts["index"], bool):
         texts["index"] = f"{texts['index']:04d}"
@@ -151,8 +152,3 @@ def _read_table(path: Path, kind: Any) -> tuple[Any, ...]:
             raise SetupError(f"{where}: there is no field {min(unknown)}")
         items.append(check(kind, row, where))
     return tuple(items)
-
-
-def numbered(entries: Sequence[PromptEntry]) -> list[PromptEntry]:
-    """The entries with new indices, 0001 and so on in their order."""
-    return [replace(entry, index=f"{number:04d}") for number, entry in enumerate(entries, start=1)]

@@ -8,9 +8,10 @@ reason is given only where hardly any clip of the kind could be filmed, so that 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeVar
 
 from vmmetrics.prompts.entry import PromptEntry
@@ -130,16 +131,6 @@ def suits(subject: SubjectEntry, subject_class: SubjectClass | None, place: Plac
     return None
 
 
-def implausible(
-    subject: SubjectEntry, subject_class: SubjectClass | None, action: Action, place: Place | None
-) -> str | None:
-    """The first reason against a combination, or None; ``place`` None leaves the place out of it."""
-    reason = can_do(subject, subject_class, action)
-    if reason is None and place is not None:
-        reason = fits(place, action) or suits(subject, subject_class, place)
-    return reason
-
-
 def _cannot_dive(name: str, attributes: Collection[str], affords: Collection[str]) -> bool:
     if name in _NEVER_UNDER_WATER or "wheeled" in attributes:
         return True
@@ -231,7 +222,7 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
     """
     books = _Books(metadata)
     judged = dict.fromkeys(CHECKS, 0)
-    unknown: dict[str, dict[str, int]] = {what: defaultdict(int) for what in UNKNOWN}
+    unknown: dict[str, Counter[str]] = {what: Counter() for what in UNKNOWN}
     flags: list[Flag] = []
     for number, entry in enumerate(entries):
         lemma = entry.action_lemma or (lemmas[number] if lemmas is not None else "")
@@ -242,7 +233,7 @@ def judge(entries: Sequence[PromptEntry], metadata: Metadata, lemmas: Sequence[s
             if reason is not None:
                 flags.append(Flag(entry.index, check, reason))
     strict = sum(bool(entry.subject_class) for entry in entries)
-    counted = {what: dict(sorted(values.items(), key=lambda item: -item[1])) for what, values in unknown.items()}
+    counted = {what: dict(values.most_common()) for what, values in unknown.items()}
     return Plausibility(len(entries), judged, tuple(flags), counted, strict)
 
 
@@ -287,18 +278,15 @@ class _Books:
         actions = self._actions_of(entry, lemma)
         if not subjects:
             return
-        against = [
-            [can_do(subject, self._classes.get(subject.subject_class), action) for subject in subjects]
-            for action in actions
-        ]
+        whole = [(subject, self._classes.get(subject.subject_class)) for subject in subjects]
+        against = [[can_do(*subject, action) for subject in whole] for action in actions]
         if actions:
-            yield "ability", _first(reason for reasons in against for reason in reasons)
+            yield "ability", _first(chain.from_iterable(against))
         able = [action for action, reasons in zip(actions, against, strict=True) if None in reasons]
         if places and any(action.needs for action in able):
             yield "needs", _first(fits(place, action) for action in able for place in places)
         if places:
-            found = (suits(s, self._classes.get(s.subject_class), place) for s in subjects for place in places)
-            yield "habitat", _first(found)
+            yield "habitat", _first(suits(*subject, place) for subject in whole for place in places)
 
     def _subjects_of(self, entry: PromptEntry, known: Sequence[SubjectEntry]) -> list[SubjectEntry]:
         if not entry.subject_class:
@@ -309,10 +297,8 @@ class _Books:
         return [SubjectEntry(entry.subject_noun or entry.subject_class, entry.subject_class)]
 
     def _actions_of(self, entry: PromptEntry, lemma: str) -> list[Action]:
-        if not lemma:
-            return []
-        if not entry.subject_class:
-            return [Action(lemma)]
+        if not lemma or not entry.subject_class:
+            return [Action(lemma)] if lemma else []
         known = self._actions.get(lemma, [])
         same = [action for action in known if action.pattern == entry.pattern] or known
         told = [action for action in same if action.complement and action.complement in entry.action]
@@ -320,10 +306,10 @@ class _Books:
 
 
 def _by(items: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = defaultdict(list)
+    found: dict[str, list[T]] = {}
     for item in items:
-        found[name(item).lower()].append(item)
-    return dict(found)
+        found.setdefault(name(item).lower(), []).append(item)
+    return found
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:
@@ -344,7 +330,7 @@ def _noun_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | Non
 
 
 def _class_reason(entry: PromptEntry, known: Sequence[SubjectEntry]) -> str | None:
-    classes = list(dict.fromkeys(subject.subject_class for subject in known if subject.subject_class))
+    classes = dict.fromkeys(subject.subject_class for subject in known if subject.subject_class)
     if not classes or entry.subject_class in classes:
         return None
     return f"{entry.subject_noun} is of class {' or '.join(classes)} in the metadata, of {entry.subject_class} here"

@@ -66,25 +66,24 @@ class Facet:
     quotas: NDArray[np.int64]  # (V,) how many prompts of each value count
     full: int
 
-    def filled(self, chosen: NDArray[np.int64]) -> int:
-        """The term of a choice, (k,) places in the list."""
+    def counts(self, chosen: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        """(V,) prompts of each value in a choice, (k,) places in the list."""
         labels = self.labels[chosen]
-        counts = np.bincount(labels[labels >= 0], minlength=self.quotas.size)
-        return int(np.minimum(counts, self.quotas).sum())
+        return np.bincount(labels[labels >= 0], minlength=self.quotas.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """F, for a list and a size: facets, and w_r and (R, N) cosines (negative ones as 0) of the facility location."""
+    """F, for a list and a size: facets, and (R, N) cosines (negative ones as 0) of the facility location; w_r is 1."""
 
     facets: tuple[Facet, ...]
-    weight: float = 0.0
     cosines: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def parts(self, chosen: Sequence[int] | NDArray[np.int64]) -> dict[str, float]:
         """Each term of F(S) before its weight, within [0, 1]."""
         places = np.asarray(chosen, np.int64)
-        found = {facet.name: facet.filled(places) / facet.full for facet in self.facets}
+        terms = ((facet, np.minimum(facet.counts(places), facet.quotas).sum()) for facet in self.facets)
+        found = {facet.name: int(term) / facet.full for facet, term in terms}
         if self.cosines is not None:
             nearest = self.cosines[:, places].max(axis=1, initial=0)
             found["likeness"] = float(nearest.mean(dtype=np.float64))
@@ -92,7 +91,7 @@ class Objective:
 
     def value(self, parts: Mapping[str, float]) -> float:
         """F(S) from its :meth:`parts`."""
-        weights = {facet.name: facet.weight for facet in self.facets} | {"likeness": self.weight}
+        weights = {facet.name: facet.weight for facet in self.facets} | {"likeness": 1.0}
         return sum(weights[name] * part for name, part in parts.items())
 
 
@@ -102,7 +101,6 @@ def objective_for(
     *,
     vectors: NDArray[np.float32] | None = None,
     represented: NDArray[np.int64] | None = None,
-    weight: float = 1.0,
 ) -> Objective:
     """The objective for a list: facets that no prompt of it has are left out.
 
@@ -111,24 +109,22 @@ def objective_for(
         size: Prompts to choose.
         vectors: (N, D) unit embeddings of the prompts, for the facility location; None leaves it out.
         represented: (R,) places of the prompts that the chosen must come near; None for all.
-        weight: Of the facility location.
     """
-    facets = [_facet(name, [of(entry) for entry in entries], size, 1.0) for name, of in COVERED.items()]
-    for name in TAGS:
-        values = [getattr(entry.tags, name) if entry.tags is not None else "" for entry in entries]
-        facets.append(_facet(name, values, size, _TAG_WEIGHT, in_proportion=True))
+    facets = [_facet(name, [of(entry) for entry in entries], size) for name, of in COVERED.items()]
+    facets += [_facet(name, [getattr(entry.tags, name, "") for entry in entries], size) for name in TAGS]
     known = tuple(facet for facet in facets if facet.quotas.size)
     if vectors is None:
         return Objective(known)
     rows = vectors if represented is None else vectors[represented]
-    return Objective(known, weight, np.maximum(rows @ vectors.T, 0))
+    return Objective(known, np.maximum(rows @ vectors.T, 0))
 
 
-def _facet(name: str, values: Sequence[Hashable], size: int, weight: float, *, in_proportion: bool = False) -> Facet:
+def _facet(name: str, values: Sequence[Hashable], size: int) -> Facet:
     counts = Counter(value for value in values if value)
     numbers = {value: number for number, value in enumerate(counts)}
     labels = np.array([numbers.get(value, -1) for value in values], np.int64)
-    quotas = apportion(list(counts.values()), size) if in_proportion else [1] * len(counts)
+    quotas = apportion(list(counts.values()), size) if name in TAGS else [1] * len(counts)
+    weight = _TAG_WEIGHT if name in TAGS else 1.0
     return Facet(name, weight, labels, np.array(quotas, np.int64), min(size, sum(quotas)))
 
 
@@ -211,17 +207,17 @@ class _Gains:
 
     def __init__(self, objective: Objective) -> None:
         self._facets = [(f.weight / f.full, f.labels.tolist(), f.quotas.tolist()) for f in objective.facets]
-        self._weight, self._cosines = objective.weight, objective.cosines
+        self._cosines = objective.cosines
         self._nearest = np.zeros(0 if objective.cosines is None else len(objective.cosines), np.float32)
 
     def of(self, place: int) -> float:
-        gain = 0.0
+        gain = 0.0  # no sum(), whose last digit is another
         for worth, labels, left in self._facets:
             if labels[place] >= 0 and left[labels[place]] > 0:
                 gain += worth
         if self._cosines is not None:
             closer = np.maximum(self._cosines[:, place] - self._nearest, 0)
-            gain += self._weight * float(closer.mean(dtype=np.float64))
+            gain += float(closer.mean(dtype=np.float64))
         return gain
 
     def remove(self, place: int, others: Sequence[int]) -> None:
@@ -350,11 +346,9 @@ def tag_distances(objective: Objective, places: Sequence[int] | NDArray[np.int64
     """Tag to the total variation between a choice and the list; without those that either does not know."""
     found: dict[str, float] = {}
     for facet in objective.facets:
-        known = facet.labels[np.asarray(places, np.int64)]
-        part = np.bincount(known[known >= 0], minlength=facet.quotas.size)
+        part = facet.counts(np.asarray(places, np.int64))
         if facet.name in TAGS and part.any():
-            whole = np.bincount(facet.labels[facet.labels >= 0], minlength=facet.quotas.size)
-            found[facet.name] = total_variation(part, whole)
+            found[facet.name] = total_variation(part, facet.counts(slice(None)))
     return found
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -291,10 +292,12 @@ def test_templates_that_cannot_be(template: str, says: str) -> None:
         CommandMaker(template)
 
 
-def test_braces_that_are_no_fields_stay() -> None:
-    maker = CommandMaker("""x '{"a": {"b": 1}}' {prompt} {out}""")
+def test_braces_that_are_no_fields_stay(tmp_path: Path) -> None:
+    program = f"""'{sys.executable}' -I -S -c 'import sys; open(sys.argv[-1], "w").write(repr(sys.argv[1:]))'"""
     (job,) = jobs_of([shared.entry(1, "{out} {seed}")])
-    assert maker._filled(job, Path("/o.mp4")) == ["x", '{"a": {"b": 1}}', "{out} {seed}", "/o.mp4"]
+    out = tmp_path / "o.mp4"
+    CommandMaker(f"""{program} '{{"a": {{"b": 1}}}}' {{prompt}} {{out}}""").make(job, out)
+    assert out.read_text() == repr(['{"a": {"b": 1}}', "{out} {seed}", str(out)])
 
 
 def test_wrong_usage_is_told(tmp_path: Path, prompts: Path, program: str, generate_clips: Generate) -> None:

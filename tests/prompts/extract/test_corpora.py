@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.extract import corpora
-from vmmetrics.prompts.extract.corpora import Corpus, find_sources, read_captions, sample
+from vmmetrics.prompts.extract.corpora import find_sources, read_captions, read_corpus, sample
 from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, place_category, read_place_list
 
 CAPTIONS = ["a dog runs, fast", 'a "red" kite', "two\tcranes", "eine Katze", "snow | falls"]
@@ -159,14 +159,9 @@ def test_a_folder_is_its_files_by_name_and_the_share_grows_to_one(tmp_path: Path
     write(tmp_path / "sub" / "c.csv", "caption\nc1\n")
     write(tmp_path / ".hidden.txt", "no")
     write(tmp_path / "notes.md", "no")
-    corpus = Corpus(find_sources([tmp_path]))
-    shares = []
-    found = []
-    for text in corpus:
-        found.append(text)
-        shares.append(corpus.done)
-    assert found == ["a1", "b1", "b2", "c1"]
-    assert shares == sorted(shares) and shares[0] > 0 and corpus.done == 1.0
+    found, shares = zip(*read_corpus(find_sources([tmp_path])), strict=True)
+    assert found == ("a1", "b1", "b2", "c1")
+    assert list(shares) == sorted(shares) and shares[0] > 0 and shares[-1] == 1.0
 
 
 def test_what_is_not_there_or_not_read_is_named(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from prompt_samples import BIOLOGICAL, BY_HAND, FLUID, embed, random_list, witho
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.files import read_metadata, write_entries
 from vmmetrics.prompts.statistics import measures
-from vmmetrics.prompts.statistics import report as statistics_report
 from vmmetrics.prompts.statistics.measures import FIGURES, measure, take_apart
 from vmmetrics.prompts.statistics.report import ListStatistics, describe, prepare
 from vmmetrics.utils.text import embedding
@@ -100,7 +99,7 @@ def test_neighbours_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_lists_are_sampled_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     without_model(monkeypatch)
-    monkeypatch.setattr(statistics_report, "SAMPLE", 20)
+    monkeypatch.setattr(measures, "SAMPLE", 20)
     entries = random_list(50, 2)
     found, again, other = (
         describe(prepare(entries, "list", seed=seed, parse=False), None, seed=seed) for seed in (1, 1, 2)
@@ -119,8 +118,8 @@ def test_skeletons_by_hand() -> None:
         replace(BY_HAND[1], prompt="The old dog walks to the gate!"),
         BY_HAND[2],
     ]
-    parsed = measures.parse_entries(twins)
-    assert parsed[0].skeleton == parsed[1].skeleton == ("DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "NOUN")
+    skeletons, _ = measures.parse_entries(twins)
+    assert skeletons[0] == skeletons[1] == ("DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "NOUN")
     found = described(twins, parse=True)
     assert found.figures["skeletons"] == pytest.approx(1 / 3)
 
@@ -131,13 +130,13 @@ def test_skeletons_by_hand() -> None:
 )
 def test_base_forms_where_the_list_has_none(action: str, lemma: str) -> None:
     entry = replace(BY_HAND[0], action=action, action_lemma="")
-    assert measures.parse_entries([entry])[0].lemma == lemma
+    assert measures.parse_entries([entry])[1] == [lemma]
     assert take_apart([entry], parse=True).source == "parsed"
 
 
 @needs_parser
 def test_the_lists_own_base_form_wins() -> None:
-    assert measures.parse_entries([replace(BY_HAND[0], action="swims")])[0].lemma == "spear"
+    assert measures.parse_entries([replace(BY_HAND[0], action="swims")])[1] == ["spear"]
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

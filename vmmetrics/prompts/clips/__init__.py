@@ -1,3 +1,1 @@
 """Clips from prompts: a resumable loop over a text-to-video pipeline or any command, laid out as scoring reads it."""
-
-from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of, write_rows
-from vmmetrics.utils.schema import read_json
+from vmmetrics.utils.schema import check, read_json
 from vmmetrics.utils.storage.job_folder import prepare
 from vmmetrics.utils.storage.journal import Journal, Line, sync_folder
 from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
@@ -87,8 +87,8 @@ def plan_of(
         ValueError: A condition that cannot be.
         SetupError: As for :func:`jobs_of`.
     """
-    chosen = select(entries, only)[:limit]
-    return ClipPlan(tuple(jobs_of(chosen, samples, seed)), tuple(jobs_of(entries, samples, seed)), samples, seed)
+    chosen = jobs_of(select(entries, only)[:limit], samples, seed)
+    return ClipPlan(tuple(chosen), tuple(jobs_of(entries, samples, seed)), samples, seed)
 
 
 def jobs_of(entries: Sequence[PromptEntry], samples: int = 1, seed: int = 0) -> list[Job]:
@@ -144,11 +144,11 @@ def select(entries: Sequence[PromptEntry], only: Sequence[str]) -> list[PromptEn
         if name == "pattern" and value.lower() not in PATTERNS:
             raise ValueError(f"expected a pattern of {', '.join(PATTERNS)} but got {value!r}")
         wanted.setdefault(name, set()).add(value.lower())
-    return [
-        entry
-        for entry in entries
-        if all(getattr(entry.tags if name in CHOICES else entry, name, "").lower() in wanted[name] for name in wanted)
-    ]
+
+    def value_of(entry: PromptEntry, name: str) -> str:
+        return str(getattr(entry.tags if name in CHOICES else entry, name, "")).lower()
+
+    return [entry for entry in entries if all(value_of(entry, name) in wanted[name] for name in wanted)]
 
 
 _FIELDS = ("pattern", "index", "subject_noun", "subject_class", *CHOICES)
@@ -201,12 +201,10 @@ class ClipFolder(Locked):
             SetupError: Clips here were made with another configuration.
         """
         self.refresh()
-        ours = json.loads(json.dumps(configuration))
-        different = [
-            line
-            for session in self._sessions[:1]  # all of them were held against the first
-            for line in differences(ours, session.get("configuration", {}), names=("now", "the folder"))
-        ]
+        if not self._sessions:
+            return
+        first = self._sessions[0].get("configuration", {})  # all others were held against it
+        different = differences(json.loads(json.dumps(configuration)), first, names=("now", "the folder"))
         if different:
             raise SetupError(
                 f"{self.path} holds clips that were made otherwise:",
@@ -247,8 +245,8 @@ class ClipFolder(Locked):
 
     def made(self, job: Job) -> bool:
         """Whether the clip is there, made from this prompt with this seed."""
-        line = self.newest.get(job.clip)
-        if line is None or "error" in line or (line.get("prompt"), line.get("seed")) != (job.entry.prompt, job.seed):
+        line = self.newest.get(job.clip, {})
+        if "error" in line or (line.get("prompt"), line.get("seed")) != (job.entry.prompt, job.seed):
             return False
         try:
             return (self.path / job.clip).stat().st_size == line.get("bytes")
@@ -309,13 +307,11 @@ class ClipFolder(Locked):
         """
         path = self.path / PROMPTS_FILE
         rows = {job.clip: {"clip": job.clip, **row_of(job.entry)} for job in self._listed}
-        earlier: Any = None
+        earlier: list[Any] = []
         with suppress(SetupError):  # none, or not ours
-            earlier = read_json(path)
-        for row in earlier if isinstance(earlier, list) else []:
-            if not isinstance(row, dict) or not row.get("clip"):
-                continue
-            clip = str(row["clip"])
+            earlier = check(list[Any], read_json(path), path)
+        for row in earlier:
+            clip = str(row.get("clip") or "") if isinstance(row, dict) else ""
             made_from = self._made.get(clip, {}).get("prompt")
             if (self.path / clip).is_file() and (clip not in rows or made_from not in (None, rows[clip]["prompt"])):
                 rows[clip] = row

@@ -78,94 +78,72 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         SetupError: The folder or the maker cannot be used.
     """
     with ClipFolder(path) as folder:
-        return _Loop(folder, plan, maker, listener).run()
+        earlier, session = dict(folder.newest), uuid.uuid4().hex[:8]
 
+        def settled(job: Job) -> bool:
+            """Whether the clip was made, or tried since this call began."""
+            folder.refresh()
+            line = folder.newest.get(job.clip)
+            tried = line is not None and "error" in line and line is not earlier.get(job.clip)
+            return tried or folder.made(job)
 
-class _Loop:
-    def __init__(self, folder: ClipFolder, plan: ClipPlan, maker: Maker, listener: ClipListener) -> None:
-        self._folder = folder
-        self._plan = plan
-        self._maker = maker
-        self._listener = listener
-        self._earlier = dict(folder.newest)
-        self._session = uuid.uuid4().hex[:8]
-
-    def run(self) -> ClipsOutcome:
-        jobs = self._plan.jobs
-        pending = deque(job for job in jobs if not self._folder.made(job))
-        self._join(bool(pending))
-        self._listener.begin(len(jobs), len(jobs) - len(pending))
-        self._warn()
+        pending = deque(job for job in plan.jobs if not folder.made(job))
+        configuration = {**maker.configuration, "samples": plan.samples, "seed": plan.seed}
+        folder.check(configuration)  # before anything large is loaded
+        start: dict[str, Any] = {}
+        if pending:
+            about = maker.load()
+            start = {"session": session, "started": now(), "pid": os.getpid(), "vmmetrics": version_of("vmmetrics")}
+            start |= {"machine": machine(), **about}
+        folder.join(configuration, start, plan.listed)
+        listener.begin(len(plan.jobs), len(plan.jobs) - len(pending))
+        _warn(folder, listener)
         idle = 0
         while pending:
             job = pending.popleft()
-            if self._settled(job):
-                self._listener.advance(self._folder.newest[job.clip])
-            elif self._folder.claim(job):
+            if not settled(job):
+                if not folder.claim(job):
+                    pending.append(job)
+                    idle += 1
+                    if idle >= len(pending):  # all that is left is in the hands of others
+                        time.sleep(_POLL_SECONDS)
+                        idle = 0
+                    continue
                 try:
-                    if not self._settled(job):  # another process may have been faster
-                        self._folder.record(self._line(job))
+                    if not settled(job):  # another process may have been faster
+                        folder.record(_line(folder, job, maker, session))
                 finally:
-                    self._folder.release(job)
-                self._warn()
-                self._listener.advance(self._folder.newest[job.clip])
-            else:
-                pending.append(job)
-                idle += 1
-                if idle >= len(pending):  # all that is left is in the hands of others
-                    time.sleep(_POLL_SECONDS)
-                    idle = 0
-                continue
+                    folder.release(job)
+                _warn(folder, listener)
+            listener.advance(folder.newest[job.clip])
             idle = 0
-        left = [job.clip for job in jobs if not self._folder.made(job)]
-        failed = {clip: str(self._folder.newest.get(clip, {}).get("error", "the clip was taken away")) for clip in left}
-        return ClipsOutcome(tuple(job.clip for job in jobs if job.clip not in failed), failed)
+        left = [job.clip for job in plan.jobs if not folder.made(job)]
+        failed = {clip: str(folder.newest.get(clip, {}).get("error", "the clip was taken away")) for clip in left}
+        return ClipsOutcome(tuple(job.clip for job in plan.jobs if job.clip not in failed), failed)
 
-    def _join(self, working: bool) -> None:
-        plan = self._plan
-        configuration = {**self._maker.configuration, "samples": plan.samples, "seed": plan.seed}
-        self._folder.check(configuration)  # before anything large is loaded
-        session: dict[str, Any] = {}
-        if working:
-            about = self._maker.load()
-            session = {"session": self._session, "started": now(), "pid": os.getpid()}
-            session |= {"vmmetrics": version_of("vmmetrics"), "machine": machine(), **about}
-        self._folder.join(configuration, session, plan.listed)
 
-    def _settled(self, job: Job) -> bool:
-        """Whether the clip was made, or tried since this call began."""
-        self._folder.refresh()
-        line = self._folder.newest.get(job.clip)
-        tried = line is not None and "error" in line and line is not self._earlier.get(job.clip)
-        return tried or self._folder.made(job)
+def _line(folder: ClipFolder, job: Job, maker: Maker, session: str) -> Line:
+    """Make a clip; what to record of it."""
+    line: Line = {"clip": job.clip, "index": job.entry.index, "sample": job.sample, "prompt": job.entry.prompt}
+    line |= {"seed": job.seed, "session": session}
+    start = time.monotonic()
+    try:
+        with folder.workplace(job) as place:
+            out = place / job.clip
+            maker.make(job, out)
+            line |= _checked(out)
+            line |= folder.put(job, out)
+    except SetupError:
+        raise
+    except Exception as error:  # whatever a model or program does to one prompt, the others go on
+        line["error"] = str(error) if isinstance(error, ClipError) else f"{type(error).__name__}: {error}"
+    return {**line, "seconds": round(time.monotonic() - start, 3), "when": now()}
 
-    def _line(self, job: Job) -> Line:
-        """Make a clip; what to record of it."""
-        line: Line = {
-            "clip": job.clip,
-            "index": job.entry.index,
-            "sample": job.sample,
-            "prompt": job.entry.prompt,
-            "seed": job.seed,
-            "session": self._session,
-        }
-        start = time.monotonic()
-        try:
-            with self._folder.workplace(job) as place:
-                out = place / job.clip
-                self._maker.make(job, out)
-                line |= _checked(out)
-                line |= self._folder.put(job, out)
-        except SetupError:
-            raise
-        except Exception as error:  # whatever a model or program does to one prompt, the others go on
-            line["error"] = str(error) if isinstance(error, ClipError) else f"{type(error).__name__}: {error}"
-        return {**line, "seconds": round(time.monotonic() - start, 3), "when": now()}
 
-    def _warn(self) -> None:
-        if self._folder.warnings:
-            self._listener.warn(self._folder.warnings)
-            self._folder.warnings = []
+def _warn(folder: ClipFolder, listener: ClipListener) -> None:
+    if folder.warnings:
+        listener.warn(folder.warnings)
+        folder.warnings = []
 
 
 def _checked(out: Path) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import av
@@ -81,7 +80,10 @@ class CommandMaker:
         Raises:
             ClipError: It failed or took too long; with its last words.
         """
-        arguments = self._filled(job, out)
+        named = ("prompt", "index", "subject", "action", "place", "pattern")
+        values = {name: getattr(job.entry, name) for name in named}
+        values |= {"seed": str(job.seed), "out": str(out.absolute()), "sample": str(job.sample)}
+        arguments = [_FIELD.sub(lambda field: values.get(field[1], field[0]), part) for part in self._parts]
         log = out.with_name("output.log")
         with log.open("wb") as file:
             try:
@@ -100,13 +102,6 @@ class CommandMaker:
             names = {int(known): known.name for known in signal.Signals}
             cause = f"was killed by {names.get(-code, f'signal {-code}')}" if code < 0 else f"ended with code {code}"
             raise ClipError(f"The command {cause}{_last_words(log)}")
-
-    def _filled(self, job: Job, out: Path) -> list[str]:
-        values = {
-            name: getattr(job.entry, name) for name in ("prompt", "index", "subject", "action", "place", "pattern")
-        }
-        values |= {"seed": str(job.seed), "out": str(out.absolute()), "sample": str(job.sample)}
-        return [_FIELD.sub(lambda found: values.get(found[1], found[0]), part) for part in self._parts]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -188,7 +183,7 @@ class PipelineSettings:
     frames: int | None = None
     size: tuple[int, int] | None = None
     steps: int | None = None
-    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    options: Mapping[str, Any] = field(default_factory=dict)
     device: str | None = None
     dtype: str | None = None
 
@@ -218,16 +213,10 @@ class PipelineMaker:
     def configuration(self) -> Mapping[str, Any]:
         """The weights, and everything that the call is given."""
         own = self._settings
-        return {
-            "pipeline": Path(own.pipeline).name if Path(own.pipeline).is_dir() else own.pipeline,
-            "weights": _fingerprint(self._folder),
-            "dtype": self._dtype,
-            "fps": own.fps,
-            "frames": own.frames,
-            "size": own.size,
-            "steps": own.steps,
-            "options": dict(own.options),
-        }
+        name = Path(own.pipeline).name if Path(own.pipeline).is_dir() else own.pipeline
+        weights = {"pipeline": name, "weights": _fingerprint(self._folder), "dtype": self._dtype}
+        call = {"fps": own.fps, "frames": own.frames, "size": own.size, "steps": own.steps}
+        return {**weights, **call, "options": dict(own.options)}
 
     def load(self) -> Mapping[str, Any]:
         """Load the pipeline.
@@ -250,11 +239,8 @@ class PipelineMaker:
         pipeline.set_progress_bar_config(disable=True)
         self._arguments = self._arguments_of(pipeline)
         self._pipeline = pipeline
-        return {
-            "class": type(pipeline).__name__,
-            "device": str(self._device),
-            "versions": {name: version for name in _PACKAGES if (version := version_of(name))},
-        }
+        versions = {name: version for name in _PACKAGES if (version := version_of(name))}
+        return {"class": type(pipeline).__name__, "device": str(self._device), "versions": versions}
 
     def _arguments_of(self, pipeline: Any) -> dict[str, Any]:
         """What each call is given beside prompt and generator."""

@@ -1,3 +1,1 @@
 """From captions to metadata: subjects, places and actions of any corpus."""
-
-from __future__ import annotations

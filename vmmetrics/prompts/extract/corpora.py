@@ -7,13 +7,15 @@ import io
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from vmmetrics.errors import SetupError, cannot
+from vmmetrics.prompts.files import json_lines
 from vmmetrics.utils.schema import parse_json
-from vmmetrics.utils.tables import csv_rows, open_parquet, sha256_of
+from vmmetrics.utils.tables import csv_rows, open_parquet
+
+T = TypeVar("T")
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 """Kinds of files that are read."""
@@ -38,55 +40,21 @@ class _NoColumnError(SetupError):
     """A row has no captions that can be found."""
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusFile:
-    """One file of a corpus.
-
-    Attributes:
-        path: The file.
-        size: Its length in bytes.
-    """
-
-    path: Path
-    size: int
-
-    def sha256(self) -> str:
-        """Checksum of the file."""
-        try:
-            return sha256_of(self.path)
-        except OSError as error:
-            raise cannot("read", self.path, error) from error
-
-
-class Corpus:
-    """The captions of files, one file after another.
+def read_corpus(paths: Sequence[Path], column: str | None = None) -> Iterator[tuple[str, float]]:
+    """Read the captions of files, one file after another; with each the share of the corpus read so far, in [0, 1].
 
     Args:
-        sources: The files.
-        column: Name of the column or key that has the captions; None finds it by its usual names.
-
-    Attributes:
-        sources: The files.
-        done: Share of the corpus read so far, in [0, 1].
+        paths: The files.
+        column: As for :func:`read_captions`.
     """
-
-    def __init__(self, sources: Sequence[CorpusFile], column: str | None = None) -> None:
-        self.sources = tuple(sources)
-        self.done = 0.0
-        self._column = column
-
-    def __iter__(self) -> Iterator[str]:
-        total, before = max(1, sum(source.size for source in self.sources)), 0
-        self.done = 0.0
-        for source in self.sources:
-            for text, share in read_captions(source.path, self._column):
-                self.done = (before + share * source.size) / total
-                yield text
-            before += source.size
-        self.done = 1.0
+    sizes, before = [path.stat().st_size for path in paths], 0
+    for path, size in zip(paths, sizes, strict=True):
+        for text, share in read_captions(path, column):
+            yield text, (before + share * size) / max(1, sum(sizes))
+        before += size
 
 
-def sample(captions: Iterable[str], number: int, seed: int) -> list[str]:
+def sample(captions: Iterable[T], number: int, seed: int) -> list[T]:
     """Draw captions at random, each with the same chance, in one pass; they keep their order.
 
     Args:
@@ -95,13 +63,13 @@ def sample(captions: Iterable[str], number: int, seed: int) -> list[str]:
         seed: The same seed draws the same captions of the same corpus.
     """
     chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
-    kept: list[tuple[int, str]] = []
+    kept: list[tuple[int, T]] = []
     for place, caption in enumerate(captions):
         if place < number:
             kept.append((place, caption))
         elif (spot := chance.randrange(place + 1)) < number:  # reservoir sampling: kept with chance N / (place + 1)
             kept[spot] = (place, caption)
-    return [caption for _, caption in sorted(kept)]
+    return [caption for _, caption in sorted(kept, key=lambda pair: pair[0])]
 
 
 def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, float]]:
@@ -109,7 +77,7 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
 
     Args:
         path: A file of a kind in :data:`SUFFIXES`.
-        column: As for :class:`Corpus`.
+        column: Name of the column or key that has the captions; None finds it by its usual names.
 
     Yields:
         A caption as it stands there (empty where the row has none), and the share of the file read so far.
@@ -121,22 +89,26 @@ def read_captions(path: Path, column: str | None = None) -> Iterator[tuple[str, 
     if kind == ".parquet":
         yield from _of_parquet(path, column)
         return
-    size = max(1, path.stat().st_size)
-    with _open(path) as raw:
+    try:
+        raw = path.open("rb")
+    except OSError as error:
+        raise cannot("read", path, error) from error
+    with raw:
+        size = max(1, path.stat().st_size)
         text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="" if kind in (".csv", ".tsv") else None)
         if kind in (".csv", ".tsv"):
             captions = _of_table(text, path, column, "\t" if kind == ".tsv" else None)
         elif kind == ".json":
             captions = _of_json(text, path, column, size)
         elif kind in (".jsonl", ".ndjson"):
-            captions = _of_rows(_lines(text, path), column, path)
+            captions = _of_rows(json_lines(text, path), column, path)
         else:
             captions = (line.strip() for line in text)
         for caption in captions:
             yield caption, min(1.0, raw.tell() / size)
 
 
-def find_sources(paths: Sequence[Path]) -> list[CorpusFile]:
+def find_sources(paths: Sequence[Path]) -> list[Path]:
     """Files of a kind in :data:`SUFFIXES`: those that are named, and all at any depth of a folder, by name.
 
     Raises:
@@ -147,22 +119,15 @@ def find_sources(paths: Sequence[Path]) -> list[CorpusFile]:
         if path.is_dir():
             inside = [p for p in sorted(path.rglob("*")) if p.suffix.lower() in SUFFIXES and p.is_file()]
             found.update(dict.fromkeys(p for p in inside if not p.name.startswith(".")))
-        elif path.is_file():
-            if path.suffix.lower() not in SUFFIXES:
-                raise SetupError(f"{path}: expected a file of a kind in {', '.join(SUFFIXES)}")
-            found[path] = None
-        else:
+        elif not path.is_file():
             raise SetupError(f"{path} is not there")
+        elif path.suffix.lower() not in SUFFIXES:
+            raise SetupError(f"{path}: expected a file of a kind in {', '.join(SUFFIXES)}")
+        else:
+            found[path] = None
     if not found:
         raise SetupError(f"No {', '.join(SUFFIXES)} in {', '.join(map(str, paths))}")
-    return [CorpusFile(path, path.stat().st_size) for path in found]
-
-
-def _open(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise cannot("read", path, error) from error
+    return list(found)
 
 
 def _column_of(names: Sequence[str], column: str | None, path: Path) -> str:
@@ -172,11 +137,8 @@ def _column_of(names: Sequence[str], column: str | None, path: Path) -> str:
     found = next((by_name[name] for name in usual if name in by_name), None)
     if found is None:
         shown = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "") or "none"
-        raise _NoColumnError(
-            f"{path}: which column has the captions? Name it with --column; there are {shown}"
-            if column is None
-            else f"{path} has no column {column!r} but {shown}"
-        )
+        asked = f"{path}: which column has the captions? Name it with --column; there are {shown}"
+        raise _NoColumnError(asked if column is None else f"{path} has no column {column!r} but {shown}")
     return found
 
 
@@ -184,29 +146,18 @@ def _of_table(text: IO[str], path: Path, column: str | None, delimiter: str | No
     first = text.readline()
     mark = delimiter or max(",;\t|", key=first.count)
     try:
-        heading: list[str] = next(csv_rows([first], mark, strict=False), [])
-        if not heading:
+        names = [name.strip() for name in next(csv_rows([first], mark, strict=False), [])]
+        if not names:
             return
-        names = [name.strip() for name in heading]
-        rows = csv_rows(text, mark, strict=False)
         lone = len(names) == 1 and column is None and names[0].casefold() not in COLUMNS
         if lone and len(names[0].split()) > _WORDS_OF_A_NAME:
             yield names[0]
         place = 0 if lone else names.index(_column_of(names, column, path))
-        for row in rows:
+        for row in csv_rows(text, mark, strict=False):
             if row:
                 yield row[place].strip() if place < len(row) else ""
     except csv.Error as error:
         raise SetupError(f"{path}: not readable as a table: {error}") from error
-
-
-def _lines(text: IO[str], path: Path) -> Iterator[Any]:
-    for number, line in enumerate(text, start=1):
-        if line.strip():
-            try:
-                yield parse_json(line, gaps=True)
-            except ValueError as error:
-                raise SetupError(f"{path}, line {number}: not readable as JSON: {error}") from error
 
 
 def _of_rows(rows: Iterable[Any], column: str | None, path: Path) -> Iterator[str]:
@@ -229,67 +180,64 @@ def _of_json(text: IO[str], path: Path, column: str | None, size: int) -> Iterat
     try:
         if head.lstrip().startswith("["):
             yield from _of_rows(_array(head, text), column, path)
-            return
-        if size > LARGEST_OBJECT:
+        elif size > LARGEST_OBJECT:
             raise SetupError(f"{path}: one JSON object of more than {LARGEST_OBJECT // 2**20} MiB; make it JSON Lines")
-        yield from _of_value(parse_json(head + text.read(), gaps=True), column, path)
+        else:
+            yield from _of_value(parse_json(head + text.read(), gaps=True), column, path)
     except (ValueError, RecursionError) as error:
         raise SetupError(f"{path}: not readable as JSON: {error}") from error
 
 
 def _array(head: str, text: IO[str]) -> Iterator[Any]:
     """Values of a JSON array, read in pieces; only the piece that holds the current value is kept."""
-    decoder, buffer, start = json.JSONDecoder(), head, head.index("[") + 1
+    decoder, buffer, start = json.JSONDecoder(), head.lstrip()[1:], 0
     ended = first = False
     while True:
-        while start < len(buffer) and buffer[start] in " \t\r\n":
-            start += 1
-        if start < len(buffer) and buffer[start] == "]":
+        start = _past_space(buffer, start)
+        if buffer.startswith("]", start):
             return
-        separated = not first or (start < len(buffer) and buffer[start] == ",")
         try:
-            if not separated and start < len(buffer):
+            if first and start < len(buffer) and buffer[start] != ",":
                 raise json.JSONDecodeError("expected a comma", buffer, start)
-            begin = start + first
-            while begin < len(buffer) and buffer[begin] in " \t\r\n":
-                begin += 1
-            value, end = decoder.raw_decode(buffer, begin)
+            value, end = decoder.raw_decode(buffer, _past_space(buffer, start + first))
             if end == len(buffer) and not ended:  # a number may go on in the next piece
                 raise json.JSONDecodeError("cut", buffer, end)
         except json.JSONDecodeError:
             piece = text.read(max(_CHUNK, len(buffer) - start))  # doubling: one long value is not decoded over and over
-            if not piece:
-                if ended:
-                    raise
-                ended = True
+            if not piece and ended:
+                raise
+            ended = not piece
             buffer, start = buffer[start:] + piece, 0
             continue
         yield value
         first, start = True, end
 
 
+def _past_space(text: str, start: int) -> int:
+    while text.startswith((" ", "\t", "\r", "\n"), start):
+        start += 1
+    return start
+
+
 def _of_value(value: Any, column: str | None, path: Path) -> Iterator[str]:
     """Captions of one JSON value: a text, a list, a row, or an object that holds the rows under some key."""
-    if isinstance(value, str):
-        yield value.strip()
-    elif isinstance(value, list):
+    if isinstance(value, list):
         yield from _of_rows(value, column, path)
     elif isinstance(value, Mapping):
         yield from _of_mapping(value, column, path)
     else:
-        yield ""
+        yield value.strip() if isinstance(value, str) else ""
 
 
 def _of_mapping(row: Mapping[str, Any], column: str | None, path: Path) -> Iterator[str]:
-    named = {key for key in row if column is not None and key.strip().casefold() == column.strip().casefold()}
-    inner = next((row[key] for key in ("annotations", "data", "items", "rows") if isinstance(row.get(key), list)), None)
-    if inner is not None and not named:
-        yield from _of_value(inner, column, path)
-        return
-    if row and not named and all(isinstance(part, Mapping) for part in row.values()):  # clip → its captions
-        for part in row.values():
+    if column is None or column.strip().casefold() not in {key.strip().casefold() for key in row}:
+        parts = [row[key] for key in ("annotations", "data", "items", "rows") if isinstance(row.get(key), list)][:1]
+        if not parts and all(isinstance(part, Mapping) for part in row.values()):
+            parts = list(row.values())  # clip → its captions
+        for part in parts:
             yield from _of_value(part, column, path)
-        return
+        if parts:
+            return
     found = row[_column_of(list(row), column, path)]
     yield from _of_value(found, column if isinstance(found, Mapping | list) else None, path)
 

@@ -17,15 +17,16 @@ from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.extract.captions import DROPPED, Cleaner
-from vmmetrics.prompts.extract.corpora import Corpus, find_sources, sample
+from vmmetrics.prompts.extract.corpora import find_sources, read_corpus, sample
 from vmmetrics.prompts.extract.lexicon import Lexicon
 from vmmetrics.prompts.extract.parsing import CaptionParser, parse_in_processes
 from vmmetrics.prompts.extract.places import PlaceCategory, is_place_list, read_place_list
 from vmmetrics.prompts.extract.tables import BoundedTally, Tables, actions_of, places_of, subjects_of
 from vmmetrics.prompts.files import read_metadata, write_metadata
-from vmmetrics.prompts.metadata import Metadata
+from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectEntry
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.text import embedding
 
 RECORD = "extract.json"
@@ -119,32 +120,30 @@ def extract(
     if out is not None:
         _prepare(out)
     sources = find_sources(paths)
-    lists = [source for source in sources if is_place_list(source.path)]
-    corpus = Corpus([source for source in sources if source not in lists], chosen.column)
+    lists = [path for path in sources if is_place_list(path)]
+    corpus = [path for path in sources if path not in lists]
     inferring = chosen.infer and embedding.embedding_installed()
     data = read_metadata(lexicon)
     known = Lexicon(data, embedding.embed if inferring else None)
-    categories = [item for source in lists for item in read_place_list(source.path)]
+    categories = [item for path in lists for item in read_place_list(path)]
     cleaner, tables = Cleaner(chosen.keep_repeats), Tables(chosen.examples)
     versions: dict[str, str] = {}
-    if corpus.sources:
-        parser = CaptionParser(chosen.model, known.nouns, known.places, known.verbs)
+    if corpus:
+        words = (known.nouns, known.places, known.verbs)
+        parser = CaptionParser(chosen.model, *words)
         versions = parser.versions
         captions = _cleaned(corpus, chosen, cleaner, listener)
-        words = (known.nouns, known.places, known.verbs)
         parsed = parse_in_processes(captions, jobs, chosen.model, *words) if jobs > 1 else parser.parse(captions)
         for found in parsed:
             tables.add(found)
     metadata, counts = _assemble(tables, categories, known, chosen.min_count)
+    files = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in sources]
     record = {
         "format": FORMAT,
         "made": provenance.now(),
         "vmmetrics": provenance.version_of("vmmetrics"),
         "settings": asdict(chosen),
-        "corpus": {
-            "files": [{"name": item.path.name, "bytes": item.size, "sha256": item.sha256()} for item in sources],
-            "bytes": sum(item.size for item in sources),
-        },
+        "corpus": {"files": files, "bytes": sum(path.stat().st_size for path in sources)},
         "captions": {
             "read": cleaner.read,
             "parsed": tables.captions,
@@ -160,7 +159,12 @@ def extract(
         },
     }
     if out is not None:
-        _write(out, metadata, record)
+        # First, so that tables left by a run that was killed here are known to be no one's work by hand.
+        write_json(out / RECORD, _UNFINISHED)
+        for name in _TABLES:
+            (out / f"{name}.jsonl").unlink(missing_ok=True)
+        write_metadata(out, metadata)
+        write_json(out / RECORD, record)
     return Extraction(metadata, record)
 
 
@@ -180,28 +184,21 @@ def _prepare(out: Path) -> None:
         raise SetupError(f"{out} holds {', '.join(there)} that no extraction wrote; choose another folder")
 
 
-def _write(out: Path, metadata: Metadata, record: dict[str, Any]) -> None:
-    # First, so that tables left by a run that was killed here are known to be no one's work by hand.
-    write_json(out / RECORD, _UNFINISHED)
-    for name in _TABLES:
-        (out / f"{name}.jsonl").unlink(missing_ok=True)
-    write_metadata(out, metadata)
-    write_json(out / RECORD, record)
-
-
-def _cleaned(corpus: Corpus, settings: ExtractSettings, cleaner: Cleaner, listener: Listener | None) -> Iterator[str]:
+def _cleaned(
+    corpus: Sequence[Path], settings: ExtractSettings, cleaner: Cleaner, listener: Listener | None
+) -> Iterator[str]:
     """The captions that are to be parsed, with word of the progress."""
-    raw: Iterable[str] = islice(corpus, settings.limit)
-    drawn = None
+    raw: Iterable[tuple[str, float]] = islice(read_corpus(corpus, settings.column), settings.limit)
     if settings.sample is not None:
-        raw = drawn = sample(raw, settings.sample, settings.seed)
-    for number, caption in enumerate(raw, start=1):
+        drawn = sample(raw, settings.sample, settings.seed)
+        raw = [(caption, number / len(drawn)) for number, (caption, _) in enumerate(drawn, start=1)]
+    for number, (caption, share) in enumerate(raw, start=1):
         text = cleaner(caption)
         if text:
             yield text
         if listener is not None:
-            share = 0.0 if settings.limit is None else number / settings.limit
-            listener(number, number / len(drawn) if drawn is not None else max(corpus.done, share))
+            of_limit = number / settings.limit if settings.limit and settings.sample is None else 0.0
+            listener(number, max(share, of_limit))
 
 
 def _assemble(
@@ -213,9 +210,9 @@ def _assemble(
     used = {item.subject_class for item in subjects} | {name for item in actions for name in item.classes}
     classes = tuple(item for name, item in known.classes.items() if name in used)
     counts = {
-        "subjects": _origin([item.source for item in subjects], tables.subjects),
-        "places": _origin([item.source for item in places], tables.places),
-        "actions": _origin([item.source for item in actions], tables.actions),
+        "subjects": _origin(subjects, tables.subjects),
+        "places": _origin(places, tables.places),
+        "actions": _origin(actions, tables.actions),
         "actions_by_pattern": dict(Counter(action.pattern or "unknown" for action in actions)),
         "subjects_without_class": sum(not item.subject_class for item in subjects),
         "listed_places": len(categories),
@@ -223,8 +220,9 @@ def _assemble(
     return Metadata(classes, subjects, places, actions), counts
 
 
-def _origin(sources: Sequence[str], tally: BoundedTally) -> dict[str, int]:
+def _origin(things: Sequence[SubjectEntry | Place | Action], tally: BoundedTally) -> dict[str, int]:
     """How many things there are, how many were known, inferred or neither, and what the bound on memory cost."""
+    sources = [thing.source for thing in things]
     inferred, unknown = sum(source.startswith("inferred") for source in sources), sources.count("")
     known = {"known": len(sources) - inferred - unknown, "inferred": inferred, "unknown": unknown}
     return {"all": len(sources), **known, "counts_may_lack": tally.short, "forgotten": tally.forgotten}

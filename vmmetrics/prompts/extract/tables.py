@@ -25,6 +25,9 @@ LONGEST_EXAMPLE = 200
 """Characters; a longer caption says more than one needs to see how a word was used."""
 
 
+Words = Iterable[str]
+
+
 @dataclass(slots=True)
 class TallyEntry:
     """What was seen of one thing.
@@ -76,28 +79,24 @@ class BoundedTally:
         yield from sorted(self._entries.items(), key=lambda item: (-item[1].count, item[0]))
 
     def add(
-        self,
-        key: str,
-        form: str,
-        example: str,
-        modifiers: Iterable[str] = (),
-        links: Iterable[str] = (),
-        others: Iterable[str] = (),
+        self, key: str, form: str, example: str, modifiers: Words = (), links: Words = (), others: Words = ()
     ) -> None:
-        """Count a thing once."""
+        """Count a thing that a caption, the example, tells of."""
         entry = self._entries.get(key)
         if entry is None:
             if len(self._entries) >= self._most:
                 self._forget()
             entry = self._entries[key] = TallyEntry()
         entry.count += 1
-        _count(entry.forms, (form,))
-        _count(entry.modifiers, modifiers)
-        _count(entry.links, links)
-        _count(entry.others, others)
-        longest = len(entry.examples[-1]) if entry.examples and len(entry.examples) == self._examples else None
-        fits = len(example) <= LONGEST_EXAMPLE if longest is None else len(example) < longest
-        if fits and example not in entry.examples:
+        seen = ((entry.forms, (form,)), (entry.modifiers, modifiers), (entry.links, links), (entry.others, others))
+        for counter, words in seen:
+            counter.update(words)
+            if len(counter) > 2 * MOST_WORDS:
+                kept = counter.most_common(MOST_WORDS)
+                counter.clear()
+                counter.update(dict(kept))
+        longest = len(entry.examples[-1]) - 1 if len(entry.examples) == self._examples > 0 else LONGEST_EXAMPLE
+        if len(example) <= longest and example not in entry.examples:
             shortest_first = sorted([*entry.examples, example], key=lambda text: (len(text), text))
             entry.examples = shortest_first[: self._examples]
 
@@ -109,14 +108,6 @@ class BoundedTally:
         self.forgotten += len(self._entries) - len(kept)
         self.short += limit
         self._entries = kept
-
-
-def _count(counter: Counter[str], words: Iterable[str]) -> None:
-    counter.update(words)
-    if len(counter) > 2 * MOST_WORDS:
-        kept = counter.most_common(MOST_WORDS)
-        counter.clear()
-        counter.update(dict(kept))
 
 
 MOST_MODIFIERS = 12
@@ -211,21 +202,16 @@ def places_of(
     found = {key: entry for key, entry in tally.items() if entry.count >= min_count}
     listed = {_squashed(item.name): item for item in categories}
     places = []
-    for key, entry in found.items():
-        name = _likeliest(entry.forms)
+    for key in dict.fromkeys((*found, *listed)):
+        entry, item = found.get(key, TallyEntry()), listed.get(key)
+        name = _likeliest(entry.forms) if key in found else listed[key].name
         like, source = known.place(name)
-        setting = listed[key].setting if key in listed and listed[key].setting != "either" else like.setting
-        place = Place(
-            name, _likeliest(entry.links), setting, like.affords, _top(entry.modifiers), entry.count,
-            tuple(entry.examples), source,
-        )  # fmt: skip
-        places.append(place)
-    for key, item in listed.items():
+        setting = item.setting if item is not None and item.setting != "either" else like.setting
+        phrase = _likeliest(entry.links)
         if key not in found:
-            like, source = known.place(item.name)
-            setting = item.setting if item.setting != "either" else like.setting
-            phrase = f"{known.preposition(item.name)} {article(item.name)} {item.name}"
-            places.append(Place(item.name, like.phrase or phrase, setting, like.affords, source=source))
+            phrase = like.phrase or f"{known.preposition(name)} {article(name)} {name}"
+        modifiers, examples = _top(entry.modifiers), tuple(entry.examples)
+        places.append(Place(name, phrase, setting, like.affords, modifiers, entry.count, examples, source))
     return tuple(places)
 
 
@@ -233,10 +219,9 @@ def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Kno
     """Classes, pattern and interaction by those of the doers, each with the weight of its count."""
     classes: Counter[str] = Counter()
     patterns: Counter[tuple[str, str]] = Counter()
-    done_to = _likeliest(entry.others)
-    thing = (nouns.get(done_to) or known.look_up(done_to)) if done_to else None
-    interaction = "none"
-    if thing is not None:
+    thing, interaction = None, "none"
+    if done_to := _likeliest(entry.others):
+        thing = nouns.get(done_to) or known.look_up(done_to)
         interaction = "subjects" if "animate" in known.attributes_of(thing) else "object"
     for doer, number in entry.links.items():
         noun, _, member = doer.partition("|")
@@ -264,10 +249,8 @@ def _action(key: str, entry: TallyEntry, known: Lexicon, nouns: Mapping[str, Kno
 
 def _action_key(deed: Deed) -> str:
     """What makes two actions the same: verb and complement without articles and number."""
-    words = [
-        singular(word) if word.endswith("s") else word for word in deed.complement.split() if word not in _ARTICLES
-    ]
-    return " ".join([deed.lemma, *words])
+    words = (word for word in deed.complement.split() if word not in _ARTICLES)
+    return " ".join([deed.lemma, *(singular(word) if word.endswith("s") else word for word in words)])
 
 
 def _squashed(name: str) -> str:

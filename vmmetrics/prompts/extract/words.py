@@ -95,6 +95,8 @@ MANNERS = words_of(
 )
 """After a preposition: how, how far, with whom; never where."""
 
+NO_PLACES = TIMES | BODY | MANNERS | CLOTHES | FRAMES
+
 SPATIAL = words_of(
     "in on at through across over under along down up past into onto beside near beneath above around between among "
     "amongst inside outside behind by from off toward towards within throughout underneath below amid amidst against "

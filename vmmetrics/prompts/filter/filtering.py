@@ -10,7 +10,7 @@ prompts without a note (what a person should look at) stay before others, and th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -177,139 +177,124 @@ def filter_entries(
     chosen = settings or FilterSettings()
     embed = None if EMBEDDING in chosen.without else embed
     judge = None if VERDICT in chosen.without else judge
-    return _Filter(entries, chosen, against, embed, judge).run()
+    found = _Filter(entries, chosen, against, embed, judge)
+    for place, entry in enumerate(entries):
+        found.look_at(place, entry)
+    open_places = [place for place in range(len(entries)) if not found.reasons[place]]
+    repeated = found.settle(sorted(open_places, key=lambda place: (bool(found.notes[place]), place)))
+    return [found.decision(place, repeated.get(place, [])) for place in range(len(entries))]
 
 
 @dataclass(slots=True)
 class _Filter:
-    _entries: Sequence[PromptEntry]
-    _settings: FilterSettings
-    _against: Sequence[tuple[str, PromptEntry]]
-    _embed: Embed | None
-    _judge: VerdictJudge | None
-    _notes: dict[int, list[Reason]] = field(default_factory=dict)
-    _reasons: dict[int, list[Reason]] = field(default_factory=dict)
-    _verdicts: dict[int, Verdict] = field(default_factory=dict)
+    entries: Sequence[PromptEntry]
+    settings: FilterSettings
+    against: Sequence[tuple[str, PromptEntry]]
+    embed: Embed | None
+    judge: VerdictJudge | None
+    notes: defaultdict[int, list[Reason]] = field(default_factory=lambda: defaultdict(list))
+    reasons: defaultdict[int, list[Reason]] = field(default_factory=lambda: defaultdict(list))
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
 
-    def run(self) -> list[FilterDecision]:
-        for place, entry in enumerate(self._entries):
-            self._reasons[place] = _faults_of(entry, self._settings)
-            self._notes[place] = []
-            for finding in [] if SAFETY in self._settings.without else find_unsafe(entry.prompt):
-                reason = Reason(SAFETY, f"{finding.kind}: {finding.words!r}")
-                (self._reasons if finding.certain else self._notes)[place].append(reason)
-        open_places = [place for place in range(len(self._entries)) if not self._reasons[place]]
-        rivals = sorted(open_places, key=lambda place: (bool(self._notes[place]), place))
-        repeated = self._settle(rivals)
-        return [self._decision(place, repeated.get(place, [])) for place in range(len(self._entries))]
+    def look_at(self, place: int, entry: PromptEntry) -> None:
+        """Note what is wrong with a prompt by itself."""
+        settings, ease = self.settings, reading_ease(entry.prompt)
+        for name, check in CHECKS.items():
+            if name not in settings.without and (why := check(entry)) is not None:
+                self.reasons[place].append(Reason(name, why))
+        if READING not in settings.without and not ease >= settings.least_ease:
+            self.reasons[place].append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
+        for finding in [] if SAFETY in settings.without else find_unsafe(entry.prompt):
+            reason = Reason(SAFETY, f"{finding.kind}: {finding.words!r}")
+            (self.reasons if finding.certain else self.notes)[place].append(reason)
 
-    def _settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
+    def settle(self, rivals: Sequence[int]) -> dict[int, list[Reason]]:
         """Find what repeats others and ask the model about the rest, until nobody comes up who was not asked."""
         # over the other lists' prompts and then the rivals, which have the places behind them
-        texts = [entry.prompt for _, entry in self._against] + [self._entries[place].prompt for place in rivals]
-        settings, vectors = self._settings, None if self._embed is None else self._embed(texts)
+        texts = [entry.prompt for _, entry in self.against] + [self.entries[place].prompt for place in rivals]
+        settings, vectors = self.settings, None if self.embed is None else self.embed(texts)
         grams = N_GRAMS not in settings.without
         measures = likeness_measures(texts, vectors, settings.least_cosine, settings.least_overlap, grams)
         ended: str | None = None
         while True:
-            dropped = {place for place, verdict in self._verdicts.items() if verdict.decision == "drop"}
-            left = [place for place in rivals if place not in dropped]
+            left = [p for p in rivals if p not in self.verdicts or self.verdicts[p].decision != "drop"]
             repeated = self._repeated(left, rivals, measures)
-            unasked = [place for place in left if place not in repeated and place not in self._verdicts]
-            if self._judge is None or not unasked:
+            unasked = [place for place in left if place not in repeated and place not in self.verdicts]
+            if self.judge is None or not unasked:
                 return repeated
             if ended is None:
                 try:
-                    for number, verdict in self._judge.verdicts([self._entries[place] for place in unasked]):
-                        self._verdicts[unasked[number]] = verdict
+                    for number, verdict in self.judge.verdicts([self.entries[place] for place in unasked]):
+                        self.verdicts[unasked[number]] = verdict
                 except (NoAnswerError, CostLimitError) as error:
                     ended = str(error)
             for place in unasked:
-                self._verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
+                self.verdicts.setdefault(place, Verdict("undecided", f"not asked: {ended}", kind="unreachable"))
 
     def _repeated(
         self, left: Sequence[int], rivals: Sequence[int], measures: Mapping[str, Measure]
     ) -> dict[int, list[Reason]]:
         """Those of ``left`` that repeat another, and why; those with too common an opening as well."""
-        before = len(self._against)
+        before = len(self.against)
         at = {place: before + number for number, place in enumerate(rivals)}
         crowded: dict[int, list[Reason]] = {}
         while True:
             order = [place for place in left if place not in crowded]
-            found = take_distinct([at[place] for place in order], measures, range(before))
-            repeated = {
-                place: [self._repeat(match, rivals) for match in matches]
-                for place, matches in zip(order, found, strict=True)
-                if matches
-            }
+            found = zip(order, take_distinct([at[p] for p in order], measures, range(before)), strict=True)
+            repeated = {place: [self._repeat(match, rivals) for match in some] for place, some in found if some}
             more = self._crowded([place for place in order if place not in repeated])
             if not more:
                 return crowded | repeated
             crowded |= more
 
     def _repeat(self, match: TextMatch, rivals: Sequence[int]) -> Reason:
-        if match.place < len(self._against):
-            name, entry = self._against[match.place]
+        before = len(self.against)
+        if match.place < before:
+            name, entry = self.against[match.place]
             other = f"{name}:{entry.index}"
         else:
-            entry = self._entries[rivals[match.place - len(self._against)]]
+            entry = self.entries[rivals[match.place - before]]
             other = entry.index
-        limit = self._settings.least_cosine if match.measure == EMBEDDING else self._settings.least_overlap
+        limit = self.settings.least_cosine if match.measure == EMBEDDING else self.settings.least_overlap
         return Reason(match.measure, f"repeats {entry.prompt!r}", round(match.likeness, 4), limit, other)
 
     def _crowded(self, places: Sequence[int]) -> dict[int, list[Reason]]:
-        most = self._settings.most_openings
-        if most is None or OPENINGS in self._settings.without:
+        most = self.settings.most_openings
+        if most is None or OPENINGS in self.settings.without:
             return {}
         seen: Counter[tuple[str, ...]] = Counter()
         crowded = {}
         for place in places:
-            opening = tuple(word.lower() for word in words(self._entries[place].prompt)[:OPENING])
+            opening = tuple(word.lower() for word in words(self.entries[place].prompt)[:OPENING])
             seen[opening] += 1
             if seen[opening] > most:
                 why = f"{seen[opening]} begin with {' '.join(opening)!r}"
                 crowded[place] = [Reason(OPENINGS, why, float(seen[opening]), float(most))]
         return crowded
 
-    def _decision(self, place: int, repeated: list[Reason]) -> FilterDecision:
-        entry = self._entries[place]
-        reasons = self._reasons[place] + repeated
-        notes = list(self._notes[place])
+    def decision(self, place: int, repeated: list[Reason]) -> FilterDecision:
+        """What became of a prompt, of which that repeats others is known as well."""
+        prompt, reasons, notes = self.entries[place].prompt, self.reasons[place] + repeated, self.notes[place]
         outcome: Outcome = "dropped" if reasons else "kept"
-        verdict = self._verdicts.get(place)
+        verdict = self.verdicts.get(place)
         if verdict is not None and not reasons:
             told = Reason(VERDICT, f"{verdict.fault}: {verdict.why}" if verdict.decision == "drop" else verdict.why)
             if verdict.decision == "keep":
-                notes.append(told)
+                notes = [*notes, told]
             else:
                 reasons = [told]
                 outcome = "dropped" if verdict.decision == "drop" else "undecided"
         again = outcome == "undecided" and verdict is not None and verdict.kind == "unreachable"
-        ease = reading_ease(entry.prompt)
-        return FilterDecision(outcome, tuple(reasons), tuple(notes), len(words(entry.prompt)), ease, again)
-
-
-def _faults_of(entry: PromptEntry, settings: FilterSettings) -> list[Reason]:
-    """What is wrong with a prompt by itself."""
-    asked = {name: check for name, check in CHECKS.items() if name not in settings.without}
-    reasons = [Reason(name, why) for name, check in asked.items() if (why := check(entry)) is not None]
-    ease = reading_ease(entry.prompt)
-    if READING not in settings.without and not ease >= settings.least_ease:
-        reasons.append(Reason(READING, "hard to read", round(ease, 1), settings.least_ease))
-    return reasons
+        count, ease = len(words(prompt)), reading_ease(prompt)
+        return FilterDecision(outcome, tuple(reasons), tuple(notes), count, ease, again)
 
 
 def decision_line(entry: PromptEntry, decision: FilterDecision) -> dict[str, Any]:
     """A decision as a line of the decisions file: the entry's index and prompt, what became of it, and why."""
-    told = {"reasons": decision.reasons, "notes": decision.notes}
-    return {
-        "index": entry.index,
-        "prompt": entry.prompt,
-        "decision": decision.outcome,
-        **{
-            name: [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
-            for name, some in told.items()
-        },
-        "words": decision.words,
-        "reading_ease": None if decision.ease != decision.ease else round(decision.ease, 1),
-    }
+    reasons, notes = (
+        [{key: value for key, value in plain(reason).items() if value is not None} for reason in some]
+        for some in (decision.reasons, decision.notes)
+    )
+    line = {"index": entry.index, "prompt": entry.prompt, "decision": decision.outcome, "reasons": reasons}
+    ease = None if decision.ease != decision.ease else round(decision.ease, 1)
+    return line | {"notes": notes, "words": decision.words, "reading_ease": ease}

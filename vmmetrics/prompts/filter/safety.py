@@ -11,20 +11,36 @@ verdict and people's review, and no substitute for either.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import takewhile
 from typing import Final
 
+from vmmetrics.prompts.extract.words import words_of
 from vmmetrics.utils.text.inflection import ing_form, plural, third_person, verb_forms
+
+
+def _compiled(parts: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w'-])(?:{'|'.join(parts)})(?![\w'-])")
+
+
+def _with_plurals(nouns: Iterable[str]) -> frozenset[str]:
+    return frozenset(form for noun in nouns for form in (noun, plural(noun)))
+
+
+def _forms(verbs: Iterable[str], grave: bool) -> dict[tuple[str, str], bool]:
+    split = [verb.partition(" ") for verb in verbs]
+    return {(form, particle): grave for verb, _, particle in split for form in verb_forms(verb)}
+
 
 # Words of the safety check: what is never wanted, what is harmless in certain company, and who can be a victim.
 #
 # Parts of regular expressions, in small letters, without word boundaries. Slurs stand as hashes, so that nobody has to
 # read them here.
 
-HARMLESS: Final = (
+_HARMLESS: Final = _compiled((
     # shooting and killing without a victim
     r"shooting stars?", r"shot[- ]?put(?:s|ters?|ting)?", r"shot glass(?:es)?", r"killer whales?", r"bullet trains?",
     r"kill(?:s|ed|ing)? (?:the|its|his|her|their) (?:engines?|motors?|lights?|power|ignition|throttle|speed|time)",
@@ -48,7 +64,7 @@ HARMLESS: Final = (
     r"nude (?:lipstick|colou?r\w*|shade|tone)",
     r"(?:rape|rape-?seed)(?= (?:fields?|blossoms?|flowers?|oil|seeds?|plants?))",
     r"(?:fields?|crops?|rows?) of (?:\w+ )?rape", r"(?:wire|paint|cable|varnish|bark|wallpaper) strippers?",
-)  # fmt: skip
+))  # fmt: skip
 """Phrases that are taken out before anything is looked for."""
 
 NEVER: Final[Mapping[str, tuple[str, ...]]] = {
@@ -127,56 +143,48 @@ ROUGH: Final = (
     "run down", "strike", "butcher", "gut", "skin",
 )  # fmt: skip
 """What may be sport, play or nature when it is done to someone; a person should look."""
-ARMED: Final = ("aim at", "point at")
+_NEED_ARMS: Final = _forms(("aim at", "point at"), grave=True)
 """What is grave when it is done to someone with a weapon."""
-PLAYED: Final = ("shoot", "aim", "point", "fire")
+_PLAYED: Final = frozenset[str]().union(*map(verb_forms, ("shoot", "aim", "point", "fire")))
 """Of the grave ones, what is harmless in the company of sport and pictures."""
-TO_ONESELF: Final = ("kill", "hang", "shoot", "stab", "drown", "poison", "strangle", "slash")
+_HURT: Final = ("kill", "hang", "shoot", "stab", "drown", "poison", "strangle", "slash")
+_TO_ONESELF: Final = frozenset[str]().union(*map(verb_forms, _HURT))
 """What is self-harm when it is done to oneself; "cut" and "burn" may be a mishap."""
 
-PERSONS: Final = (
+_PERSONS: Final = _with_plurals((
     "man", "woman", "person", "human", "child", "kid", "baby", "toddler", "boy", "girl", "teenager", "teen", "victim",
     "soldier", "prisoner", "hostage", "crowd", "policeman", "officer", "student", "teacher", "pedestrian", "civilian",
     "passerby", "passer-by", "stranger", "enemy", "protester", "opponent", "neighbour", "neighbor", "wife", "husband",
     "mother", "father", "brother", "sister", "friend", "guard", "thief", "intruder", "worker", "driver", "him", "them",
     "someone", "somebody", "police",
-)  # fmt: skip
+))  # fmt: skip
 """In the singular; pronouns as they are."""
-ANIMALS: Final = (
+_ANIMALS: Final = _with_plurals((
     "dog", "puppy", "cat", "kitten", "horse", "foal", "deer", "cow", "cattle", "bull", "calf", "pig", "lamb", "sheep",
     "goat", "rabbit", "elephant", "lion", "bear", "wolf", "fox", "monkey", "bird", "duck", "goose", "animal", "whale",
     "seal", "zebra", "antelope", "gazelle", "mouse", "rat", "donkey", "camel",
-)  # fmt: skip
-MINORS: Final = (
+))  # fmt: skip
+_MINORS: Final = _with_plurals((
     "child", "kid", "baby", "toddler", "boy", "girl", "teen", "teenager", "schoolgirl", "schoolboy", "minor",
     "adolescent", "infant", "underage", "teenage",
-)  # fmt: skip
-SPORT: Final = (
+))  # fmt: skip
+_SPORT: Final = _with_plurals((
     "basketball", "football", "soccer", "ball", "puck", "hoop", "goal", "goalkeeper", "goalie", "ring", "boxer",
     "boxing", "karate", "karateka", "judo", "judoka", "wrestler", "wrestling", "fencer", "fencing", "sparring",
     "taekwondo", "martial", "rugby", "glove", "dojo", "mat", "pillow", "snowball", "photo", "photograph", "portrait",
     "cameraman", "tripod", "film", "video", "camera", "photographer", "paintball", "arcade", "tag",
     "tennis", "badminton", "chess", "race", "hockey", "lacrosse", "water-polo", "padded",
-)  # fmt: skip
+))  # fmt: skip
 """Company in which people are shot at, hit or tackled in sport, play or pictures."""
 
-TOYS: Final = (
+_TOYS: Final = _compiled((
     r"(?:water|squirt|toy|nerf|laser[- ]tag|confetti|bubble|foam) (?:guns?|pistols?|blasters?)", r"garden hoses?",
-)  # fmt: skip
+))  # fmt: skip
 """As parts of regular expressions: weapons of play, which are harmless company likewise."""
 
-SLURS: Final = frozenset(
-    (
-        "120f6e5b4ea32f65",
-        "08a841e996781e9e",
-        "c3de533e9b7fe63b",
-        "8f5083e3e5c7dc89",
-        "16ea09fc78ca83ca",
-        "eef3bd091670c344",
-        "22fc75e65a0e9d34",
-        "cc02032349c833ac",
-        "3b1e0d7c5dd45583",
-    )
+SLURS: Final = words_of(
+    "120f6e5b4ea32f65 08a841e996781e9e c3de533e9b7fe63b 8f5083e3e5c7dc89 16ea09fc78ca83ca eef3bd091670c344 "
+    "22fc75e65a0e9d34 cc02032349c833ac 3b1e0d7c5dd45583"
 )
 """SHA-256 of slurs in the singular, shortened to 16 digits."""
 
@@ -254,12 +262,7 @@ def _behind(rest: list[str], particle: str, armed: bool, needs_arms: bool) -> li
 
 def _object_of(rest: list[str]) -> list[str]:
     """What stands behind a verb up to the end of a noun phrase: "a fleeing guard" of "a fleeing guard in the back"."""
-    words: list[str] = []
-    for token in rest[:_LONGEST_PHRASE]:
-        if token in _BREAKS or not token[0].isalnum():
-            break
-        words.append(token)
-    return words
+    return list(takewhile(lambda token: token not in _BREAKS and token[0].isalnum(), rest[:_LONGEST_PHRASE]))
 
 
 def _head_of(words: list[str]) -> str:
@@ -271,40 +274,21 @@ def _head_of(words: list[str]) -> str:
 def _sufferer(before: list[str]) -> str:
     """Subject of a passive whose participle stands behind ``before``; empty where there is none."""
     words = [token for token in before if not token.endswith("ly")]
-    length = len(words)
-    while words and words[-1] in _PASSIVE:
-        words.pop()
-    return words[-1] if words and len(words) < length else ""
+    subject = next((word for word in reversed(words) if word not in _PASSIVE), "")
+    return subject if words and words[-1] in _PASSIVE else ""
 
 
 def _is_slur(token: str) -> bool:
-    forms = (token, token.removesuffix("s"))
-    return any(hashlib.sha256(form.encode()).hexdigest()[:16] in SLURS for form in forms)
-
-
-def _compiled(parts: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'-])(?:{'|'.join(parts)})(?![\w'-])")
-
-
-def _with_plurals(nouns: Iterable[str]) -> frozenset[str]:
-    return frozenset(form for noun in nouns for form in (noun, plural(noun)))
-
-
-def _forms(verbs: Iterable[str], grave: bool) -> dict[tuple[str, str], bool]:
-    split = [verb.partition(" ") for verb in verbs]
-    return {(form, particle): grave for verb, _, particle in split for form in verb_forms(verb)}
+    return any(sha256(form.encode()).hexdigest()[:16] in SLURS for form in (token, token.removesuffix("s")))
 
 
 def _participles(verbs: Iterable[str], grave: bool) -> dict[str, bool]:
     """Forms that may be a passive's: all but those in -s and -ing; the base is one of them for "hit" and "beat"."""
-    forms = {
-        form for verb in verbs if " " not in verb for form in verb_forms(verb) - {ing_form(verb), third_person(verb)}
-    }
-    return dict.fromkeys(forms, grave)
+    single = [verb for verb in verbs if " " not in verb]
+    return {form: grave for verb in single for form in verb_forms(verb) - {ing_form(verb), third_person(verb)}}
 
 
 _TOKEN = re.compile(r"[\w~]+(?:['-][\w~]+)*|[^\w\s]")
-_HARMLESS = _compiled(HARMLESS)
 _NEVER = {kind: _compiled(parts) for kind, parts in NEVER.items()}
 _LOOK = {kind: _compiled(parts) for kind, parts in LOOK.items()}
 _WEAPON = _compiled(LOOK["weapon"])
@@ -312,12 +296,8 @@ _HELD_TO = re.compile(
     r"\b(?:knife|dagger|machete|gun|pistol|rifle|razor) (?:to|at|against|into|through) (?:[\w']+ ){0,2}?"
     r"(?:throat|neck|head|temple|face|back|stomach)\b"
 )
-_NEED_ARMS = _forms(ARMED, grave=True)
-_TOYS = _compiled(TOYS)
 _VERBS = {**_forms(ROUGH, grave=False), **_forms(GRAVE, grave=True), **_NEED_ARMS}
 _SUFFERED = {**_participles(ROUGH, grave=False), **_participles(GRAVE, grave=True)}
-_TO_ONESELF = frozenset(form for verb in TO_ONESELF for form in verb_forms(verb))
-_PLAYED = frozenset(form for verb in PLAYED for form in verb_forms(verb))
 _ONESELF = frozenset(("himself", "herself", "themselves", "themself", "oneself"))
 _PRONOUNS = frozenset(("him", "them", "someone", "somebody"))
 _BENEFIT = frozenset((
@@ -325,10 +305,7 @@ _BENEFIT = frozenset((
     "onto",
 ))  # fmt: skip
 """What follows where something is done for oneself, not to oneself: "cuts himself a slice"."""
-_PERSONS = _with_plurals(PERSONS)
-_VICTIMS = _PERSONS | _with_plurals(ANIMALS)
-_MINORS = _with_plurals(MINORS)
-_SPORT = _with_plurals(SPORT)
+_VICTIMS = _PERSONS | _ANIMALS
 _PASSIVE = frozenset(("is", "are", "was", "were", "gets", "get", "being", "been", "lies", "lie"))
 _BREAKS = frozenset((
     "up", "out", "off", "down", "past", "over", "across", "into", "onto", "toward", "towards", "through", "from",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from vmmetrics.prompts.entry import PromptEntry
-from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate, Turn, in_words
+from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate, Turn, in_words, object_shape
 
 FAULTS: Final[Mapping[str, str]] = {
     "none": "nothing is wrong",
@@ -30,16 +30,13 @@ FAULTS: Final[Mapping[str, str]] = {
 _EXPECTED_TOKENS: Final = 80
 """Of an answer: two sentences and the object around them; for the estimate alone."""
 
-SHAPE: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "properties": {
+SHAPE: Final = object_shape(
+    {
         "why": {"type": "string", "minLength": 10, "maxLength": 600},
         "fault": {"type": "string", "enum": list(FAULTS)},
         "verdict": {"type": "string", "enum": ["keep", "drop"]},
-    },
-    "required": ["why", "fault", "verdict"],
-    "additionalProperties": False,
-}
+    }
+)
 
 _TASK: Final = (
     "You review prompts for text-to-video models. They serve a benchmark of motion: each must describe, in natural "
@@ -72,12 +69,8 @@ class Verdict:
 
 def question_of(about: int, entry: PromptEntry) -> AskedQuestion[int]:
     """The question about an entry: its prompt, and the subject, action and outcome where they are known."""
-    told = {
-        "prompt": entry.prompt,
-        "moving subject": entry.subject,
-        "motion": entry.action,
-        "seen to succeed when": entry.outcome,
-    }
+    told = {"prompt": entry.prompt, "moving subject": entry.subject, "motion": entry.action}
+    told["seen to succeed when"] = entry.outcome
     known = {name: text for name, text in told.items() if text}
     turns = (Turn("system", INSTRUCTIONS), Turn("user", json.dumps(known, ensure_ascii=False, indent=1)))
     return AskedQuestion(about, turns, SHAPE, _contradiction)

@@ -1,3 +1,1 @@
 """From metadata to prompts: plausible combinations, written by a language model or by grammar."""
-
-from __future__ import annotations

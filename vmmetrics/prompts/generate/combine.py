@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, Tags
@@ -24,6 +24,8 @@ PLAIN_SHARE = 0.3
 """Of the subjects with modifiers that get none."""
 TOGETHER = "collective behaviour"
 """The pattern in which a subject that is not many as it is comes as several."""
+T = TypeVar("T")
+
 ASKED_CAMERAS = tuple(camera for camera in CHOICES["camera"] if camera != "unspecified")
 
 
@@ -87,6 +89,17 @@ class Combination:
         """Name of the combination: the same for the same content, wherever it stands."""
         return hashlib.sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:16]
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What it gives of an entry, by the entry's own names; some may be empty."""
+        return {
+            "subject_noun": self.subject.noun,
+            "place": self.place.name,
+            "pattern": self.pattern,
+            "action_lemma": self.action.lemma,
+            "subject_class": self.subject.subject_class,
+        }
+
     def described(self) -> dict[str, Any]:
         """What it combines, ready for JSON."""
         return {
@@ -102,13 +115,8 @@ class Combination:
         }
 
 
-@dataclass
-class _Category:
-    """An action lemma, a subject class, and the actions and subjects that make it."""
-
-    actions: Sequence[Action]
-    doers: Mapping[int, Sequence[SubjectEntry]]
-    used: Counter[str] = field(default_factory=Counter)
+_Category = list[tuple[Action, list[SubjectEntry]]]
+"""The actions of an action lemma and a subject class, each with the subjects that make it."""
 
 
 class Combiner:
@@ -128,16 +136,12 @@ class Combiner:
         self, metadata: Metadata, seed: int = 0, patterns: Sequence[str] = PATTERNS, camera_share: float = 0.0
     ) -> None:
         self._classes: Mapping[str, SubjectClass] = {known.name: known for known in metadata.classes}
-        self._of_class: dict[str, list[SubjectEntry]] = {}
+        self._of_class: defaultdict[str, list[SubjectEntry]] = defaultdict(list)
         for subject in metadata.subjects:
-            self._of_class.setdefault(subject.subject_class, []).append(subject)
-        self._places = metadata.places
+            self._of_class[subject.subject_class].append(subject)
         self._metadata = metadata
         self._camera_share = camera_share
         self._seed = seed
-        self._subjects_used: Counter[str] = Counter()
-        self._places_used: Counter[str] = Counter()
-        self._taken: set[tuple[int, int, int]] = set()
         self._met_at: dict[tuple[str, frozenset[str]], list[Place]] = {}
         self._suited_by: dict[int, set[int]] = {}
         self._categories = {pattern: self._categories_of(pattern) for pattern in patterns}
@@ -146,14 +150,11 @@ class Combiner:
 
     def __iter__(self) -> Iterator[Combination]:
         """The combinations, each once, until there are no more; asked again, the same from the beginning."""
-        self._subjects_used.clear()
-        self._places_used.clear()
-        self._taken.clear()
-        for category in (category for found in self._categories.values() for category in found):
-            category.used.clear()
-        draw = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
+        self._used: Counter[Hashable] = Counter()  # nouns of subjects, names of places, complements of a category
+        self._taken: set[tuple[int, int, int]] = set()
+        draw = self._chance = random.Random(self._seed)  # noqa: S311  (chance, not secrets)
         queues = {p: draw.sample(found, len(found)) for p, found in self._categories.items() if found}
-        sources = {pattern: self._pattern(found, draw) for pattern, found in queues.items()}
+        sources = {pattern: self._pattern(found) for pattern, found in queues.items()}
         keys: set[str] = set()
         while sources:
             for pattern in list(sources):
@@ -161,29 +162,26 @@ class Combiner:
                 if drawn is None:
                     del sources[pattern]
                     continue
-                combination = self._combination(len(keys), pattern, *drawn, draw)
+                combination = self._combination(len(keys), pattern, *drawn)
                 if combination.key not in keys:  # metadata may have the same twice
                     keys.add(combination.key)
                     yield combination
 
     def _categories_of(self, pattern: str) -> list[_Category]:
         """Every (lemma, class) of a pattern in which somebody can do something somewhere."""
-        found: dict[tuple[str, str], list[tuple[Action, list[SubjectEntry]]]] = {}
+        found: defaultdict[tuple[str, str], _Category] = defaultdict(list)
         for action in self._metadata.actions:
             if action.pattern != pattern:
                 continue
             candidates = [s for kind in dict.fromkeys(action.classes) for s in self._of_class.get(kind, ())]
             able = [s for s in candidates or self._metadata.subjects if self._able(s, action)]
             at_home = [subject for subject in able if pattern in subject.patterns] or able
-            of_class: dict[str, list[SubjectEntry]] = {}
+            of_class: defaultdict[str, list[SubjectEntry]] = defaultdict(list)
             for subject in rules.doers(action, at_home):
-                of_class.setdefault(subject.subject_class, []).append(subject)
+                of_class[subject.subject_class].append(subject)
             for kind, subjects in of_class.items():
-                found.setdefault((action.lemma, kind), []).append((action, subjects))
-        return [
-            _Category([action for action, _ in parts], {id(action): subjects for action, subjects in parts})
-            for parts in found.values()
-        ]
+                found[action.lemma, kind].append((action, subjects))
+        return list(found.values())
 
     def _able(self, subject: SubjectEntry, action: Action) -> bool:
         together = action.pattern != TOGETHER or self._collective(subject) or _can_be_many(subject, action)
@@ -195,57 +193,50 @@ class Combiner:
     def _collective(self, subject: SubjectEntry) -> bool:
         return "collective" in attributes_of(subject, self._class(subject))
 
-    def _pattern(
-        self, categories: list[_Category], draw: random.Random
-    ) -> Iterator[tuple[Action, SubjectEntry, Place]]:
+    def _pattern(self, categories: list[_Category]) -> Iterator[tuple[Action, SubjectEntry, Place]]:
         """Rounds through the categories; one that has nothing new is left out from then on."""
         while categories:
             lasting = []
             for category in categories:
-                drawn = self._draw(category, draw)
+                drawn = self._draw(category)
                 if drawn is not None:
                     lasting.append(category)
                     yield drawn
             categories = lasting
 
-    def _draw(self, category: _Category, draw: random.Random) -> tuple[Action, SubjectEntry, Place] | None:
+    def _draw(self, category: _Category) -> tuple[Action, SubjectEntry, Place] | None:
         """What was used least of a category and is new, or None."""
-        order = draw.sample(range(len(category.actions)), len(category.actions))
-        for action in sorted((category.actions[i] for i in order), key=lambda a: category.used[a.complement]):
-            subjects = self._least(category.doers[id(action)], self._subjects_used, lambda s: s.noun, draw)
-            for subject in subjects:
+        for action, doers in self._least(category, lambda part: (id(category), part[0].complement)):
+            for subject in self._least(doers, lambda s: ("subject", s.noun)):
                 fits = self._new_places(action, subject)
                 if fits:
-                    place = self._least(fits, self._places_used, lambda p: p.name, draw)[0]
+                    place = self._least(fits, lambda p: ("place", p.name))[0]
                     self._taken.add((id(action), id(subject), id(place)))
-                    category.used[action.complement] += 1
-                    self._subjects_used[subject.noun] += 1
-                    self._places_used[place.name] += 1
+                    used = ((id(category), action.complement), ("subject", subject.noun), ("place", place.name))
+                    self._used.update(used)
                     return action, subject, place
         return None
 
     def _new_places(self, action: Action, subject: SubjectEntry) -> list[Place]:
         """Where the subject can do the action and has not yet."""
-        known = self._class(subject)
+        known, places = self._class(subject), self._metadata.places
         kind = (subject.subject_class, attributes_of(subject, known))  # the same places for all of a kind
         if kind not in self._met_at:
-            self._met_at[kind] = [place for place in self._places if rules.can_be_there(subject, known, place)]
+            self._met_at[kind] = [place for place in places if rules.can_be_there(subject, known, place)]
         if id(action) not in self._suited_by:
-            self._suited_by[id(action)] = {id(place) for place in self._places if rules.suits(action, place)}
+            self._suited_by[id(action)] = {id(place) for place in places if rules.suits(action, place)}
         suiting = self._suited_by[id(action)]
         done = (id(action), id(subject))
         return [p for p in self._met_at[kind] if id(p) in suiting and (*done, id(p)) not in self._taken]
 
-    @staticmethod
-    def _least(items: Sequence[Any], used: Counter[str], name: Any, draw: random.Random) -> list[Any]:
+    def _least(self, items: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
         """The items, those used least first, by chance among equals."""
-        shuffled = draw.sample(list(items), len(items))
-        return sorted(shuffled, key=lambda item: used[name(item)])
+        return sorted(self._chance.sample(items, len(items)), key=lambda item: self._used[key(item)])
 
     def _combination(
-        self, number: int, pattern: str, action: Action, subject: SubjectEntry, place: Place, draw: random.Random
+        self, number: int, pattern: str, action: Action, subject: SubjectEntry, place: Place
     ) -> Combination:
-        known, collective = self._class(subject), self._collective(subject)
+        known, collective, draw = self._class(subject), self._collective(subject), self._chance
         modifiers = rules.fitting_modifiers(subject, action)
         modifier = draw.choice(modifiers) if modifiers and draw.random() >= PLAIN_SHARE else ""
         quantity = draw.choice(("two", "three")) if draw.random() < SEVERAL_SHARE else "one"

@@ -14,16 +14,9 @@ from typing import Any
 from vmmetrics.prompts.checks import faults
 from vmmetrics.prompts.entry import PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of
+from vmmetrics.prompts.generate import writing
 from vmmetrics.prompts.generate.combine import Combination, Combiner
 from vmmetrics.prompts.generate.rules import conform
-from vmmetrics.prompts.generate.writing import (
-    VERSION,
-    entry_of,
-    faults_of,
-    realise,
-    reviewing_question,
-    writing_question,
-)
 from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.utils.endpoint import THREADS, AskedQuestion, Client, CostEstimate
 from vmmetrics.utils.schema import plain
@@ -104,40 +97,28 @@ class Candidates(SoleFolder):
         """
         if outcome.status == "unreachable":
             return outcome
-        kept = self._without_repeats(outcome)
-        fresh = [entry for entry in kept.accepted if entry.index not in self._known_entries]
-        rejected = [rejection for rejection in kept.rejected if rejection.entry.index not in self._known_entries]
-        self._journals["rejected"].append(
-            row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
-            for rejection in rejected
-        )
-        self._journals["candidates"].append(row_of(entry) for entry in fresh)
-        line = {
-            "combination": kept.combination.key,
-            "number": kept.combination.number,
-            "status": kept.status,
-            **({"why": kept.why} if kept.why else {}),
-            "accepted": len(kept.accepted),
-            "rejected": len(kept.rejected),
-            **kept.combination.described(),
-        }
-        self._journals["combinations"].append([line])  # last: where this line stands, the candidates stand too
-        self._known_entries |= {entry.index for entry in fresh} | {rejection.entry.index for rejection in rejected}
-        self._texts |= {_same(entry.prompt): entry.index for entry in fresh}
-        self.done.add(outcome.combination.key)
-        self.lines.append(line)
-        return kept
-
-    def _without_repeats(self, outcome: CombinationOutcome) -> CombinationOutcome:
         accepted: list[PromptEntry] = []
         rejected = list(outcome.rejected)
-        seen = dict(self._texts)
         for entry in outcome.accepted:
-            first = seen.setdefault(_same(entry.prompt), entry.index)
+            first = self._texts.setdefault(_same(entry.prompt), entry.index)
             if first == entry.index:
                 accepted.append(entry)
             else:
                 rejected.append(RejectedPrompt(entry, "repeat", [f"the same words as {first}"]))
+        self._journals["rejected"].append(
+            row_of(rejection.entry) | {"rejected": {"stage": rejection.stage, "reasons": list(rejection.reasons)}}
+            for rejection in rejected
+            if rejection.entry.index not in self._known_entries
+        )
+        self._journals["candidates"].append(row_of(e) for e in accepted if e.index not in self._known_entries)
+        combination = outcome.combination
+        line = {"combination": combination.key, "number": combination.number, "status": outcome.status}
+        line |= {"why": outcome.why} if outcome.why else {}
+        line |= {"accepted": len(accepted), "rejected": len(rejected), **combination.described()}
+        self._journals["combinations"].append([line])  # last: where this line stands, the candidates stand too
+        self._known_entries |= {entry.index for entry in (*accepted, *(rejection.entry for rejection in rejected))}
+        self.done.add(combination.key)
+        self.lines.append(line)
         return replace(outcome, accepted=accepted, rejected=rejected)
 
 
@@ -189,7 +170,7 @@ class GenerationSettings:
         temperature: Of the writing; the second pass is greedy.
 
     Raises:
-        ValueError: A number cannot be, or a pattern is none.
+        ValueError: A pattern is none.
     """
 
     count: int = 60
@@ -200,13 +181,9 @@ class GenerationSettings:
     temperature: float = 0.8
 
     def __post_init__(self) -> None:
-        if self.count < 1 or self.candidates < 1:
-            raise ValueError("Expected at least one combination and one candidate for each")
-        if not 0 <= self.camera_share <= 1 or not 0 <= self.temperature <= 2:
-            raise ValueError("Expected the camera's share in [0, 1] and the temperature in [0, 2]")
         unknown = [pattern for pattern in self.patterns if pattern not in PATTERNS]
-        if unknown or not self.patterns:
-            raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown) or 'none'}")
+        if unknown:
+            raise ValueError(f"Expected patterns among {', '.join(PATTERNS)} but got {', '.join(unknown)}")
 
     def configuration(self, metadata: Metadata, client: Client | None) -> dict[str, Any]:
         """What the candidates depend on, ready for JSON: all but the count, which may grow."""
@@ -215,8 +192,8 @@ class GenerationSettings:
         part |= {"patterns": list(self.patterns), "metadata": digest}
         if client is None:
             return part | {"method": "grammar"}
-        asked = {"url": client.settings.url, "model": client.settings.model, "tokens": client.settings.tokens}
-        return part | {"method": "model", "instructions": VERSION, "temperature": self.temperature, **asked}
+        part |= {"method": "model", "instructions": writing.VERSION, "temperature": self.temperature}
+        return part | {name: getattr(client.settings, name) for name in ("url", "model", "tokens")}
 
 
 @dataclass(frozen=True)
@@ -226,12 +203,10 @@ class GenerationPlan:
     Attributes:
         combinations: All that are wanted; fewer than asked for where the metadata allow no more.
         settings: What is generated.
-        metadata: From what.
     """
 
     combinations: Sequence[Combination]
     settings: GenerationSettings
-    metadata: Metadata
 
     @classmethod
     def draw(cls, metadata: Metadata, settings: GenerationSettings) -> GenerationPlan:
@@ -241,7 +216,7 @@ class GenerationPlan:
             SetupError: The metadata allow none.
         """
         combiner = Combiner(metadata, settings.seed, settings.patterns, settings.camera_share)
-        return cls(list(islice(combiner, settings.count)), settings, metadata)
+        return cls(list(islice(combiner, settings.count)), settings)
 
     def remaining(self, kept: Candidates) -> list[Combination]:
         """Those that are not done yet."""
@@ -253,7 +228,7 @@ class GenerationPlan:
         todo = self.remaining(kept)
         written = client.estimate((self._writing(c) for c in todo), count * WRITTEN_TOKENS)
         usual = [_USUAL_PROMPT] * count
-        return written + client.estimate((reviewing_question(c, usual) for c in todo), count * REVIEWED_TOKENS)
+        return written + client.estimate((writing.reviewing_question(c, usual) for c in todo), count * REVIEWED_TOKENS)
 
     def run(self, kept: Candidates, client: Client | None, threads: int = THREADS) -> Iterator[CombinationOutcome]:
         """Do what is not done yet; each outcome is on the disk when it is yielded.
@@ -282,60 +257,49 @@ class GenerationPlan:
             return CombinationOutcome(combination, answer.kind, answer.why or "")
         if not answer.value["plausible"]:
             return CombinationOutcome(combination, "implausible", str(answer.value["why"]))
-        provenance = {"method": "model", "model": client.settings.model, "instructions": VERSION}
-        entries = [
-            entry_of(written, combination, self._index(combination, place), self._origin(combination, provenance))
-            for place, written in enumerate(answer.value["candidates"])
-        ]
-        sound, rejected = _parted(entries, "checks", list(map(faults, entries)))
+        provenance = {"method": "model", "model": client.settings.model, "instructions": writing.VERSION}
+        written = [writing.written_by_model(candidate, combination) for candidate in answer.value["candidates"]]
+        sound, rejected = self._checked(combination, written, provenance)
         if not sound:
             return CombinationOutcome(combination, "written", rejected=rejected)
-        verdicts = client.ask(reviewing_question(combination, [entry.prompt for entry in sound]))
+        verdicts = client.ask(writing.reviewing_question(combination, [entry.prompt for entry in sound]))
         if verdicts.kind == "unreachable":  # what was written is kept as a reply, and costs nothing next time
             return CombinationOutcome(combination, verdicts.kind, verdicts.why or "")
         if verdicts.value is None:  # without a verdict none passes
             reasons = [[f"no verdict, {verdicts.kind}: {verdicts.why}"]] * len(sound)
         else:
-            by_number = {int(verdict["number"]): faults_of(verdict) for verdict in verdicts.value["verdicts"]}
-            reasons = [by_number[number] for number in range(1, len(sound) + 1)]
+            in_order = sorted(verdicts.value["verdicts"], key=lambda verdict: int(verdict["number"]))
+            reasons = list(map(writing.faults_of, in_order))
         passed, failed = _parted(sound, "review", reasons)
         return CombinationOutcome(combination, "written", accepted=passed, rejected=[*rejected, *failed])
 
     def _by_grammar(self, combination: Combination) -> CombinationOutcome:
-        texts = list(islice(realise(combination, self.settings.seed), self.settings.candidates))
+        texts = list(islice(writing.realise(combination, self.settings.seed), self.settings.candidates))
         if not texts:
             return CombinationOutcome(combination, "unusable", "no sentence pattern fits")
-        doing = conform(combination.action.complement, "ing")
-        action = f"{ing_form(combination.action.lemma)} {combination.action.complement if doing is None else doing}"
-        entries = [
-            PromptEntry(
-                index=self._index(combination, place),
-                prompt=text,
-                subject=combination.noun_phrase,
-                subject_noun=combination.subject.noun,
-                place=combination.place.name,
-                action=action.strip(),
-                pattern=combination.pattern,
-                action_lemma=combination.action.lemma,
-                subject_class=combination.subject.subject_class,
-                outcome=combination.action.outcome,
-                tags=combination.tags,
-                provenance=self._origin(combination, {"method": "grammar"}),
-            )
-            for place, text in enumerate(texts)
-        ]
-        sound, rejected = _parted(entries, "checks", list(map(faults, entries)))
+        action = combination.action
+        doing = conform(action.complement, "ing")
+        phrase = f"{ing_form(action.lemma)} {action.complement if doing is None else doing}".strip()
+        same = {"subject": combination.noun_phrase, "action": phrase, "outcome": action.outcome}
+        written = [{"prompt": text, "tags": combination.tags, **same} for text in texts]
+        sound, rejected = self._checked(combination, written, {"method": "grammar"})
         return CombinationOutcome(combination, "written", accepted=sound, rejected=rejected)
 
+    def _checked(
+        self, combination: Combination, written: Sequence[Mapping[str, Any]], method: Mapping[str, Any]
+    ) -> tuple[list[PromptEntry], list[RejectedPrompt]]:
+        """The entries of what was written, each with a number of its own that is the same whenever it is written."""
+        origin = {**method, "combination": combination.key, "seed": self.settings.seed}
+        first = combination.number * self.settings.candidates + 1
+        entries = [
+            PromptEntry(index=f"{first + place:04d}", **combination.fields, **fields, provenance=origin)
+            for place, fields in enumerate(written)
+        ]
+        return _parted(entries, "checks", list(map(faults, entries)))
+
     def _writing(self, combination: Combination) -> AskedQuestion[Combination]:
-        return writing_question(combination, self.settings.candidates, self.settings.seed, self.settings.temperature)
-
-    def _index(self, combination: Combination, place: int) -> str:
-        """Every candidate's own number, the same whenever it is written."""
-        return f"{combination.number * self.settings.candidates + place + 1:04d}"
-
-    def _origin(self, combination: Combination, how: Mapping[str, Any]) -> dict[str, Any]:
-        return {**how, "combination": combination.key, "seed": self.settings.seed}
+        own = self.settings
+        return writing.writing_question(combination, own.candidates, own.seed, own.temperature)
 
 
 def _parted(

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from vmmetrics.prompts import plausibility
+from vmmetrics.prompts.extract.words import words_of
 from vmmetrics.prompts.metadata import Action, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.text.inflection import ing_form, third_person
 from vmmetrics.utils.text.words import VERBS
@@ -79,10 +80,6 @@ def conform(complement: str, form: Form) -> str | None:
 
 
 _FORMS: Mapping[Form, Callable[[str], str]] = {"third": third_person, "ing": ing_form, "base": lambda base: base}
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 _AFLOAT = frozenset({"boat or ship"})
@@ -174,7 +171,7 @@ def _grounds_named(complement: str) -> tuple[frozenset[str], ...]:
 
 
 _GROUNDS: Mapping[str, frozenset[str]] = {
-    word: _words(affording)
+    word: words_of(affording)
     for words, affording in {
         "sand": "sand", "mud": "mud", "snow": "snow", "ice": "ice", "rails": "rails", "floor": "floor",
         "table": "table", "stage": "stage", "rocks": "rock", "runway": "road", "scrub": "grass plants",
@@ -219,7 +216,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem for word in long if len(stem := _ENDINGS.sub("", word)) >= _STEM)
 
 
-_COMMON = _words(
+_COMMON = words_of(
     "the and one two out off its his her him has are for but not all top way "
     "with from into onto over under until their them that this then through across along around between behind beside "
     "each both stands water white black back front half high full open other while another without against"

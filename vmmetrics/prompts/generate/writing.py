@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vmmetrics.prompts.checks import LONGEST, SHORTEST, form, length, repeats, words
-from vmmetrics.prompts.entry import CHOICES, LONGEST_SECONDS, PromptEntry, Tags
+from vmmetrics.prompts.entry import CHOICES, LONGEST_SECONDS, Tags
 from vmmetrics.prompts.generate.combine import Combination
 from vmmetrics.prompts.generate.rules import conform
-from vmmetrics.prompts.metadata import Action
-from vmmetrics.utils.endpoint import AskedQuestion, Turn, in_words
+from vmmetrics.utils.endpoint import AskedQuestion, Turn, in_words, list_shape, object_shape
 from vmmetrics.utils.text.inflection import article, ing_form, third_person
 
 # Our instructions for a language model that writes prompts, and for the second pass that looks over them.
@@ -74,21 +73,14 @@ _CHOICES = {name: choices for name, choices in CHOICES.items() if name != "camer
 
 def writing_shape(combination: Combination, count: int) -> dict[str, Any]:
     """JSON schema of the candidates for a combination: every field of an entry; what is given can only be repeated."""
-    given = {
-        "subject_noun": combination.subject.noun,
-        "place": combination.place.name,
-        "pattern": combination.pattern,
-        "action_lemma": combination.action.lemma,
-        "subject_class": combination.subject.subject_class,
-    }
     tags: dict[str, Any] = {name: {"type": "string", "enum": list(choices)} for name, choices in _CHOICES.items()}
     tags["camera"] = {"type": "string", "enum": [combination.camera]}
     tags["seconds"] = {"type": "number", "minimum": 1, "maximum": LONGEST_SECONDS}
     fields: dict[str, Any] = {name: {"type": "string", "minLength": 1} for name in ("prompt", "subject", "action")}
-    fields |= {name: {"type": "string", "enum": [value]} for name, value in given.items() if value}
-    fields |= {"outcome": {"type": "string"}, "tags": _closed(tags)}
-    listed = {"type": "array", "items": _closed(fields), "minItems": 0, "maxItems": count}
-    return _closed({"plausible": {"type": "boolean"}, "why": {"type": "string"}, "candidates": listed})
+    fields |= {name: {"type": "string", "enum": [value]} for name, value in combination.fields.items() if value}
+    fields |= {"outcome": {"type": "string"}, "tags": object_shape(tags)}
+    listed = list_shape(object_shape(fields), 0, count)
+    return object_shape({"plausible": {"type": "boolean"}, "why": {"type": "string"}, "candidates": listed})
 
 
 def writing_question(
@@ -118,15 +110,6 @@ def _contradiction(answer: dict[str, Any]) -> str | None:
     return f'"plausible" is {"true but there are no" if answer["plausible"] else "false but there are"} candidates'
 
 
-def reviewing_shape(count: int) -> dict[str, Any]:
-    """JSON schema of the verdicts on so many prompts."""
-    verdict: dict[str, Any] = {"number": {"type": "integer", "minimum": 1, "maximum": count}}
-    verdict |= {name: {"type": "boolean"} for name in REQUIREMENTS}
-    verdict["why"] = {"type": "string"}
-    listed = {"type": "array", "items": _closed(verdict), "minItems": count, "maxItems": count}
-    return _closed({"verdicts": listed})
-
-
 def reviewing_question(combination: Combination, prompts: Sequence[str]) -> AskedQuestion[Combination]:
     """Ask whether prompts are what was wanted; greedy, so that a verdict can be had again.
 
@@ -134,14 +117,17 @@ def reviewing_question(combination: Combination, prompts: Sequence[str]) -> Aske
         combination: What they were to be about.
         prompts: Their texts; at least one.
     """
-    shape = reviewing_shape(len(prompts))
+    count = len(prompts)
+    verdict: dict[str, Any] = {"number": {"type": "integer", "minimum": 1, "maximum": count}}
+    verdict |= {**{name: {"type": "boolean"} for name in REQUIREMENTS}, "why": {"type": "string"}}
+    shape = object_shape({"verdicts": list_shape(object_shape(verdict), count, count)})
     asked_of = "\n".join(f'- "{name}": {text}' for name, text in REQUIREMENTS.items())
     numbered = "\n".join(f"{number}. {prompt}" for number, prompt in enumerate(prompts, start=1))
     asked = f"This was to be shown:\n{_described(combination)}\nThe prompts:\n{numbered}\n{in_words(shape)}"
 
     def each_once(answer: dict[str, Any]) -> str | None:
         numbers = sorted(int(verdict["number"]) for verdict in answer["verdicts"])
-        return None if numbers == list(range(1, len(prompts) + 1)) else f"each number from 1 to {len(prompts)} once"
+        return None if numbers == list(range(1, count + 1)) else f"each number from 1 to {count} once"
 
     turns = (Turn("system", REVIEWER + asked_of), Turn("user", asked))
     return AskedQuestion(combination, turns, shape, each_once, temperature=0.0)
@@ -154,32 +140,12 @@ def faults_of(verdict: Mapping[str, Any]) -> list[str]:
     return [f"not {', not '.join(failed)}" + (f": {why}" if why else "")] if failed else []
 
 
-def entry_of(
-    written: Mapping[str, Any], combination: Combination, index: str, provenance: Mapping[str, Any]
-) -> PromptEntry:
-    """The entry that a model's candidate makes.
-
-    Args:
-        written: A candidate of the shape of :func:`writing_shape`.
-        combination: What it was to be about.
-        index: Its index.
-        provenance: Where it comes from.
-    """
-    tags = written["tags"]
-    return PromptEntry(
-        index=index,
-        prompt=" ".join(written["prompt"].split()),
-        subject=written["subject"],
-        subject_noun=combination.subject.noun,
-        place=combination.place.name,
-        action=written["action"],
-        pattern=combination.pattern,
-        action_lemma=combination.action.lemma,
-        subject_class=combination.subject.subject_class,
-        outcome=written["outcome"],
-        tags=Tags(**{name: tags[name] for name in _CHOICES}, camera=combination.camera, seconds=float(tags["seconds"])),
-        provenance=provenance,
-    )
+def written_by_model(candidate: Mapping[str, Any], combination: Combination) -> dict[str, Any]:
+    """What an entry takes from a model's candidate, which is of the shape of :func:`writing_shape`."""
+    tags, prompt = candidate["tags"], " ".join(candidate["prompt"].split())
+    chosen = {name: tags[name] for name in _CHOICES}
+    kept = {name: candidate[name] for name in ("subject", "action", "outcome")}
+    return kept | {"prompt": prompt, "tags": Tags(**chosen, camera=combination.camera, seconds=float(tags["seconds"]))}
 
 
 def _described(combination: Combination) -> str:
@@ -194,11 +160,6 @@ def _described(combination: Combination) -> str:
         "camera": "" if combination.camera == "unspecified" else f"asked for: {combination.camera}",
     }
     return json.dumps({name: text for name, text in told.items() if text}, ensure_ascii=False)
-
-
-def _closed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with exactly these fields, as structured output wants it."""
-    return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
 # Acceptable English from metadata alone: sentences for a combination where no language model is at hand.
@@ -270,7 +231,7 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
         "be": "are" if many else "is",
         "place": place.phrase or f"in {article(place.name)} {place.name}",
     }
-    ending = _seen_at_last(action) if _ending_fits(combination) else ""
+    ending = _fitting_ending(combination)
     for pattern in draw.sample(_PATTERNS, len(_PATTERNS)):
         unsaid = "{doing}" in pattern and not parts["doing"]
         if unsaid or (pattern == _BETWEEN and len(parts["place"].split()) > _MOST_BETWEEN):
@@ -283,21 +244,16 @@ def realise(combination: Combination, seed: int) -> Iterator[str]:
             yield fitting
 
 
-def _seen_at_last(action: Action) -> str:
-    """The outcome as a bare clause: what stands before a colon ("the jump succeeds:") says nothing to be seen."""
-    return action.outcome.rpartition(": ")[2].rstrip(".")
-
-
-def _ending_fits(combination: Combination) -> bool:
-    """Whether what is to be seen at last speaks only of what was spoken of: the subject, or what it acts on."""
-    outcome = _seen_at_last(combination.action)
-    if not outcome or combination.quantity != "one" or _OF_A_PERSON.search(outcome):
-        return False
-    if "until" in combination.action.complement.split():  # it says so itself
-        return False
-    said = set(words(f"{combination.subject.noun} {combination.action.complement}".lower()))
+def _fitting_ending(combination: Combination) -> str:
+    """The outcome as a bare clause, if it speaks only of what was spoken of: the subject, or what it acts on."""
+    complement = combination.action.complement
+    outcome = combination.action.outcome.rpartition(": ")[2].rstrip(".")  # "the jump succeeds:" is not to be seen
+    if combination.quantity != "one" or _OF_A_PERSON.search(outcome) or "until" in complement.split():
+        return ""
+    said = set(words(f"{combination.subject.noun} {complement}".lower()))
     named = _FIRST_NAMED.match(outcome.lower())
-    return named is not None and bool({named[1], named[2], f"{named[1]}s", named[1].removesuffix("s")} & said)
+    fits = named is not None and {named[1], named[2], f"{named[1]}s", named[1].removesuffix("s")} & said
+    return outcome if fits else ""
 
 
 _OF_A_PERSON = re.compile(r"\b(?:his|her|he|she|their|they)\b")

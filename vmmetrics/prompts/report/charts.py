@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -48,6 +49,16 @@ def _empty(axes: Axes, why: str) -> None:
     axes.set_yticks([])
 
 
+def _rows(axes: Axes, names: Sequence[str], **letters: Any) -> None:
+    """Name a row of bars each, the first at the top."""
+    axes.set_yticks(range(len(names)), names, **letters)
+    axes.tick_params(axis="y", length=0)
+
+
+def _below(axes: Axes, text: str) -> None:
+    axes.set_xlabel(text, color=FAINT, loc="left", fontsize=8)
+
+
 def _patterns(axes: Axes, found: ListStatistics) -> None:
     axes.set_title("prompts of each pattern")
     if list(found.patterns) == [""]:
@@ -58,10 +69,9 @@ def _patterns(axes: Axes, found: ListStatistics) -> None:
     axes.barh(range(len(names)), counts, color=[PATTERN_COLOURS[name] for name in found.patterns], height=0.7)
     for y, count in enumerate(counts):
         axes.text(count, y, f" {count:,}", va="center", color=FAINT, fontsize=8)
-    axes.set_yticks(range(len(names)), names)
+    _rows(axes, names)
     axes.set_xlim(0, max(counts) * 1.15)
     axes.invert_yaxis()
-    axes.tick_params(axis="y", length=0)
 
 
 def _lengths(axes: Axes, found: ListStatistics) -> None:
@@ -70,31 +80,26 @@ def _lengths(axes: Axes, found: ListStatistics) -> None:
     axes.axvspan(SHORTEST - 0.5, LONGEST + 0.5, color=RULE, alpha=0.5, linewidth=0)
     axes.bar(list(lengths.counts), list(lengths.counts.values()), width=0.9, color=hexadecimal(style.OBJECTS[0]))
     axes.axvline(lengths.quantiles[2], color=INK, linewidth=1)
-    axes.set_xlabel("words; the line is their median", color=FAINT, loc="left", fontsize=8)
+    _below(axes, "words; the line is their median")
 
 
 def _tags(axes: Axes, found: ListStatistics) -> None:
+    """A bar of shares per tag, the values' names inside where there is room."""
     axes.set_title("tags, share of all prompts")
     if not found.tags:
         _empty(axes, "the list has no tags")
         return
-    draw_shares(axes, [(name, found.tags[name]) for name in TAG_VALUES], found.prompts)
-
-
-def draw_shares(axes: Axes, rows: Sequence[tuple[str, Mapping[str, int]]], prompts: int) -> None:
-    """Draw a bar of shares per row, their names inside where there is room."""
-    for y, (_, counts) in enumerate(rows):
+    for y, name in enumerate(TAG_VALUES):
         left = 0.0
-        for place, (value, count) in enumerate(counts.items()):
-            share = count / prompts
+        for place, (value, count) in enumerate(found.tags[name].items()):
+            share = count / found.prompts
             axes.barh(y, share, left=left, color=_SHADES[place % len(_SHADES)], height=0.72, edgecolor="white")
             if share > 0.0145 * (len(value) + 4):  # measured: a letter at this size takes about 1.45 % of the panel
                 axes.text(left + share / 2, y, f"{value} {share:.0%}", ha="center", va="center", fontsize=7)
             left += share
-    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    _rows(axes, list(TAG_VALUES))
     axes.set_xlim(0, 1)
     axes.invert_yaxis()
-    axes.tick_params(axis="y", length=0)
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
 
 
@@ -107,12 +112,12 @@ def _nearest(axes: Axes, found: ListStatistics) -> None:
     sampled = "" if found.sampled == found.prompts else f", of {found.sampled:,} sampled"
     axes.set_title(f"nearest neighbour of each prompt{sampled}: {pairs} pairs over {NEAR_DUPLICATE:g}")
     lefts = np.array(list(found.nearest))
-    axes.bar(lefts, list(found.nearest.values()), width=NEAREST_STEP * 0.92, align="edge",
-             color=hexadecimal(style.OBJECTS[2]))  # fmt: skip
+    colour = hexadecimal(style.OBJECTS[2])
+    axes.bar(lefts, list(found.nearest.values()), width=NEAREST_STEP * 0.92, align="edge", color=colour)
     axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
     axes.axvline(1 - found.figures["distance"], color=INK, linewidth=1)
     axes.set_xlim(min(lefts.min(), 0.3), 1)
-    axes.set_xlabel("cosine; black: mean, red: near-duplicates", color=FAINT, loc="left", fontsize=8)
+    _below(axes, "cosine; black: mean, red: near-duplicates")
 
 
 def _coverage(axes: Axes, found: ListStatistics) -> None:
@@ -136,20 +141,17 @@ def _coverage(axes: Axes, found: ListStatistics) -> None:
         nothing_to_draw(axes, "the list gives neither classes nor subjects")
         return
     for pattern, colour in PATTERN_COLOURS.items():
-        points = [
-            (columns[action], y) for y, kind in enumerate(rows) for action in found.coverage.get((kind, pattern), ())
-        ]
+        here = [found.coverage.get((kind, pattern), ()) for kind in rows]
+        points = [(columns[action], y) for y, actions in enumerate(here) for action in actions]
         if points:
-            axes.plot(*np.array(points).T, "o", markersize=2.2, color=colour, markeredgewidth=0,
-                      label=pattern or "no pattern")  # fmt: skip
-    axes.set_yticks(range(len(rows)), [f"{label(kind, 28)}  {len(kinds[kind])}" for kind in rows], fontsize=6.5)
+            name, dots = pattern or "no pattern", np.array(points).T
+            axes.plot(*dots, "o", markersize=2.2, color=colour, markeredgewidth=0, label=name)
+    _rows(axes, [f"{label(kind, 28)}  {len(kinds[kind])}" for kind in rows], fontsize=6.5)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(-1, len(columns))
     axes.grid(axis="y", color=RULE, linewidth=0.5)
     axes.set_axisbelow(True)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"actions, those of most {many} first; beside a {one} the number of its actions",
-                    color=FAINT, loc="left", fontsize=8)  # fmt: skip
+    _below(axes, f"actions, those of most {many} first; beside a {one} the number of its actions")
     if by_class:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.055), ncols=6, fontsize=7, markerscale=2,
                     columnspacing=1.0, handletextpad=0.2)  # fmt: skip
@@ -191,11 +193,10 @@ def _both_patterns(axes: Axes, both: Both) -> None:
         for y, name in enumerate(names):
             text = f" {one.patterns[name]:,}" if name in one.patterns else ""
             axes.text(counts[y], y + shift, text, va="center", color=FAINT, fontsize=7)
-    axes.set_yticks(range(len(names)), [name or "(no pattern)" for name in names])
+    _rows(axes, [name or "(no pattern)" for name in names])
     axes.set_xlim(0, 1.15 * max(max(one.patterns.values()) for one in both))
     axes.tick_params(axis="y", labelsize=8)
     axes.invert_yaxis()
-    axes.tick_params(axis="y", length=0)
 
 
 def _both_lengths(axes: Axes, both: Both) -> None:
@@ -207,7 +208,7 @@ def _both_lengths(axes: Axes, both: Both) -> None:
         shares = np.array([counts.get(int(word), 0) for word in words]) / one.prompts
         axes.stairs(shares, np.append(words, words[-1] + 1) - 0.5, color=colour, fill=True, alpha=0.5)
     axes.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    axes.set_xlabel(f"words; grey: {SHORTEST} to {LONGEST}", color=FAINT, loc="left", fontsize=8)
+    _below(axes, f"words; grey: {SHORTEST} to {LONGEST}")
 
 
 def _both_tags(axes: Axes, both: Both) -> None:
@@ -216,23 +217,18 @@ def _both_tags(axes: Axes, both: Both) -> None:
     if not tagged:
         _empty(axes, "neither list has tags")
         return
-    rows = [
-        (tag, value)
-        for tag, values in TAG_VALUES.items()
-        for value in values
-        if any(value in one.tags[tag] for one, _ in tagged)
-    ]
+    pairs = [(tag, value) for tag, values in TAG_VALUES.items() for value in values]
+    rows = [(tag, value) for tag, value in pairs if any(value in one.tags[tag] for one, _ in tagged)]
     for place, (one, colour) in enumerate(tagged):
         shift = 0.0 if len(tagged) == 1 else (-0.2, 0.2)[place]
         shares = [one.tags[tag].get(value, 0) / one.prompts for tag, value in rows]
         axes.barh(np.arange(len(rows)) + shift, shares, color=colour, height=0.72 / len(tagged))
-    axes.set_yticks(range(len(rows)), [f"{tag}: {value}" for tag, value in rows], fontsize=6)
+    _rows(axes, [f"{tag}: {value}" for tag, value in rows], fontsize=6)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    axes.tick_params(axis="y", length=0)
     if len(tagged) == 1:
         other = next(one for one in both if not one.tags)
-        axes.set_xlabel(f"{label(other.name, 30)} has no tags", color=FAINT, loc="left", fontsize=8)
+        _below(axes, f"{label(other.name, 30)} has no tags")
 
 
 def _both_nearest(axes: Axes, both: Both) -> None:
@@ -248,8 +244,7 @@ def _both_nearest(axes: Axes, both: Both) -> None:
         axes.axvline(1 - one.figures["distance"], color=colour, linewidth=1.5)
     axes.axvline(NEAR_DUPLICATE, color=hexadecimal(style.FAULT), linewidth=1)
     axes.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-    axes.set_xlabel("cosine; lines: means, red: near-duplicates", color=FAINT, loc="left",
-                    fontsize=8)  # fmt: skip
+    _below(axes, "cosine; lines: means, red: near-duplicates")
 
 
 def _variety(axes: Axes, found: ListComparison) -> None:
@@ -262,13 +257,11 @@ def _variety(axes: Axes, found: ListComparison) -> None:
         for spread, colour, shift in zip((pair.first, pair.second), COLOURS, (-0.17, 0.17), strict=True):
             axes.barh(y + shift, spread.mean / largest, color=colour, height=0.3)
             axes.plot([spread.low / largest, spread.high / largest], [y + shift] * 2, color="black", linewidth=1)
-            axes.text(max(spread.high / largest, 0) + 0.008, y + shift, shown(figure, spread.mean), va="center",
-                      fontsize=6.5, color=FAINT)  # fmt: skip
-    axes.set_yticks(range(len(rows)), [f"{f.title} {'↑' if f.more else '↓'}" for f in rows], fontsize=7)
+            x, text = max(spread.high / largest, 0) + 0.008, shown(figure, spread.mean)
+            axes.text(x, y + shift, text, va="center", fontsize=6.5, color=FAINT)
+    _rows(axes, [f"{f.title} {'↑' if f.more else '↓'}" for f in rows], fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, 1.08)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("each row on a scale of its own, from nothing; ↑ higher is more varied, ↓ lower is", color=FAINT,
-                    loc="left", fontsize=8)  # fmt: skip
+    _below(axes, "each row on a scale of its own, from nothing; ↑ higher is more varied, ↓ lower is")

@@ -58,8 +58,7 @@ def print_comparison(found: ListComparison, console: Console) -> None:
     both = (found.first, found.second)
     names = [clean(one.name) for one in both]
     rows = [("prompts", *(f"{one.prompts:,}" for one in both)), *_patterns(both), *_lengths(both)]
-    for check, words in CHECKS.items():
-        rows.append((words, *(_flagged(one.plausibility, check) for one in both)))
+    rows += [(words, *(_flagged(one.plausibility, check) for one in both)) for check, words in CHECKS.items()]
     console.print(_grid("all prompts", ("", *names), rows))
     figures = [figure for figure in FIGURES if any(figure.key in one.figures for one in both)]
     rows = [(figure.title, *(shown(figure, one.figures.get(figure.key)) for one in both)) for figure in figures]
@@ -92,14 +91,9 @@ def _spread(figure: DiversityFigure, spread: Spread) -> str:
 
 
 def _patterns(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:
-    patterns = dict.fromkeys(pattern for one in lists for pattern in one.patterns)
-    return [
-        (
-            pattern or "(no pattern)",
-            *(f"{one.patterns[pattern]:,}" if pattern in one.patterns else "-" for one in lists),
-        )
-        for pattern in patterns
-    ]
+    names = dict.fromkeys(name for one in lists for name in one.patterns)
+    counts = {name: [f"{one.patterns[name]:,}" if name in one.patterns else "-" for one in lists] for name in names}
+    return [(name or "(no pattern)", *shown_counts) for name, shown_counts in counts.items()]
 
 
 def _lengths(lists: Sequence[ListStatistics]) -> list[tuple[str, ...]]:

@@ -1,3 +1,1 @@
 """What a list consists of, and how two compare."""
-
-from __future__ import annotations

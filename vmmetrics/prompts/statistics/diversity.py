@@ -67,24 +67,6 @@ class Grams:
         return Grams(self.owner[chosen], self.gram[chosen], self.count[chosen], self.size)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """How near each text is to the one nearest to it.
-
-    Attributes:
-        nearest: (N,) cosine with it.
-        pairs: Pairs of texts whose cosine is over :data:`NEAR_DUPLICATE`.
-    """
-
-    nearest: NDArray[np.float64]
-    pairs: int
-
-    @property
-    def mean_distance(self) -> float:
-        """Mean of 1 − cosine; NaN where there are fewer than two texts."""
-        return float(np.mean(1 - self.nearest)) if self.nearest.size else float("nan")
-
-
 def words_of(text: str) -> list[str]:
     """Words in lower case, without punctuation.
 
@@ -97,20 +79,12 @@ def words_of(text: str) -> list[str]:
 def number_words(texts: Sequence[str]) -> NumberedWords:
     """Take texts to pieces."""
     split = [words_of(text) for text in texts]
-    known: dict[str, int] = {}
-    ids = [known.setdefault(word, len(known)) for word in chain.from_iterable(split)]
-    starts = np.concatenate([[0], np.cumsum([len(words) for words in split], dtype=np.int64)])
-    return NumberedWords(np.array(ids, np.int64), starts.astype(np.int64))
+    starts = np.cumsum([0, *(len(words) for words in split)], dtype=np.int64)
+    return NumberedWords(number_labels(list(chain.from_iterable(split))), starts)
 
 
 def count_grams(words: NumberedWords, size: int) -> Grams:
-    """Count the n-grams of ``size`` words, none of them across two texts.
-
-    Raises:
-        ValueError: ``size`` is below 1.
-    """
-    if size < 1:
-        raise ValueError(f"Expected n of at least 1 but got {size}")
+    """Count the n-grams of ``size`` words, at least one, none of them across two texts."""
     texts = np.repeat(np.arange(len(words.lengths)), words.lengths)
     ends = words.starts[1:][texts]
     gram, at = words.ids, np.arange(words.ids.size)
@@ -144,38 +118,35 @@ def number_labels(labels: Sequence[Hashable]) -> NDArray[np.int64]:
     return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
 
 
-def share_alone(labels: NDArray[np.int64], kept: Kept = None) -> float:
+def share_alone(labels: NDArray[np.int64]) -> float:
     """Share of items whose label no other item has; NaN without items.
 
     >>> share_alone(number_labels(["a", "b", "a", "c"]))
     0.5
     """
-    chosen = labels if kept is None else labels[kept]
-    if chosen.size == 0:
-        return float("nan")
-    return float(np.mean(np.bincount(chosen)[chosen] == 1))
+    return float(np.mean(np.bincount(labels)[labels] == 1)) if labels.size else float("nan")
 
 
-def neighbours(vectors: NDArray[np.float32]) -> Neighbours:
+def neighbours(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], int]:
     """Hold every text against every other.
 
     Args:
         vectors: (N, D) unit vectors.
 
     Returns:
-        The nearest of each, none where there are fewer than two texts.
+        (N,) cosine of each with the one nearest to it, none where there are fewer than two texts, and the pairs whose
+        cosine is over :data:`NEAR_DUPLICATE`.
     """
-    number = len(vectors)
-    if number < 2:
-        return Neighbours(np.empty(0), 0)
-    nearest, pairs = np.empty(number), 0
-    for start in range(0, number, _BLOCK):
+    if len(vectors) < 2:
+        return np.empty(0), 0
+    nearest, pairs = np.empty(len(vectors)), 0
+    for start in range(0, len(vectors), _BLOCK):
         cosines = vectors[start : start + _BLOCK] @ vectors.T
         rows = np.arange(len(cosines))
         cosines[rows, rows + start] = -np.inf
         nearest[start : start + _BLOCK] = cosines.max(axis=1)
         pairs += int(np.count_nonzero(cosines > NEAR_DUPLICATE))
-    return Neighbours(nearest.clip(-1, 1), pairs // 2)
+    return nearest.clip(-1, 1), pairs // 2
 
 
 # Self-BLEU: how much of each text the others have already.

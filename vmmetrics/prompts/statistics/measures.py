@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,35 +17,12 @@ from vmmetrics.errors import SetupError
 from vmmetrics.prompts.checks import LONGEST, SHORTEST
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.extract.parsing import INSTALL, MODELS
-from vmmetrics.prompts.statistics.diversity import (
-    Grams,
-    Kept,
-    NumberedWords,
-    bleu_grams,
-    distinct_n,
-    neighbours,
-    number_labels,
-    number_words,
-    openings,
-    self_bleu,
-    share_alone,
-)
+from vmmetrics.prompts.statistics import diversity
+from vmmetrics.prompts.statistics.diversity import Grams, Kept, NumberedWords, number_labels, share_alone
 
 # Parts of speech and base forms, by spaCy's small English model.
 
 _NOT_WORDS: Final = frozenset({"PUNCT", "SPACE", "SYM"})
-
-
-class Parsed(NamedTuple):
-    """What the parser says of an entry.
-
-    Attributes:
-        skeleton: Universal part of speech of each word of the prompt, without punctuation.
-        lemma: Base form of the action's verb.
-    """
-
-    skeleton: tuple[str, ...]
-    lemma: str
 
 
 def parser_name() -> str | None:
@@ -55,8 +32,11 @@ def parser_name() -> str | None:
     return next((name for name in MODELS if importlib.util.find_spec(name) is not None), None)
 
 
-def parse_entries(entries: Sequence[PromptEntry]) -> list[Parsed]:
+def parse_entries(entries: Sequence[PromptEntry]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Parse prompts; and actions, where an entry has no base form of its own.
+
+    Returns:
+        Universal parts of speech of the words of each prompt, without punctuation, and base form of each action's verb.
 
     Raises:
         SetupError: spaCy or its model is missing.
@@ -64,11 +44,9 @@ def parse_entries(entries: Sequence[PromptEntry]) -> list[Parsed]:
     parser = _parser()
     asked = list(dict.fromkeys(_sentence(entry.action) for entry in entries if not entry.action_lemma and entry.action))
     lemmas = dict(zip(asked, map(_verb, parser.pipe(asked)), strict=True))
-    found: list[Parsed] = []
-    for entry, doc in zip(entries, parser.pipe(entry.prompt for entry in entries), strict=True):
-        skeleton = tuple(token.pos_ for token in doc if token.pos_ not in _NOT_WORDS)
-        found.append(Parsed(skeleton, entry.action_lemma or lemmas.get(_sentence(entry.action), "")))
-    return found
+    documents = parser.pipe(entry.prompt for entry in entries)
+    skeletons = [tuple(token.pos_ for token in document if token.pos_ not in _NOT_WORDS) for document in documents]
+    return skeletons, [entry.action_lemma or lemmas.get(_sentence(entry.action), "") for entry in entries]
 
 
 @cache
@@ -180,17 +158,14 @@ def take_apart(
         SetupError: ``parse`` without the parser.
     """
     texts = [entry.prompt for entry in entries]
-    words = number_words(texts)
-    parsed = parse_entries(entries) if parse else None
+    words = diversity.number_words(texts)
+    skeletons, lemmas = parse_entries(entries) if parse else ([], [entry.action_lemma for entry in entries])
     source: LemmaSource = "given"
     if not all(entry.action_lemma or not entry.action for entry in entries):
-        source = "words" if parsed is None else "parsed"
-    lemmas = tuple(p.lemma for p in parsed) if parsed is not None else tuple(entry.action_lemma for entry in entries)
+        source = "parsed" if parse else "words"
     values = _values(entries, lemmas if source != "words" else [entry.action.lower() for entry in entries])
-    values["openings"] = openings(texts)
-    if parsed is not None:
-        values["skeletons"] = [p.skeleton for p in parsed]
-    return Taken(words, bleu_grams(words), _known(values), lemmas, source, vectors)
+    values |= {"openings": diversity.openings(texts), "skeletons": skeletons}
+    return Taken(words, diversity.bleu_grams(words), _known(values), tuple(lemmas), source, vectors)
 
 
 def by_words(taken: Taken, entries: Sequence[PromptEntry]) -> Taken:
@@ -235,11 +210,12 @@ def measure(taken: Taken, kept: Kept = None) -> dict[str, float]:
         else:
             found[key] = float(np.unique(chosen[chosen >= 0]).size)
     for grams in taken.grams[:3]:
-        found[f"distinct_{grams.size}"] = distinct_n(grams, kept)
-    found["self_bleu"] = self_bleu(taken.words, taken.grams, kept)
+        found[f"distinct_{grams.size}"] = diversity.distinct_n(grams, kept)
+    found["self_bleu"] = diversity.self_bleu(taken.words, taken.grams, kept)
     if taken.vectors is not None:
-        near = neighbours(taken.vectors if kept is None else taken.vectors[kept])
-        found["distance"], found["pairs"] = near.mean_distance, float(near.pairs)
+        nearest, pairs = diversity.neighbours(taken.vectors if kept is None else taken.vectors[kept])
+        found["distance"] = float(np.mean(1 - nearest)) if nearest.size else float("nan")
+        found["pairs"] = float(pairs)
     return {figure.key: found[figure.key] for figure in FIGURES if figure.key in found}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,22 +17,7 @@ from vmmetrics.prompts.metadata import Metadata
 from vmmetrics.prompts.plausibility import Plausibility, judge
 from vmmetrics.prompts.statistics import measures
 from vmmetrics.prompts.statistics.diversity import ORDER, SMOOTHING, neighbours
-from vmmetrics.prompts.statistics.measures import (
-    FIGURES,
-    OF_SAMPLE,
-    SAMPLE,
-    DiversityFigure,
-    LemmaSource,
-    Lengths,
-    Taken,
-    by_words,
-    coverage,
-    lengths_of,
-    measure,
-    pattern_counts,
-    tag_counts,
-    take_apart,
-)
+from vmmetrics.prompts.statistics.measures import FIGURES, DiversityFigure, LemmaSource, Lengths, Taken, measure
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.text import embedding
 
@@ -100,12 +85,11 @@ class ListStatistics:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values; the coverage as a list of objects."""
-        found = {name: plain(getattr(self, name)) for name in self.__slots__ if name != "coverage"}
-        found["coverage"] = [
+        coverage = [
             {"class": kind, "pattern": pattern, "actions": dict(actions)}
             for (kind, pattern), actions in self.coverage.items()
         ]
-        return found
+        return {**plain(self), "coverage": coverage}
 
 
 def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, parse: bool = True, embed: bool = True,
@@ -133,27 +117,25 @@ def prepare(entries: Sequence[PromptEntry], name: str, *, seed: int = SEED, pars
         notes.append(f"no nearest neighbours: the embedding is not installed ({embedding.INSTALL})")
         embed = False
     sampled = tuple(entries)
-    if len(entries) > SAMPLE and (parse or embed):
-        places = np.sort(np.random.default_rng(seed).choice(len(entries), SAMPLE, replace=False))
+    if len(entries) > (most := measures.SAMPLE) and (parse or embed):
+        places = np.sort(np.random.default_rng(seed).choice(len(entries), most, replace=False))
         sampled = tuple(entries[place] for place in places)
-        notes.append(f"skeletons and neighbours: of a sample of {SAMPLE} prompts (seed {seed}); the rest: of all")
+        notes.append(f"skeletons and neighbours: of a sample of {most} prompts (seed {seed}); the rest: of all")
     slow = " and ".join(what for what, done in (("embeddings", embed), ("parts of speech", parse)) if done)
     if slow:
         say(f"{name}: {slow} of {len(sampled):,} prompts")
     vectors: NDArray[np.float32] | None = embedding.embed([entry.prompt for entry in sampled]) if embed else None
-    sample = take_apart(sampled, parse=parse, vectors=vectors)
-    whole = sample if len(sampled) == len(entries) else take_apart(entries)
+    sample = measures.take_apart(sampled, parse=parse, vectors=vectors)
+    whole = sample if len(sampled) == len(entries) else measures.take_apart(entries)
     return Prepared(name, tuple(entries), whole, sampled, sample, tuple(notes))
 
 
 def _missing(entries: Sequence[PromptEntry]) -> list[str]:
+    """What all entries lack, and what some."""
+    fields = {"base form of the action": "action_lemma"}
     lacking = {
-        "pattern": sum(not entry.pattern for entry in entries),
-        "subject class": sum(not entry.subject_class for entry in entries),
-        "base form of the action": sum(not entry.action_lemma for entry in entries),
-        "tags": sum(entry.tags is None for entry in entries),
-        "place": sum(not entry.place for entry in entries),
-        "subject noun": sum(not entry.subject_noun for entry in entries),
+        what: sum(not getattr(entry, fields.get(what, what.replace(" ", "_"))) for entry in entries)
+        for what in ("pattern", "subject class", "base form of the action", "tags", "place", "subject noun")
     }
     every = [what for what, number in lacking.items() if number == len(entries)]
     some = [f"{number} entries have no {what}" for what, number in lacking.items() if 0 < number < len(entries)]
@@ -171,36 +153,32 @@ def describe(prepared: Prepared, metadata: Metadata | None, *, seed: int = SEED)
     entries, whole, sample = prepared.entries, prepared.whole, prepared.sample
     figures = measure(whole)
     if sample is not whole:
-        figures |= {key: value for key, value in measure(sample).items() if key in OF_SAMPLE}
+        figures |= {key: value for key, value in measure(sample).items() if key in measures.OF_SAMPLE}
     texts = Counter(" ".join(entry.prompt.lower().split()) for entry in entries)
-    nearest = neighbours(sample.vectors).nearest if sample.vectors is not None else np.empty(0)
+    nearest = neighbours(sample.vectors)[0] if sample.vectors is not None else np.empty(0)
     bins = Counter(np.floor(nearest / NEAREST_STEP).astype(int).tolist())
-    return ListStatistics(
-        name=prepared.name,
-        prompts=len(entries),
-        patterns=pattern_counts(entries),
-        tags=tag_counts(entries),
-        figures=figures,
-        sampled=len(prepared.sampled),
-        actions=whole.source,
-        lengths=lengths_of(entries),
-        repeats=sum(number for number in texts.values() if number > 1),
-        nearest={round(place * NEAREST_STEP, 2): number for place, number in sorted(bins.items())},
-        plausibility=None if metadata is None else judge(entries, metadata, whole.lemmas),
-        settings=_settings(sample, seed),
-        notes=prepared.notes,
-        coverage=coverage(entries, whole.lemmas),
-    )
-
-
-def _settings(sample: Taken, seed: int) -> dict[str, Any]:
-    identity = None if sample.vectors is None else embedding.embedding_identity()
-    return {
+    settings = {
         "seed": seed,
         "self_bleu": f"BLEU-{ORDER}, all other prompts as references, {SMOOTHING} for a length without a match",
         "parser": measures.parser_name() if "skeletons" in sample.labels else None,
-        "embedding": plain(identity),
+        "embedding": None if sample.vectors is None else plain(embedding.embedding_identity()),
     }
+    return ListStatistics(
+        name=prepared.name,
+        prompts=len(entries),
+        patterns=measures.pattern_counts(entries),
+        tags=measures.tag_counts(entries),
+        figures=figures,
+        sampled=len(prepared.sampled),
+        actions=whole.source,
+        lengths=measures.lengths_of(entries),
+        repeats=sum(number for number in texts.values() if number > 1),
+        nearest={round(place * NEAREST_STEP, 2): number for place, number in sorted(bins.items())},
+        plausibility=None if metadata is None else judge(entries, metadata, whole.lemmas),
+        settings=settings,
+        notes=prepared.notes,
+        coverage=measures.coverage(entries, whole.lemmas),
+    )
 
 
 # Two lists side by side, and how varied they are at equal size.
@@ -299,30 +277,29 @@ def compare(
     pieces: tuple[Taken, Taken] = first.sample, second.sample
     notes: tuple[str, ...] = ()
     if "words" in (first.sample.source, second.sample.source):  # both lists' actions are told apart in the same way
-        pieces = by_words(first.sample, first.sampled), by_words(second.sample, second.sampled)
+        pieces = measures.by_words(first.sample, first.sampled), measures.by_words(second.sample, second.sampled)
         notes = ("actions are told apart by their words, since base forms are not known on both sides",)
     elif "parsed" in (first.sample.source, second.sample.source):
         notes = ("base forms of actions: the parser's where the list has none",)
     generator = np.random.default_rng(seed)
     measured = [_draw(taken, size, draws, generator) for taken in pieces]
     figures = {
-        figure.key: _paired(figure, measured[0][figure.key], measured[1][figure.key])
+        figure.key: _paired(figure, *(found[figure.key] for found in measured))
         for figure in FIGURES
         if all(figure.key in found for found in measured)
     }
-    return ListComparison(
-        describe(first, metadata, seed=seed), describe(second, metadata, seed=seed), size, figures, notes
-    )
+    both = [describe(side, metadata, seed=seed) for side in (first, second)]
+    return ListComparison(both[0], both[1], size, figures, notes)
 
 
 def _draw(taken: Taken, size: int, draws: int, generator: np.random.Generator) -> dict[str, list[float]]:
     number = len(taken.words.lengths)
-    found: dict[str, list[float]] = {}
+    found = defaultdict(list)
     for _ in range(1 if size == number else draws):
         kept = np.zeros(number, bool)
         kept[generator.choice(number, size, replace=False)] = True
         for key, value in measure(taken, kept).items():
-            found.setdefault(key, []).append(value)
+            found[key].append(value)
     return found
 
 
