@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from types import MappingProxyType
 
 import numpy as np
@@ -28,6 +29,12 @@ class Preferences:
     right: IntArray
     outcome: IntArray
     raters: tuple[str, ...]
+
+    def moved(self, index: IntArray) -> Preferences:
+        """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""
+        left, right = index[self.left], index[self.right]
+        kept = (left >= 0) & (right >= 0)
+        return Preferences(left[kept], right[kept], self.outcome[kept], tuple(compress(self.raters, kept)))
 
 
 @dataclass(frozen=True, slots=True)

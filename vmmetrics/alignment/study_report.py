@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from vmmetrics.alignment.results import (
     PreferenceAccuracy,
     StudyReport,
 )
-from vmmetrics.alignment.study import Preferences, PreparedStudy, Study, plan_of
+from vmmetrics.alignment.study import PreparedStudy, Study, plan_of
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
@@ -50,25 +50,18 @@ def without_models(study: Study, models: Collection[str]) -> Study:
         known = ", ".join(sorted({model for model in study.models if model})) or "none"
         raise SetupError(f"Expected models of the study to leave out ({known}) but got {', '.join(unknown)}")
     keep = np.array([model not in models for model in study.models], bool)
-    places = np.flatnonzero(keep)
-    left_out = f"left out: {len(keep) - len(places)} clips of {', '.join(sorted(models))}"
+    index = np.where(keep, np.cumsum(keep) - 1, -1)
+    left_out = f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}"
     return replace(
         study,
-        clips=tuple(study.clips[place] for place in places),
-        prompts=tuple(study.prompts[place] for place in places),
-        models=tuple(study.models[place] for place in places),
-        scores={metric: scores[places] for metric, scores in study.scores.items()},
-        ratings={dimension: ratings[places] for dimension, ratings in study.ratings.items()},
-        preferences={dimension: _kept(pairs, keep) for dimension, pairs in study.preferences.items()},
+        clips=tuple(compress(study.clips, keep)),
+        prompts=tuple(compress(study.prompts, keep)),
+        models=tuple(compress(study.models, keep)),
+        scores={metric: scores[keep] for metric, scores in study.scores.items()},
+        ratings={dimension: ratings[keep] for dimension, ratings in study.ratings.items()},
+        preferences={dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()},
         matching=replace(study.matching, notes=(*study.matching.notes, left_out)),
     )
-
-
-def _kept(pairs: Preferences, keep: BoolArray) -> Preferences:
-    place = np.cumsum(keep) - 1
-    both = keep[pairs.left] & keep[pairs.right]
-    raters = tuple(rater for rater, kept in zip(pairs.raters, both, strict=True) if kept)
-    return Preferences(place[pairs.left[both]], place[pairs.right[both]], pairs.outcome[both], raters)
 
 
 # What a study could not say, and why, gathered from the notes of its parts.

@@ -92,6 +92,11 @@ def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
     return next((known[_joined(name)] for name in names if _joined(name) in known), None)
 
 
+def metrics_called(name: str, metrics: Iterable[str]) -> list[str]:
+    """Those of the metrics that bear the name, with or without the prefix of their source."""
+    return [m for m in metrics if normalised(name) in {normalised(m), normalised(m.rpartition(":")[2])}]
+
+
 def _joined(name: str) -> str:
     """The letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
     return normalised(name).replace("_", "")
@@ -152,15 +157,23 @@ def faces(
     stated = _stated(metrics, dimensions, given or {})
     wanted = {normalised(name) for name in asked}
     about = {d: None if normalised(d) in wanted else aspects_of(d) for d in dimensions}
-    motion = [d for d in dimensions if about[d] != frozenset()]
-    facing = {m: stated.get(m) or _guess(m, dimensions, motion, about) for m in metrics}
-    guessed = {m: facing[m] for m in metrics if m not in stated}
+    facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
     if not any(facing.values()):
         raise SetupError(
             f"No score faces any of the dimensions {', '.join(dimensions)}, which are about other things than motion; "
             "say with --face METRIC=DIMENSION or --dimension which to hold them against"
         )
-    return {m: found for m, found in facing.items() if found}, _notes(guessed, dimensions, facing)
+    by_dimensions: dict[tuple[str, ...], list[str]] = {}
+    for metric in metrics:
+        if metric not in stated:
+            by_dimensions.setdefault(facing[metric], []).append(metric)
+    notes = [
+        f"Guessed from names: {', '.join(alike)} held against {', '.join(faced) or 'nothing'}"
+        for faced, alike in by_dimensions.items()
+    ]
+    if left := [d for d in dimensions if not any(d in faced for faced in facing.values())]:
+        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
+    return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
 
 
 def aspects_of(dimension: str) -> frozenset[str] | None:
@@ -192,7 +205,7 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
     by_name = {normalised(d): d for d in dimensions}
     found: dict[str, tuple[str, ...]] = {}
     for metric, wanted in given.items():
-        named = [m for m in metrics if normalised(metric) in {normalised(m), normalised(m.rpartition(":")[2])}]
+        named = metrics_called(metric, metrics)
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         unknown = [name for name in names if normalised(name) not in by_name]
         if not named:
@@ -204,41 +217,19 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
     return found
 
 
-def _guess(
-    metric: str, dimensions: Sequence[str], motion: Sequence[str], about: Mapping[str, frozenset[str] | None]
-) -> tuple[str, ...]:
-    if len(dimensions) == 1:
-        return tuple(dimensions)
+def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:
+    """The dimensions that a metric faces, by its name and by what they are about."""
+    if len(about) == 1:
+        return tuple(about)
     name = normalised(metric.rpartition(":")[2])
-    namesakes = {d for d in dimensions if about[d] == frozenset() and _namesake(name, normalised(d))}
-    if len(motion) == 1 or name not in registered():
-        chosen = {*motion, *namesakes}
-    else:
-        own = {d for d in motion if about[d] is None or name in (about[d] or ())}
-        chosen = (own or {d for d in motion if not _is_amount(about[d])} or set(motion)) | namesakes
-    return tuple(d for d in dimensions if d in chosen)
-
-
-def _namesake(metric: str, dimension: str) -> bool:
-    """Whether one name's words are all in the other."""
-    one, other = set(metric.split("_")), set(dimension.split("_"))
-    return one <= other or other <= one
-
-
-def _notes(
-    guessed: Mapping[str, tuple[str, ...]], dimensions: Sequence[str], facing: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    by_dimensions: dict[tuple[str, ...], list[str]] = {}
-    for metric, found in guessed.items():
-        by_dimensions.setdefault(found, []).append(metric)
-    notes = [
-        f"Guessed from names: {', '.join(metrics)} held against {', '.join(found) or 'nothing'}"
-        for found, metrics in by_dimensions.items()
-    ]
-    left = [d for d in dimensions if not any(d in found for found in facing.values())]
-    if left:
-        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
-    return tuple(notes)
+    words = set(name.split("_"))
+    motion = {d for d, aspects in about.items() if aspects != frozenset()}
+    chosen = motion
+    if len(motion) != 1 and name in registered():
+        own = {d for d in motion if name in (about[d] or (name,))}
+        chosen = own or {d for d in motion if not _is_amount(about[d])} or motion
+    namesakes = {d for d in about.keys() - motion if words <= (its := set(normalised(d).split("_"))) or its <= words}
+    return tuple(d for d in about if d in chosen | namesakes)
 
 
 # Exports of Label Studio 1.x: CSV, TSV and JSON-MIN, whose cells hold results; and the full JSON, which holds tasks.
