@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import chain, compress
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -28,7 +28,7 @@ from vmmetrics.alignment.results import (
     PreferenceAccuracy,
     StudyReport,
 )
-from vmmetrics.alignment.study import PreparedStudy, Study, plan_of
+from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
@@ -135,7 +135,6 @@ def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
 
 NAMED_CLIPS = 5
 """Of the clips that only one side knows, so many are named in the report; the study has all."""
-_Part = TypeVar("_Part")
 
 
 def align(
@@ -160,62 +159,82 @@ def align(
     """
     if against is not None and against not in study.scores:
         raise SetupError(f"Expected one of the metrics ({', '.join(study.scores)}) but got {against}")
-    plan = plan_of(without_models(study, exclude_models), resamples, seed)
-    settings = {
-        "resamples": resamples,
-        "seed": seed,
-        "confidence": CONFIDENCE,
-        "shuffles": SHUFFLES,
-        "left out": sorted(exclude_models),
-        "averages": plan.averages,
-        "against": against,
-        "versions": {
-            "vmmetrics": __version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "python": platform.python_version(),
-        },
-    }
-    report = _measured(plan, against, settings)
-    return replace(report, claims=widest_claims(report), problems=(*plan.unknown, *problems_of(report)))
-
-
-def _measured(plan: PreparedStudy, against: str | None, settings: dict[str, Any]) -> StudyReport:
-    study, resamples, seed = plan.study, plan.resamples, plan.seed
-    clips = plan.judged_clips()
-
-    def combined(measure: Callable[..., tuple[_Part, ...]]) -> tuple[_Part, ...]:
-        return tuple(p for d in plan.judged for p in measure(study, d, plan.single(d), resamples, seed))
-
-    return StudyReport(
+    given, unknown = _with_facing(without_models(study, exclude_models))
+    study, averages = with_averages(given)
+    rated = [dimension for dimension in study.ratings if study.facing_metrics(dimension)]
+    judged = [*rated, *(d for d in study.preferences if d not in study.ratings and study.facing_metrics(d))]
+    several = [dimension for dimension in rated if study.ratings[dimension].shape[1] > 1]
+    # what combines metrics itself leaves their average out
+    single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
+    clips, drawn = _judged_clips(study, judged), (resamples, seed)
+    report = StudyReport(
         clips=int(clips.sum()),
-        prompts=_distinct(study.prompts, clips),
-        models=_distinct(study.models, clips),
+        prompts=len(set(compress(study.prompts, clips)) - {""}),
+        models=len(set(compress(study.models, clips)) - {""}),
         matching=_matching(study),
-        facing=plan.given.facing,
-        alignments=tuple(measure_alignments(plan)),
-        baselines=tuple(name_baseline(study, dimension, resamples, seed) for dimension in plan.rated),
+        facing=given.facing,
+        alignments=tuple(measure_alignments(study, rated, *drawn)),
+        baselines=tuple(name_baseline(study, d, *drawn) for d in rated),
         differences=tuple(
-            difference
-            for dimension in plan.rated
-            for difference in measure_differences(study, dimension, plan.metrics(dimension), against, resamples, seed)
+            chain.from_iterable(measure_differences(study, d, study.facing_metrics(d), against, *drawn) for d in rated)
         ),
-        ceilings=tuple(measure_ceiling(study, dimension, resamples, seed) for dimension in plan.several_raters),
-        agreements=tuple(
-            measure_agreement(study, dimension, resamples, seed) for dimension in plan.asked(plan.several_raters)
-        ),
-        preferences=combined(measure_preferences),
-        ablations=combined(measure_ablations),
-        matrix=correlation_matrix(study, [m for m in study.scores if study.facing.get(m)], plan.rated),
-        powers=tuple(measure_power(study, d, plan.single(d), seed) for d in plan.asked(plan.rated)),
+        ceilings=tuple(measure_ceiling(study, d, *drawn) for d in several),
+        # an average is no answer on a scale, so nobody was asked about it
+        agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in given.ratings),
+        preferences=tuple(chain.from_iterable(measure_preferences(study, d, single[d], *drawn) for d in judged)),
+        ablations=tuple(chain.from_iterable(measure_ablations(study, d, single[d], *drawn) for d in judged)),
+        matrix=correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated),
+        powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in given.ratings),
         claims=(),
         problems=(),
-        settings=settings,
+        settings={
+            "resamples": resamples,
+            "seed": seed,
+            "confidence": CONFIDENCE,
+            "shuffles": SHUFFLES,
+            "left out": sorted(exclude_models),
+            "averages": averages,
+            "against": against,
+            "versions": {
+                "vmmetrics": __version__,
+                "numpy": np.__version__,
+                "scipy": scipy.__version__,
+                "python": platform.python_version(),
+            },
+        },
     )
+    return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))
 
 
-def _distinct(names: tuple[str, ...], clips: BoolArray) -> int:
-    return len({name for name, counted in zip(names, clips, strict=True) if counted and name})
+def _with_facing(study: Study) -> tuple[Study, list[str]]:
+    """The study with what faces what among what there is (each metric all where it does not say), and what is not."""
+    judged = dict.fromkeys([*study.ratings, *study.preferences])
+    facing = study.facing or {metric: tuple(judged) for metric in study.scores}
+    sides = {"scores": study.scores, "judgements": judged}
+    unknown = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
+    unknown += [f"{metric}: there are no scores of this name" for metric in facing if metric not in study.scores]
+    unknown += [
+        f"{metric} × {dimension}: there are no judgements of this name"
+        for metric, faced in facing.items()
+        for dimension in faced
+        if dimension not in judged
+    ]
+    there = {m: tuple(d for d in faced if d in judged) for m, faced in facing.items() if m in study.scores}
+    return replace(study, facing=there), unknown
+
+
+def _judged_clips(study: Study, dimensions: Sequence[str]) -> BoolArray:
+    """(N,) whether a clip has a score and, on a dimension which that metric faces, a rating or a pair."""
+    found = np.zeros(len(study.clips), bool)
+    for dimension in dimensions:
+        judged = np.zeros(len(found), bool)
+        if dimension in study.ratings:
+            judged |= np.isfinite(study.mean_rating(dimension))
+        if (pairs := study.preferences.get(dimension)) is not None:
+            judged[pairs.left] = judged[pairs.right] = True
+        for metric in study.facing_metrics(dimension):
+            found |= judged & np.isfinite(study.scores[metric])
+    return found
 
 
 def _matching(study: Study) -> tuple[str, ...]:
