@@ -10,25 +10,8 @@ import numpy as np
 from vmmetrics.alignment.results import Agreement, DisputedClip, OutlyingRater
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.statistics.agreement import (
-    MAX_CATEGORIES,
-    alpha_statistic,
-    are_categories,
-    cohen_statistic,
-    fleiss_statistic,
-    icc_statistic,
-)
-from vmmetrics.utils.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Estimate,
-    Statistic,
-    estimate,
-    finite,
-    mean_of_defined,
-    sampled,
-    with_note,
-)
+from vmmetrics.utils.statistics import agreement, bootstrap
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, sampled
 from vmmetrics.utils.statistics.correlation import spearman_statistic
 
 # Raters who part from the others, and clips that people disagree on.
@@ -65,7 +48,7 @@ def outlying_raters(
         resamples: Bootstrap samples.
         seed: Of the samples.
     """
-    others = [mean_of_defined(np.delete(ratings, number, axis=1)) for number in range(len(raters))]
+    others = [bootstrap.mean_of_defined(np.delete(ratings, number, axis=1)) for number in range(len(raters))]
     apart = ratings - np.stack(others, axis=1)
     common = ~np.isnan(apart)
     judged = np.flatnonzero(common.sum(axis=0) >= MIN_CLIPS)
@@ -148,7 +131,9 @@ def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedC
     return tuple(sorted(disputed, key=lambda clip: (-round(clip.spread, 9), clip.clip))[:DISPUTED])
 
 
-_CONTINUOUS = f"the ratings are continuous (over {MAX_CATEGORIES} values, or hardly one used twice), not categories"
+_CONTINUOUS = (
+    f"the ratings are continuous (over {agreement.MAX_CATEGORIES} values, or hardly one used twice), not categories"
+)
 _SAME = "all raters gave every clip the same value, so chance would agree as well"
 _NO_VARIANCE = "clips and raters cannot be told apart: the ratings are all the same, or no two raters share two clips"
 
@@ -171,7 +156,7 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     Returns:
         The figures; those that cannot be computed have a note instead of a value.
     """
-    everything = finite(study.ratings[dimension])
+    everything = bootstrap.finite(study.ratings[dimension])
     counts = (~np.isnan(everything)).sum(axis=1)
     twice = counts >= 2
     if twice.sum() < 2:
@@ -184,19 +169,19 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
         found, samples = sampled(statistic, of, resamples, seed)
         return [estimate(value, drawn, of, undefined) for value, drawn in zip(found, samples.T, strict=True)]
 
-    nominal, ordinal, interval = estimates(alpha_statistic(ratings), _SAME)
+    nominal, ordinal, interval = estimates(agreement.alpha_statistic(ratings), _SAME)
     lacking = int(np.isnan(ratings).any(axis=1).sum())
     note = (
         f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are" if lacking else None
     )
-    single, mean = (with_note(icc, note) for icc in estimates(icc_statistic(ratings), _NO_VARIANCE))
-    if are_categories(ratings):
-        cohen, weighted = estimates(cohen_statistic(ratings), _SAME)
+    single, mean = (bootstrap.with_note(icc, note) for icc in estimates(agreement.icc_statistic(ratings), _NO_VARIANCE))
+    if agreement.are_categories(ratings):
+        cohen, weighted = estimates(agreement.cohen_statistic(ratings), _SAME)
         commonest = int(np.bincount(counts).argmax())
         same = counts == commonest
-        (fleiss,) = estimates(fleiss_statistic(ratings[same]), _SAME, tuple(compress(prompts, same)))
+        (fleiss,) = estimates(agreement.fleiss_statistic(ratings[same]), _SAME, tuple(compress(prompts, same)))
         if not same.all():
-            fleiss = with_note(fleiss, f"over the {same.sum()} clips of {len(same)} with {commonest} ratings")
+            fleiss = bootstrap.with_note(fleiss, f"over the {same.sum()} clips of {len(same)} with {commonest} ratings")
     else:  # all of these count equal ratings
         nominal = cohen = weighted = fleiss = Estimate(None, n=len(prompts), note=_CONTINUOUS)
     raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))

@@ -17,28 +17,12 @@ from itertools import combinations, compress
 
 import numpy as np
 
-from vmmetrics.alignment.power import (
-    LEVEL,
-    POWER,
-    clips_needed,
-    design_effect,
-    feasible,
-    mean_reliability,
-    power_of,
-    smallest_within_model,
-)
+from vmmetrics.alignment import power
 from vmmetrics.alignment.results import Ceiling, Power
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Estimate,
-    estimate,
-    finite,
-    mean_of_defined,
-    sampled,
-)
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
 from vmmetrics.utils.statistics.correlation import (
     group_count,
     spearman_statistic,
@@ -66,7 +50,7 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     Returns:
         The figures; those that cannot be computed have a note instead of a value.
     """
-    ratings = finite(study.ratings[dimension])
+    ratings = bootstrap.finite(study.ratings[dimension])
     twice = (~np.isnan(ratings)).sum(axis=1) >= 2
     names = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
     if not twice.any():
@@ -87,13 +71,13 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
         each = [np.column_stack([correlation(weights) for correlation in level]) for level in levels]
         return np.column_stack([each[0], *map(mean_of_defined, each)])
 
-    found, samples = sampled(statistic, prompts, resamples, seed)
+    found, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
 
     def figure(place: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
-        return estimate(found[place], samples[:, place], prompts, undefined, n)
+        return bootstrap.estimate(found[place], samples[:, place], prompts, undefined, n)
 
     sizes = _sizes(~np.isnan(ratings), halves)
-    full = estimate(float(step_up(found[-1], *sizes)), step_up(samples[:, -1], *sizes), prompts, _UNDEFINED)
+    full = bootstrap.estimate(float(step_up(found[-1], *sizes)), step_up(samples[:, -1], *sizes), prompts, _UNDEFINED)
     clips = [int((~np.isnan(own - others)).sum()) for own, others in sides]
     return Ceiling(
         dimension=dimension,
@@ -172,7 +156,12 @@ RATERS = (1, 2, 3, 5, 10)
 
 
 def measure_power(
-    study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED, first: float = FIRST, second: float = SECOND
+    study: Study,
+    dimension: str,
+    metrics: Sequence[str],
+    seed: int = SEED,
+    first: float = FIRST,
+    second: float = SECOND,
 ) -> Power:
     """What a study of this size can tell apart, and what size it would need.
 
@@ -188,21 +177,21 @@ def measure_power(
         first: A correlation.
         second: Another, to be told from it; both between −1 and 1.
     """
-    ratings = finite(study.ratings[dimension])
+    ratings = bootstrap.finite(study.ratings[dimension])
     mean = study.mean_rating(dimension)
     rated = np.flatnonzero(np.isfinite(mean))
     prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
-    scores = [finite(study.scores[metric])[rated] for metric in metrics]
+    scores = [bootstrap.finite(study.scores[metric])[rated] for metric in metrics]
     between, how = _between(scores, first, second)
     each = Counter(prompts).values()
     clustered = sum(count**2 for count in each) / max(1, rated.size)
-    design = design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
-    needed = clips_needed(first, second, between, design) if first != second else None
+    design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
+    needed = power.clips_needed(first, second, between, design) if first != second else None
     whole = measure_ceiling(study, dimension, resamples=0, seed=seed).split_half_full.value
     said = [
         f"{rated.size} clips of {len(each)} prompts, design effect {design:.2f}",
         f"two metrics that correlate at {between:.2f} ({how})",
-        f"two-sided test at {LEVEL:.0%}, {POWER:.0%} power for the clips needed",
+        f"two-sided test at {power.LEVEL:.0%}, {power.POWER:.0%} power for the clips needed",
     ]
     by_raters: dict[int, int] = {}
     if whole is None or whole <= 0:
@@ -219,11 +208,11 @@ def measure_power(
         dimension=dimension,
         first=first,
         second=second,
-        power=power_of(first, second, between, rated.size, design),
+        power=power.power_of(first, second, between, rated.size, design),
         clips=needed,
         prompts=None if needed is None or not rated.size else math.ceil(needed * len(each) / rated.size),
         raters=by_raters,
-        smallest=smallest_within_model(list(named.values()), share),
+        smallest=power.smallest_within_model(list(named.values()), share),
         note="; ".join(said),
     )
 
@@ -270,7 +259,7 @@ def _between(scores: Sequence[FloatArray], first: float, second: float) -> tuple
     if not found:
         return first * second, "assumed: nothing in common but what people see"
     mean = float(np.mean(found))
-    possible = feasible(mean, first, second)
+    possible = power.feasible(mean, first, second)
     how = f"the mean over {len(found)} pairs of metrics" if len(found) > 1 else "as the two metrics do"
     return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
 
@@ -279,13 +268,13 @@ def _by_raters(
     first: float, second: float, between: float, design: float, single: float, there: float
 ) -> dict[int, int]:
     """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
-    found, of_those_there = {}, mean_reliability(single, there)
+    found, of_those_there = {}, power.mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
-        gain = 1.0 if raters == round(there) else math.sqrt(mean_reliability(single, raters) / of_those_there)
+        gain = 1.0 if raters == round(there) else math.sqrt(power.mean_reliability(single, raters) / of_those_there)
         one, other = first * gain, second * gain
         if max(abs(one), abs(other)) < 1:
-            found[raters] = clips_needed(one, other, feasible(between, one, other), design)
+            found[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
     return found
 
 

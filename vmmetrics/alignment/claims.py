@@ -12,15 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vmmetrics.alignment.results import (
-    Ceiling,
-    MetricDifference,
-    NameBaseline,
-    PairAlignment,
-    Power,
-    PreferenceAccuracy,
-    StudyReport,
-)
+from vmmetrics.alignment import results
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
@@ -33,7 +25,7 @@ _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
 
-def widest_claims(report: StudyReport) -> tuple[str, ...]:
+def widest_claims(report: results.StudyReport) -> tuple[str, ...]:
     """What the data supports, and what it does not.
 
     Args:
@@ -61,7 +53,7 @@ def widest_claims(report: StudyReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys(claims))
 
 
-def metric_claim(pair: PairAlignment, smallest: float | None) -> str:
+def metric_claim(pair: results.PairAlignment, smallest: float | None) -> str:
     """The widest claim for one metric on one dimension.
 
     Args:
@@ -101,7 +93,7 @@ def below(figure: Estimate) -> bool:
     return figure.high is not None and figure.high < 0 and (figure.p is None or figure.p < LEVEL)
 
 
-def _beside_models(pair: PairAlignment) -> str:
+def _beside_models(pair: results.PairAlignment) -> str:
     """A pooled correlation above 0 against what it is worth to tell the models apart."""
     pooled, null = _said(pair.spearman), pair.shuffled
     if null.value is None or null.high is None or pair.spearman.value is None:
@@ -128,7 +120,7 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
     return f"that it tells clips of one model apart is not shown (mean {_said(inside)}{seen})"
 
 
-def _rests_on_one(pair: PairAlignment) -> str:
+def _rests_on_one(pair: results.PairAlignment) -> str:
     """Which single model a pooled correlation above 0 rests on, if one."""
     if not above(pair.spearman):
         return ""
@@ -143,7 +135,7 @@ def _rests_on_one(pair: PairAlignment) -> str:
     return f"; over all clips it rests on {name}, without which {_said(pair.without_model[name])}"
 
 
-def _chance_claim(pairs: Sequence[PairAlignment]) -> list[str]:
+def _chance_claim(pairs: Sequence[results.PairAlignment]) -> list[str]:
     passed = [pair for pair in pairs if above(pair.within_model.mean)]
     if len(pairs) < MANY_METRICS or not passed:
         return []
@@ -153,7 +145,7 @@ def _chance_claim(pairs: Sequence[PairAlignment]) -> list[str]:
     ]
 
 
-def _name_claim(base: NameBaseline, pairs: Sequence[PairAlignment]) -> Iterator[str]:
+def _name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
     known = base.overall.value
     if known is None:
         return
@@ -165,7 +157,7 @@ def _name_claim(base: NameBaseline, pairs: Sequence[PairAlignment]) -> Iterator[
     )
 
 
-def ceiling_claim(top: Ceiling) -> Iterator[str]:
+def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
     """What people reach, as a reading aid."""
     if top.overall.value is None:
         return
@@ -183,11 +175,11 @@ def ceiling_claim(top: Ceiling) -> Iterator[str]:
         )
 
 
-def difference_claims(differences: Sequence[MetricDifference], report: StudyReport) -> list[str]:
+def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
     """Which metrics are told apart, and how near two may be without being so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
-        found: list[tuple[MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
+        found: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
         known = [(d, figure) for d, figure in found if figure.low is not None and figure.high is not None]
         if not known:
             continue
@@ -209,7 +201,7 @@ def difference_claims(differences: Sequence[MetricDifference], report: StudyRepo
     return claims
 
 
-def _ordered(difference: MetricDifference, figure: Estimate) -> str:
+def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
     """Which of two metrics is ahead, by how much."""
     if above(figure):
         return f"{difference.first} above {difference.second} by {_interval(figure)}"
@@ -217,7 +209,7 @@ def _ordered(difference: MetricDifference, figure: Estimate) -> str:
     return f"{difference.second} above {difference.first} by {_interval(turned)}"
 
 
-def preference_claim(entry: PreferenceAccuracy) -> str:
+def preference_claim(entry: results.PreferenceAccuracy) -> str:
     """For dimensions that people judged by pairs alone."""
     about, share = f"{entry.name} on {entry.dimension}", entry.accuracy
     if share.value is None:
@@ -244,7 +236,7 @@ def model_claim(models: int) -> str:
     return f"{models} models can show that a metric ranks these models as people do; of others that says little."
 
 
-def power_claim(power: Power, clips: int) -> Iterator[str]:
+def power_claim(power: results.Power, clips: int) -> Iterator[str]:
     """What the number of clips allows."""
     needed = "" if power.clips is None else f"; for 80 % it takes {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"

@@ -14,17 +14,9 @@ import numpy as np
 from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline
 from vmmetrics.alignment.study import Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics import correlation
 from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined, prompt_blocks, prompt_codes
-from vmmetrics.utils.statistics.correlation import (
-    LEAST_CLIPS,
-    clustered_p,
-    correlation_estimate,
-    pearson,
-    resampled_pearson,
-    resampled_spearman,
-    spearman,
-    why_undefined,
-)
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, clustered_p, resampled_spearman, spearman, why_undefined
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
@@ -43,7 +35,7 @@ def overall_spearman(sample: Sample, resamples: int, seed: int) -> list[Estimate
 
 def overall_pearson(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     """Pearson over all clips, one per metric."""
-    return _overall(sample, pearson, resampled_pearson, resamples, seed)
+    return _overall(sample, correlation.pearson, correlation.resampled_pearson, resamples, seed)
 
 
 def _overall(
@@ -138,7 +130,7 @@ def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: Fl
     reason = why_undefined(scores, sample.ratings)
     if reason is not None:
         return Estimate(None, n=len(scores), note=reason)
-    return correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
+    return correlation.correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
 
 
 # Which metrics and judgements say the same: Spearman of each with each, on the clips that both have.

@@ -9,33 +9,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import stats
 
-from vmmetrics.alignment.levels import (
-    overall_pearson,
-    overall_spearman,
-    resampled_within_model,
-    within_model,
-    within_prompt,
-    without_model,
-)
+from vmmetrics.alignment import levels
 from vmmetrics.alignment.results import MetricDifference, PairAlignment
 from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import (
-    Estimate,
-    bootstrapped,
-    mean_of_defined,
-    percentile_interval,
-    prompt_blocks,
-    prompt_codes,
-    two_sided_p,
-)
-from vmmetrics.utils.statistics.correlation import (
-    LEAST_CLIPS,
-    kendall,
-    resampled_spearman,
-    spearman,
-    why_undefined,
-)
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, kendall, resampled_spearman, spearman, why_undefined
 
 # What telling the models apart is worth: the rank of models, and ratings shuffled inside them.
 
@@ -108,7 +88,7 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     for row in found:
         row[:] = ranks @ np.concatenate([rng.permutation(rated[a:b]) for a, b in zip(starts, ends, strict=True)])
     return [
-        Estimate(float(value), *percentile_interval(values), n=len(codes))
+        Estimate(float(value), *bootstrap.percentile_interval(values), n=len(codes))
         if (reason := why_undefined(scores, sample.ratings)) is None
         else Estimate(None, n=len(codes), note=reason)
         for scores, value, values in zip(sample.scores, expected, found.T, strict=True)
@@ -117,12 +97,12 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
 
 def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], resamples: int, seed: int) -> FloatArray:
     """(1 + R, M) mean per model, of the sample and of its bootstrap samples; NaN where one lacks the model."""
-    prompt, count = prompt_codes(prompts)
+    prompt, count = bootstrap.prompt_codes(prompts)
     models = int(codes.max()) + 1
     cell = prompt * models + codes
     parts = [np.bincount(cell, weights=part, minlength=count * models) for part in (values, np.ones(len(values)))]
     sums, clips = (part.reshape(count, models) for part in parts)
-    blocks = itertools.chain([np.ones((1, count))], prompt_blocks(count, resamples, seed))
+    blocks = itertools.chain([np.ones((1, count))], bootstrap.prompt_blocks(count, resamples, seed))
     total, drawn = (np.concatenate(rows) for rows in zip(*((w @ sums, w @ clips) for w in blocks), strict=True))
     return snapped(np.divide(total, drawn, out=np.full(total.shape, np.nan), where=drawn > 0))
 
@@ -150,10 +130,10 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
     for dimension in dimensions:
         judged = int(np.isfinite(study.mean_rating(dimension)).sum())
         for sample in samples_of(study, dimension, study.facing_metrics(dimension)):
-            pooled, linear = overall_spearman(sample, *drawn), overall_pearson(sample, *drawn)
-            prompts, models = within_prompt(sample, *drawn), within_model(sample, *drawn)
+            pooled, linear = levels.overall_spearman(sample, *drawn), levels.overall_pearson(sample, *drawn)
+            prompts, models = levels.within_prompt(sample, *drawn), levels.within_model(sample, *drawn)
             without, ranks, names = (
-                without_model(sample, *drawn),
+                levels.without_model(sample, *drawn),
                 model_level(sample, *drawn),
                 shuffled(sample, seed),
             )
@@ -263,7 +243,7 @@ def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
             for row in sample.scores
         ]
     )
-    return np.concatenate([point[:, None], resampled_within_model(sample, resamples, seed)], axis=1)
+    return np.concatenate([point[:, None], levels.resampled_within_model(sample, resamples, seed)], axis=1)
 
 
 def _spearman_or(undefined: float, x: FloatArray, y: FloatArray) -> float:
@@ -274,5 +254,5 @@ def _estimate(values: FloatArray, n: int, prompts: int, why_none: str) -> Estima
     """From (1 + R,) differences, of the sample first."""
     if np.isnan(values[0]):
         return Estimate(None, n=n, note=why_none)
-    p = two_sided_p(values[1:]) if prompts > 1 else None
+    p = bootstrap.two_sided_p(values[1:]) if prompts > 1 else None
     return bootstrapped(float(values[0]), values[1:], n=n, prompts=prompts, p=p)

@@ -8,32 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from vmmetrics.alignment.combination import (
-    FOLDS,
-    MIN_FIT_PAIRS,
-    MODEL_FOLDS,
-    FittedCombination,
-    Pairs,
-    folds_of,
-    pairs_of,
-    share_statistic,
-    standardised,
-)
+from vmmetrics.alignment import combination
+from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, FittedCombination, Pairs, folds_of, pairs_of
 from vmmetrics.alignment.results import Ablation, CombinationFigure, PreferenceAccuracy
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Estimate,
-    alike,
-    bootstrapped,
-    estimate,
-    finite,
-    sampled,
-    two_sided_p,
-    with_note,
-)
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
 from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
 
 EQUAL_WEIGHTS = "equal weights"
@@ -52,7 +33,11 @@ _CHANCE = 0.5
 
 
 def measure_preferences(
-    study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
+    study: Study,
+    dimension: str,
+    metrics: Sequence[str],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> tuple[PreferenceAccuracy, ...]:
     """Preference accuracy of each metric, and of all together.
 
@@ -72,7 +57,10 @@ def measure_preferences(
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
-    pairs, folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
+    pairs, folds = (
+        pairs_of(study, dimension, seed),
+        folds_of(study.prompts, FOLDS, seed),
+    )
     wanted = pairs.decided.size
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
@@ -93,13 +81,13 @@ def measure_preferences(
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
-    z = standardised([finite(study.scores[metric]) for metric in metrics])
+    z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
     found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
-        unseen = FittedCombination(z, pairs, folds, folds_of(study.models, MODEL_FOLDS, seed), seed=seed)
+        unseen = FittedCombination(z, pairs, folds, folds_of(study.models, combination.MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
         found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}"))
     return tuple(found)
@@ -116,15 +104,15 @@ def accuracy_estimates(
 ) -> list[Estimate]:
     """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
     found = [Estimate(None, note=undefined)] * credits_.shape[1]
-    for columns in alike(credits_):
+    for columns in bootstrap.alike(credits_):
         counted = int((~np.isnan(credits_[:, columns[0]])).sum())
         if not counted:
             continue
-        statistic, names = share_statistic(pairs, credits_[:, columns], prompts)
+        statistic, names = combination.share_statistic(pairs, credits_[:, columns], prompts)
         values, samples = sampled(statistic, names, resamples, seed)
         for column, value, drawn in zip(columns, values, samples.T, strict=True):
-            p = two_sided_p(drawn - _CHANCE) if len(names) > 1 else None
-            found[column] = bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
+            p = bootstrap.two_sided_p(drawn - _CHANCE) if len(names) > 1 else None
+            found[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
     return found
 
 
@@ -165,7 +153,11 @@ Combine = Callable[[Sequence[int]], Combined]
 
 
 def measure_ablations(
-    study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
+    study: Study,
+    dimension: str,
+    metrics: Sequence[str],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> tuple[Ablation, ...]:
     """Ablations of the combination by equal weights and of the fitted one.
 
@@ -189,7 +181,7 @@ def measure_ablations(
     if len(metrics) < 2:
         return ()
     pairs = pairs_of(study, dimension, seed)
-    z = standardised([finite(study.scores[metric]) for metric in metrics])
+    z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     folds = folds_of(study.prompts, FOLDS, seed)
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
     none = np.full(len(study.clips), np.nan)
@@ -218,7 +210,7 @@ class _Bench:
         accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
         scores = np.column_stack([each.scores for each in combinations])
         found = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
-        for columns in alike(scores):
+        for columns in bootstrap.alike(scores):
             for column, spearman, within in zip(columns, *self._correlations(scores[:, columns]), strict=True):
                 found[column] = CombinationFigure(accuracies[column], spearman, within)
         return found
@@ -242,7 +234,7 @@ class _Bench:
         ):
             values, samples = sampled(statistic, prompts, self.resamples, self.seed)
             for column, value, drawn in zip(defined, values, samples.T, strict=True):
-                into[column] = estimate(value, drawn, prompts, undefined, n)
+                into[column] = bootstrap.estimate(value, drawn, prompts, undefined, n)
         return pooled, inside
 
     def gain(self, combined: Combined) -> float:

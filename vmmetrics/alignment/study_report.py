@@ -11,23 +11,13 @@ from typing import Any
 import numpy as np
 import scipy
 
+from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.levels import correlation_matrix, name_baseline
 from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
-from vmmetrics.alignment.results import (
-    Ablation,
-    Agreement,
-    Ceiling,
-    Grouped,
-    MetricDifference,
-    NameBaseline,
-    PairAlignment,
-    PreferenceAccuracy,
-    StudyReport,
-)
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
@@ -67,18 +57,18 @@ def without_models(study: Study, models: Collection[str]) -> Study:
 # What a study could not say, and why, gathered from the notes of its parts.
 
 _KINDS: dict[type, str] = {
-    NameBaseline: "name of the model",
-    MetricDifference: "difference",
-    Ceiling: "human ceiling",
-    Agreement: "agreement of raters",
-    PreferenceAccuracy: "preferences",
-    Ablation: "ablation",
+    results.NameBaseline: "name of the model",
+    results.MetricDifference: "difference",
+    results.Ceiling: "human ceiling",
+    results.Agreement: "agreement of raters",
+    results.PreferenceAccuracy: "preferences",
+    results.Ablation: "ablation",
 }
 _SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
 _NAMED = 4  # subjects of one line; the others are counted
 
 
-def problems_of(report: StudyReport) -> tuple[str, ...]:
+def problems_of(report: results.StudyReport) -> tuple[str, ...]:
     """One line for what lacks the same statistics for the same reason, in the order of the report.
 
     Of a metric that has no correlation over all clips nothing else is listed, since the reason is the same; of a group
@@ -92,7 +82,7 @@ def problems_of(report: StudyReport) -> tuple[str, ...]:
     people = (report.ceilings, report.agreements, report.preferences, report.ablations)
     for part in chain(report.alignments, report.baselines, report.differences, *people):
         if (
-            isinstance(part, MetricDifference)
+            isinstance(part, results.MetricDifference)
             and {(part.first, part.dimension), (part.second, part.dimension)} & hopeless
         ):
             continue
@@ -108,12 +98,12 @@ def problems_of(report: StudyReport) -> tuple[str, ...]:
 
 def _missing(part: Any) -> Iterator[tuple[str, str]]:
     """The statistics without a value inside a part, by the names of their fields, and why."""
-    if isinstance(part, PairAlignment) and part.spearman.value is None:
+    if isinstance(part, results.PairAlignment) and part.spearman.value is None:
         yield "", part.spearman.note or ""
         return
     for field in fields(part):
         value, label = getattr(part, field.name), field.name.replace("_", " ")
-        if isinstance(value, Grouped):
+        if isinstance(value, results.Grouped):
             value = value.mean
         if isinstance(value, Estimate):
             inner: Mapping[str, Any] = {label: value}
@@ -144,7 +134,7 @@ def align(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     against: str | None = None,
-) -> StudyReport:
+) -> results.StudyReport:
     """Hold every metric against the judgements it faces.
 
     Args:
@@ -167,7 +157,7 @@ def align(
     # what combines metrics itself leaves their average out
     single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
     clips, drawn = _judged_clips(study, judged), (resamples, seed)
-    report = StudyReport(
+    report = results.StudyReport(
         clips=int(clips.sum()),
         prompts=len(set(compress(study.prompts, clips)) - {""}),
         models=len(set(compress(study.models, clips)) - {""}),

@@ -22,16 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
+from vmmetrics.alignment.readers import judgements
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import (
-    AVERAGED,
-    Gatherer,
-    Judgements,
-    RatedClip,
-    RatingScale,
-    looks_like_pairs,
-    read_pairs,
-)
+from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
@@ -74,8 +67,8 @@ def read_ratings(
     Raises:
         SetupError: No column names clips or holds ratings, or a rating is no number or not on the scale.
     """
-    if form == "pairs" or (form is None and clip_column is None and looks_like_pairs(table)):
-        return read_pairs(table, dimensions)
+    if form == "pairs" or (form is None and clip_column is None and judgements.looks_like_pairs(table)):
+        return judgements.read_pairs(table, dimensions)
     rows = clips_of(table, clip_column)
     rater = first_column(table.columns, called.RATER) if form != "averaged" else None
     dimension = first_column(table.columns, called.DIMENSION)
@@ -258,7 +251,7 @@ def _gathered(
         if clip is not None and (of is not None or dimension is None)
     ]
     anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
-    gatherer, seen = Gatherer(), Counter[tuple[str, str | None]]()
+    gatherer, seen = judgements.Gatherer(), Counter[tuple[str, str | None]]()
     for row, clip, of in kept:
         seen[clip, of] += 1
         said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED

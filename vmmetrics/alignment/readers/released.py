@@ -8,16 +8,9 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from vmmetrics.alignment.readers import judgements
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import (
-    AVERAGED,
-    Gatherer,
-    Judgements,
-    RatedClip,
-    RatingScale,
-    looks_like_pairs,
-    read_pairs,
-)
+from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale, looks_like_pairs
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_json_or_lines, read_table, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
@@ -80,8 +73,8 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
     if name == "visionreward" and (pairs := [table for table in map(_table, files) if looks_like_pairs(table)]):
         if len(files) > 1:
             raise SetupError(f"{path} holds ratings and preferences; give one file of them")
-        return read_pairs(pairs[0])
-    gatherer = Gatherer()
+        return judgements.read_pairs(pairs[0])
+    gatherer = judgements.Gatherer()
     for file in files:
         for rated in released.rated(file) if released.rated is not None else _of_table(_table(file), released):
             gatherer.rate(rated)

@@ -18,23 +18,8 @@ from vmmetrics.alignment.report.tables import dimensions_of, study_of
 from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.display.canvas import (
-    FAINT,
-    INK,
-    MANY_POINTS,
-    METRIC,
-    NAME,
-    NULL,
-    PEOPLE,
-    WIDTH,
-    chart_style,
-    grid_of,
-    label,
-    model_looks,
-    nothing_to_draw,
-    save_charts,
-    to_svg,
-)
+from vmmetrics.utils.display import canvas
+from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, label, save_charts, to_svg
 from vmmetrics.utils.display.tables import MINUS, NONE, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -68,11 +53,11 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
     baseline = next((known for known in report.baselines if known.dimension == dimension), None)
     pooled, within = [pair.spearman for pair in pairs], [pair.within_model.mean for pair in pairs]
     shuffled = [pair.shuffled for pair in pairs]
-    marks_left = [_Mark(people.overall, "single rater", PEOPLE, "-")] if people else []
-    marks_left += [_Mark(baseline.overall, "model's name", NAME, "--")] if baseline else []
-    marks_right = [_Mark(people.within_model, "single rater", PEOPLE, "-")] if people else []
+    marks_left = [_Mark(people.overall, "single rater", canvas.PEOPLE, "-")] if people else []
+    marks_left += [_Mark(baseline.overall, "model's name", canvas.NAME, "--")] if baseline else []
+    marks_right = [_Mark(people.within_model, "single rater", canvas.PEOPLE, "-")] if people else []
 
-    figure = Figure(figsize=(WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True).tolist()
     shown = [*pooled, *within, *shuffled, *(mark.estimate for mark in (*marks_left, *marks_right))]
     ends = [end for e in shown for end in (e.value, e.low, e.high) if end is not None]
@@ -85,7 +70,9 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         _rows(axes, estimates)
     for row, null in enumerate(shuffled):
         if null.low is not None and null.high is not None:
-            left.plot([null.low, null.high], [row, row], color=NULL, linewidth=7, solid_capstyle="butt", zorder=1.5)
+            left.plot(
+                [null.low, null.high], [row, row], color=canvas.NULL, linewidth=7, solid_capstyle="butt", zorder=1.5
+            )
     left.set_yticks(range(len(names)), [label(name, _FOREST_NAME) for name in names])
     left.set_title("over all clips", pad=32, fontweight="bold")
     right.set_title("within model (mean over models)", pad=32, fontweight="bold")
@@ -93,11 +80,11 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         axes.set_xlabel(f"Spearman's ρ with {label(dimension, 22)}")
     handles = [Line2D([], [], color=METRIC, marker="o", linewidth=2, label="metric, 95 % over prompts")]
     if any(null.low is not None for null in shuffled):
-        handles.append(Line2D([], [], color=NULL, linewidth=7, label="ratings shuffled inside models"))
+        handles.append(Line2D([], [], color=canvas.NULL, linewidth=7, label="ratings shuffled inside models"))
     if people and people.overall.value is not None:
-        handles.append(Line2D([], [], color=PEOPLE, linewidth=1.5, label="single rater against the others"))
+        handles.append(Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="single rater against the others"))
     if baseline and baseline.overall.value is not None:
-        handles.append(Line2D([], [], color=NAME, linewidth=1.5, linestyle="--", label="model's name alone"))
+        handles.append(Line2D([], [], color=canvas.NAME, linewidth=1.5, linestyle="--", label="model's name alone"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
@@ -110,7 +97,7 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
         dimension: What people preferred by.
     """
     here = accuracies_of(report, dimension)
-    figure = Figure(figsize=(WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
     axes = figure.subplots()
     _frame(axes, len(here))
     estimates = [accuracy.accuracy for accuracy in here]
@@ -176,7 +163,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
         matrix: The correlations.
     """
     size = len(matrix.names)
-    cell = min(0.62, (WIDTH - 2.0) / max(size, 1))
+    cell = min(0.62, (canvas.WIDTH - 2.0) / max(size, 1))
     names = [label(name, _SQUARES_NAME) for name in matrix.names[: matrix.metrics]]
     names += [f"people: {label(name, _SQUARES_NAME - 8)}" for name in matrix.names[matrix.metrics :]]
     longest = _LETTER * max(map(len, names))
@@ -230,8 +217,8 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     titles = [f"people: {label(dimension, 14)}", *(label(pair.metric, _SQUARES_NAME) for pair in pairs)]
     columns = [rating, *(study.scores[pair.metric] for pair in pairs)]
     order = _best_first(study, rating)
-    looks = model_looks(sorted(order))
-    figure, grid = grid_of(len(titles), _COLUMNS, 0.7 + 0.27 * len(order), share_y=True)
+    looks = canvas.model_looks(sorted(order))
+    figure, grid = canvas.grid_of(len(titles), _COLUMNS, 0.7 + 0.27 * len(order), share_y=True)
     for axes, title, values in zip(grid, titles, columns, strict=True):
         axes.set_title(title, fontweight="bold")
         _boxes(axes, study, values, order, looks)
@@ -254,7 +241,7 @@ def _boxes(axes: Axes, study: Study, values: FloatArray, order: list[str], looks
     models = np.array(study.models)
     known = {model: values[(models == model) & np.isfinite(values)] for model in order}
     if not any(found.size for found in known.values()):
-        nothing_to_draw(axes, "no values")
+        canvas.nothing_to_draw(axes, "no values")
     for place, (model, found) in enumerate(known.items()):
         if found.size:
             _box(axes, place, found, looks[model][0])
@@ -271,7 +258,7 @@ def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
     for box_end, whisker in ((found["q1"], found["whislo"]), (found["q3"], found["whishi"])):
         axes.plot([box_end, whisker], [row, row], color=colour, linewidth=1.2)
     beyond = found["fliers"]
-    axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > MANY_POINTS)
+    axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > canvas.MANY_POINTS)
 
 
 __all__ = ["draw_charts", "save_charts", "to_svg"]
@@ -291,7 +278,7 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
     """
     charts: dict[str, Figure] = {}
     study = study_of(study, report)
-    with chart_style():
+    with canvas.chart_style():
         for dimension in dimensions_of(report):
             if not ranked(report, dimension):
                 continue

@@ -15,17 +15,8 @@ from vmmetrics.alignment.report.comparisons import ranked
 from vmmetrics.alignment.results import PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.display.canvas import (
-    FAINT,
-    MANY_POINTS,
-    METRIC,
-    PEOPLE,
-    both_known,
-    grid_of,
-    label,
-    model_looks,
-    nothing_to_draw,
-)
+from vmmetrics.utils.display import canvas
+from vmmetrics.utils.display.canvas import FAINT, METRIC, label
 from vmmetrics.utils.display.tables import number
 
 _COLUMNS, _HEIGHT = 3, 2.35
@@ -47,9 +38,9 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         dimension: What people judged; the study has ratings of it.
     """
     pairs = ranked(report, dimension)
-    figure, panels = grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
     models = sorted({model for model in study.models if model})
-    looks = model_looks(models) if len(models) <= _MOST_MODELS else {}
+    looks = canvas.model_looks(models) if len(models) <= _MOST_MODELS else {}
     for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
         axes.grid()
         axes.margins(0.06)
@@ -73,9 +64,9 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
 
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
     score, rating = study.scores[pair.metric], study.mean_rating(pair.dimension)
-    known = both_known(score, rating)
+    known = canvas.both_known(score, rating)
     if not known.any():
-        nothing_to_draw(axes, "no clip has a score and a rating")
+        canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
     ratings = study.ratings[pair.dimension][known]
     if ratings.shape[1] > 1 and known.sum() <= _MOST_BARS:
@@ -84,7 +75,7 @@ def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple
         ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
         axes.plot(np.repeat(score[known], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
     models = np.array(study.models)
-    if known.sum() > MANY_POINTS:
+    if known.sum() > canvas.MANY_POINTS:
         _mist(axes, score[known], rating[known], models[known], looks)
         return
     unnamed = known & ~np.isin(models, list(looks))
@@ -120,7 +111,7 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         dimension: What people judged; the study has ratings of it.
     """
     pairs = ranked(report, dimension)
-    figure, panels = grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
     rating = study.mean_rating(dimension)
     prompts = np.unique(np.array(study.prompts), return_inverse=True)[1]
     for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
@@ -130,16 +121,16 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         if place % _COLUMNS == 0:
             axes.set_ylabel(f"people: {label(dimension, 18)}")
     bins = Line2D([], [], color=METRIC, marker="o", linestyle="", label="clips of like score, 95 % over prompts")
-    fit = Line2D([], [], color=PEOPLE, linewidth=1.5, label="best monotone fit")
+    fit = Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="best monotone fit")
     mean = Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all")
     figure.legend(handles=[bins, fit, mean], loc="outside lower center", ncols=3)
     return figure
 
 
 def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> None:
-    known = both_known(score, rating)
+    known = canvas.both_known(score, rating)
     if not known.any():
-        nothing_to_draw(axes, "no clip has a score and a rating")
+        canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
     bins = rating_bins(score[known], rating[known], prompts[known])
     axes.axhline(float(rating[known].mean()), color=FAINT, linewidth=0.8, linestyle="--", zorder=1)
@@ -148,7 +139,7 @@ def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.
     means = np.bincount(place, rating[known]) / counts
     fit = isotonic_regression(means, weights=counts)
     corners = np.unique([fit.blocks[:-1], fit.blocks[1:] - 1])  # it is flat between them
-    axes.plot(levels[corners], fit.x[corners], color=PEOPLE, linewidth=1.5, zorder=2)
+    axes.plot(levels[corners], fit.x[corners], color=canvas.PEOPLE, linewidth=1.5, zorder=2)
     for found in bins:
         if found.half is not None:
             ends = (found.rating - found.half, found.rating + found.half)

@@ -10,18 +10,9 @@ from vmmetrics.alignment.report.comparisons import comparison_parts, ranked
 from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
+from vmmetrics.utils.display import tables as display
 from vmmetrics.utils.display.markup import clean, shortened
-from vmmetrics.utils.display.tables import (
-    NONE,
-    DisplayCell,
-    DisplayColumn,
-    DisplayTable,
-    Lines,
-    Part,
-    count,
-    heads,
-    number,
-)
+from vmmetrics.utils.display.tables import DisplayCell, DisplayColumn, DisplayTable, heads, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 HUMAN = "single rater"
@@ -70,16 +61,16 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
             yield name, setting
 
 
-def report_parts(report: StudyReport) -> list[Part]:
+def report_parts(report: StudyReport) -> list[display.Part]:
     """Everything people are shown, in the order of reading."""
-    parts: list[Part] = [matching_lines(report)]
+    parts: list[display.Part] = [matching_lines(report)]
     parts += [main_table(report, dimension) for dimension in dimensions_of(report)]
     parts += people_parts(report)
     parts += comparison_parts(report)
     if report.claims:
-        parts.append(Lines("claims", "What the data supports", tuple(map(clean, report.claims))))
+        parts.append(display.Lines("claims", "What the data supports", tuple(map(clean, report.claims))))
     if report.problems:
-        parts.append(Lines("problems", "What could not be computed", tuple(map(clean, report.problems))))
+        parts.append(display.Lines("problems", "What could not be computed", tuple(map(clean, report.problems))))
     return parts
 
 
@@ -91,7 +82,7 @@ def dimensions_of(report: StudyReport) -> list[str]:
     return list(found)
 
 
-def matching_lines(report: StudyReport) -> Lines:
+def matching_lines(report: StudyReport) -> display.Lines:
     """What was matched, and which score faces which dimension."""
     head = f"{_of(report.clips, 'clip')}, {_of(report.prompts, 'prompt')}, {_of(report.models, 'model')}"
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
@@ -103,7 +94,7 @@ def matching_lines(report: StudyReport) -> Lines:
     )
     lines = [head, *map(clean, report.matching), *([f"held against: {faces}"] if faces else [])]
     lines += map(clean, report.settings.get("averages", ()))
-    return Lines("matching", "Matched", tuple(lines))
+    return display.Lines("matching", "Matched", tuple(lines))
 
 
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
@@ -132,7 +123,7 @@ def _add_metric(table: DisplayTable, pair: PairAlignment) -> None:
     missing = f"{_of(pair.missing, 'rated clip')} without a score" if pair.missing else None
     table.add(
         pair.metric,
-        DisplayCell(count(pair.spearman.n), "", table.mark(missing)),
+        DisplayCell(display.count(pair.spearman.n), "", table.mark(missing)),
         *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.within_prompt.mean)),
         _lowest(pair.without_model, table),
         *(table.estimate(e, interval=False) for e in (pair.model_level, pair.kendall_b, pair.pearson)),
@@ -144,12 +135,12 @@ def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell
     known = {model: e.value for model, e in without.items() if e.value is not None}
     if not known:
         reasons = [e.note for e in without.values() if e.note]
-        return DisplayCell(NONE, "", table.mark(reasons[0] if reasons else "no models are known"))
+        return DisplayCell(display.NONE, "", table.mark(reasons[0] if reasons else "no models are known"))
     model = min(known, key=lambda m: known[m])
     return DisplayCell(number(known[model]), f"({shortened(clean(model), _MODEL_LENGTH)})")
 
 
-def people_parts(report: StudyReport) -> list[Part]:
+def people_parts(report: StudyReport) -> list[display.Part]:
     """How far raters agree, who parts from the others, and on which clips."""
     if not report.agreements:
         return []
@@ -177,7 +168,7 @@ def people_parts(report: StudyReport) -> list[Part]:
         halves = (ceiling.split_half, ceiling.split_half_full) if ceiling is not None else (Estimate(None),) * 2
         table.add(found.dimension, *cells, *(table.estimate(e, interval=False) for e in halves))
     lines = [line for agreement in report.agreements for line in _people_lines(agreement)]
-    return [table, Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
+    return [table, display.Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
 
 
 def _people_lines(agreement: Agreement) -> Iterable[str]:
