@@ -156,12 +156,7 @@ RATERS = (1, 2, 3, 5, 10)
 
 
 def measure_power(
-    study: Study,
-    dimension: str,
-    metrics: Sequence[str],
-    seed: int = SEED,
-    first: float = FIRST,
-    second: float = SECOND,
+    study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED, first: float = FIRST, second: float = SECOND
 ) -> Power:
     """What a study of this size can tell apart, and what size it would need.
 

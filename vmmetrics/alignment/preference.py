@@ -33,11 +33,7 @@ _CHANCE = 0.5
 
 
 def measure_preferences(
-    study: Study,
-    dimension: str,
-    metrics: Sequence[str],
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[PreferenceAccuracy, ...]:
     """Preference accuracy of each metric, and of all together.
 
@@ -57,10 +53,7 @@ def measure_preferences(
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
-    pairs, folds = (
-        pairs_of(study, dimension, seed),
-        folds_of(study.prompts, FOLDS, seed),
-    )
+    pairs, folds = (pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed))
     wanted = pairs.decided.size
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
@@ -153,11 +146,7 @@ Combine = Callable[[Sequence[int]], Combined]
 
 
 def measure_ablations(
-    study: Study,
-    dimension: str,
-    metrics: Sequence[str],
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[Ablation, ...]:
     """Ablations of the combination by equal weights and of the fitted one.
 

@@ -133,15 +133,7 @@ def _power(powers: Sequence[results.Power]) -> DisplayTable:
         raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
         now = DisplayCell(number(power.power), "", table.mark(power.note))
         told = f"{number(power.first)} from {number(power.second)}"
-        table.add(
-            power.dimension,
-            told,
-            now,
-            count(power.clips),
-            count(power.prompts),
-            raters,
-            number(power.smallest),
-        )
+        table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters, number(power.smallest))
     return table
 
 
