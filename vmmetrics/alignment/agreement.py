@@ -51,7 +51,7 @@ def outlying_raters(
     others = [bootstrap.mean_of_defined(np.delete(ratings, number, axis=1)) for number in range(len(raters))]
     apart = ratings - np.stack(others, axis=1)
     common = ~np.isnan(apart)
-    judged = np.flatnonzero(common.sum(axis=0) >= MIN_CLIPS)
+    judged = [number for number in range(len(raters)) if common[:, number].sum() >= MIN_CLIPS]
     constant = [number for number in judged if np.unique(ratings[common[:, number], number]).size == 1]
     varied = [number for number in judged if number not in constant]
     reasons: dict[int, list[str]] = {number: ["gave every clip the same rating"] for number in constant}

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from vmmetrics.alignment import results
+from vmmetrics.utils.display.tables import number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
@@ -98,16 +100,14 @@ def _beside_models(pair: results.PairAlignment) -> str:
     pooled, null = _said(pair.spearman), pair.shuffled
     if null.value is None or null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
-    reached = f"{_number(null.value)} [{_number(null.low)}, {_number(null.high)}]"
-    if pair.spearman.value <= null.high:
-        return (
-            f"tells models apart as people do and is not shown to do more: {pooled} over all clips, where ratings "
-            f"shuffled inside each model give {reached}"
-        )
-    return (
-        f"agrees with people beyond telling models apart: {pooled} over all clips, where ratings shuffled inside each "
-        f"model give {reached}"
+    reached = f"{number(null.value)} [{number(null.low)}, {number(null.high)}]"
+    more = pair.spearman.value > null.high
+    beside = (
+        "agrees with people beyond telling models apart"
+        if more
+        else ("tells models apart as people do and is not shown to do more")
     )
+    return f"{beside}: {pooled} over all clips, where ratings shuffled inside each model give {reached}"
 
 
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
@@ -116,7 +116,7 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
         return f"on clips of one model nothing can be said ({inside.note})"
     if below(inside):
         return f"on clips of one model it runs against people (mean {_said(inside)})"
-    seen = "" if smallest is None else f", and below about {_number(smallest)} nothing could show at this size"
+    seen = "" if smallest is None else f", and below about {number(smallest)} nothing could show at this size"
     return f"that it tells clips of one model apart is not shown (mean {_said(inside)}{seen})"
 
 
@@ -124,15 +124,15 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
     """Which single model a pooled correlation above 0 rests on, if one."""
     if not above(pair.spearman):
         return ""
-    fallen = {
-        name: rest.value
+    fallen = [
+        (rest.value, name, rest)
         for name, rest in pair.without_model.items()
         if rest.value is not None and rest.low is not None and rest.low <= 0
-    }
+    ]
     if not fallen:
         return ""
-    name = min(fallen, key=lambda model: fallen[model])
-    return f"; over all clips it rests on {name}, without which {_said(pair.without_model[name])}"
+    _, name, rest = min(fallen, key=itemgetter(0))
+    return f"; over all clips it rests on {name}, without which {_said(rest)}"
 
 
 def _chance_claim(pairs: Sequence[results.PairAlignment]) -> list[str]:
@@ -170,8 +170,8 @@ def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
     full = top.split_half_full.value
     if full is not None and full > 0:
         yield (
-            f"The mean rating of {top.dimension} has a reliability of {_number(full)}, so a metric that knew the truth "
-            f"would reach about ρ {_number(math.sqrt(full))}."
+            f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a metric that knew the truth "
+            f"would reach about ρ {number(math.sqrt(full))}."
         )
 
 
@@ -180,33 +180,34 @@ def difference_claims(differences: Sequence[results.MetricDifference], report: r
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
         found: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
-        known = [(d, figure) for d, figure in found if figure.low is not None and figure.high is not None]
-        if not known:
+        widths = [e.high - e.low for _, e in found if e.low is not None and e.high is not None]
+        if not widths:
             continue
-        dimension = known[0][0].dimension
-        seen = [(d, figure) for d, figure in known if above(figure) or below(figure)]
-        seen.sort(key=lambda pair: -abs(_known(pair[1].value)))
+        about = f"on {differences[0].dimension} {words}"
+        seen = [(d, figure) for d, figure in found if above(figure) or below(figure)]
+        seen.sort(key=lambda pair: -abs(pair[1].value or 0.0))
         apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
-        pairs = f"{len(known)} pair{'s' * (len(known) > 1)} of metrics"
+        pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
         if apart:
-            by_chance = f"; of {pairs} alike {len(known) * LEVEL:.2g} would be" if len(known) > 1 else ""
-            claims.append(f"Told apart on {dimension} {words}: {'; '.join([*apart, *more])}{by_chance}.")
-        width = float(np.median([(_known(figure.high) - _known(figure.low)) / 2 for _, figure in known]))
-        none = "" if apart else f"None of {pairs} is told apart on {dimension} {words}. "
+            by_chance = f"; of {pairs} alike {len(widths) * LEVEL:.2g} would be" if len(widths) > 1 else ""
+            claims.append(f"Told apart {about}: {'; '.join([*apart, *more])}{by_chance}.")
+        none = "" if apart else f"None of {pairs} is told apart {about}. "
         claims.append(
-            f"{none}Differences below about {_number(width)} between two metrics on {dimension} {words} cannot be seen "
-            f"with {report.clips} clips of {report.prompts} prompts."
+            f"{none}Differences below about {number(float(np.median(widths)) / 2)} between two metrics {about} cannot "
+            f"be seen with {report.clips} clips of {report.prompts} prompts."
         )
     return claims
 
 
 def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
     """Which of two metrics is ahead, by how much."""
-    if above(figure):
-        return f"{difference.first} above {difference.second} by {_interval(figure)}"
-    turned = Estimate(-_known(figure.value), -_known(figure.high), -_known(figure.low))
-    return f"{difference.second} above {difference.first} by {_interval(turned)}"
+    first, second = difference.first, difference.second
+    if below(figure):
+        first, second = second, first
+        value, low, high = (-(end or 0.0) for end in (figure.value, figure.high, figure.low))
+        figure = Estimate(value, low, high)
+    return f"{first} above {second} by {_interval(figure)}"
 
 
 def preference_claim(entry: results.PreferenceAccuracy) -> str:
@@ -241,7 +242,7 @@ def power_claim(power: results.Power, clips: int) -> Iterator[str]:
     needed = "" if power.clips is None else f"; for 80 % it takes {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"
     yield (
-        f"{clips} clips tell ρ {_number(power.first)} from {_number(power.second)} on {power.dimension} with a chance "
+        f"{clips} clips tell ρ {number(power.first)} from {number(power.second)} on {power.dimension} with a chance "
         f"of {power.power:.0%}{needed}{prompts}."
     )
 
@@ -251,23 +252,7 @@ def _said(figure: Estimate) -> str:
 
 
 def _interval(figure: Estimate) -> str:
-    value = _number(figure.value)
     if figure.low is None or figure.high is None:
-        return value
+        return number(figure.value)
     rough = ", roughly" if figure.note and "rough" in figure.note else ""
-    return f"{value} [{_number(figure.low)}, {_number(figure.high)}{rough}]"
-
-
-def _number(value: float | None) -> str:
-    """Two decimals with a true minus sign.
-
-    >>> _number(-0.304)
-    '−0.30'
-    """
-    return f"{_known(value):.2f}".replace("-", "−")
-
-
-def _known(value: float | None) -> float:
-    if value is None:
-        raise ValueError("Expected an estimate that has this number")
-    return value
+    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}{rough}]"

@@ -41,7 +41,7 @@ def overall_pearson(sample: Sample, resamples: int, seed: int) -> list[Estimate]
 def _overall(
     sample: Sample, point: Correlation, resampled: Callable[..., FloatArray], resamples: int, seed: int
 ) -> list[Estimate]:
-    drawn = np.empty((len(sample.scores), 0))
+    drawn: FloatArray = np.empty((len(sample.scores), 0))
     if len(sample.ratings) >= LEAST_CLIPS:
         drawn = resampled(list(sample.scores), sample.ratings, sample.prompts, resamples, seed).reshape(len(drawn), -1)
     return [_estimate(row, sample, point, values) for row, values in zip(sample.scores, drawn, strict=True)]

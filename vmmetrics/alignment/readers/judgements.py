@@ -140,8 +140,8 @@ class Gatherer:
                 told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
         pairs = {}
         for dimension, judged in self._pairs.items():
-            *numbers_of, people = zip(*judged, strict=True)
-            pairs[dimension] = Preferences(*(np.array(column, np.int64) for column in numbers_of), people)
+            left, right, outcome = np.array([pair[:3] for pair in judged], np.int64).T
+            pairs[dimension] = Preferences(left, right, outcome, tuple(rater for *_, rater in judged))
         everything = range(len(names))
         return Judgements(
             names,

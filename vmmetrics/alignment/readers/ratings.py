@@ -126,7 +126,8 @@ def clips_of(table: SourceTable, asked: str | None) -> TableClips:
     clip, of_models = _clip_column(table, asked)
     others = [name for name in table.columns if name != clip]
     prompt, model = first_column(others, called.PROMPT), first_column(others, called.MODEL)
-    names, models, notes = texts(table, clip), texts(table, model), ()
+    names, models = texts(table, clip), texts(table, model)
+    notes: tuple[str, ...] = ()
     if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
         names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
         notes = (f"Several models have clips of one name: clips are taken to be called {model}/{clip}",)
@@ -147,13 +148,15 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     files = [column for column, cells in table.columns.items() if all(map(_is_clip, cells))]
     found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
     found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
+    if found is not None:
+        return found, False
     model = first_column(table.columns, (*called.MODEL, "models"))
-    if found is None and model is None:
-        raise SetupError(
-            f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got "
-            f"{table.heading}; name it with clip_column"
-        )
-    return found or model, found is None
+    if model is not None:
+        return model, True
+    raise SetupError(
+        f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}; "
+        "name it with clip_column"
+    )
 
 
 def _is_clip(cell: Any) -> bool:

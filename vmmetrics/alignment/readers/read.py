@@ -182,7 +182,7 @@ def _study(
     ratings, raters, silent = {}, {}, []
     for dimension, all_values in judged.ratings.items():
         values, names = all_values[of_judged], judged.raters[dimension]
-        said = ~np.isnan(values).all(axis=0)
+        said = (~np.isnan(values)).any(axis=0)
         if names and said.any() and not said.all():
             quiet = [name for name, spoke in zip(names, said, strict=True) if not spoke]
             silent.append(f"{dimension}: rated none of the matched clips: {', '.join(quiet)}")

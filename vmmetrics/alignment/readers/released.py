@@ -96,7 +96,8 @@ def _name_of_folder(path: Path) -> str | None:
 
 
 def _name_of_file(path: Path) -> str | None:
-    suffix, row = path.suffix.lower(), {}
+    suffix = path.suffix.lower()
+    row: Mapping[str, Any] = {}
     if FETV_FILE.match(path.name):
         return "fetv"
     if suffix in {".json", ".jsonl"}:
