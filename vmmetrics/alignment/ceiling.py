@@ -155,9 +155,7 @@ RATERS = (1, 2, 3, 5, 10)
 """Numbers of raters for which the clips needed are worked out, beside the number there is."""
 
 
-def measure_power(
-    study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED, first: float = FIRST, second: float = SECOND
-) -> Power:
+def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:
     """What a study of this size can tell apart, and what size it would need.
 
     The two correlations are meant with the mean of the raters there are; with other numbers of raters both grow or
@@ -169,19 +167,17 @@ def measure_power(
         dimension: One of its dimensions, with ratings.
         metrics: Metrics that face it.
         seed: Of the splits of raters where there are over ten.
-        first: A correlation.
-        second: Another, to be told from it; both between −1 and 1.
     """
     ratings = bootstrap.finite(study.ratings[dimension])
     mean = study.mean_rating(dimension)
     rated = np.flatnonzero(np.isfinite(mean))
     prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
     scores = [bootstrap.finite(study.scores[metric])[rated] for metric in metrics]
-    between, how = _between(scores, first, second)
+    between, how = _between(scores)
     each = Counter(prompts).values()
     clustered = sum(count**2 for count in each) / max(1, rated.size)
     design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
-    needed = power.clips_needed(first, second, between, design) if first != second else None
+    needed = power.clips_needed(FIRST, SECOND, between, design)
     whole = measure_ceiling(study, dimension, resamples=0, seed=seed).split_half_full.value
     said = [
         f"{rated.size} clips of {len(each)} prompts, design effect {design:.2f}",
@@ -191,21 +187,21 @@ def measure_power(
     by_raters: dict[int, int] = {}
     if whole is None or whole <= 0:
         said.append("what more raters would bring is not known: it takes two ratings of a clip that agree")
-    elif needed is not None:
+    else:
         counts = (~np.isnan(ratings)).sum(axis=1)
         raters, there = float(counts[counts >= 2].mean()), float(counts[rated].mean())
         single = whole / (raters - (raters - 1) * whole)
         said.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
-        by_raters = _by_raters(first, second, between, design, single, there)
+        by_raters = _by_raters(between, design, single, there)
     inside, named = _less_model_means(mean[rated], scores, models)
     share = _shared_variance(inside[0], inside[1:], prompts) if rated.size else 0.0
     return Power(
         dimension=dimension,
-        first=first,
-        second=second,
-        power=power.power_of(first, second, between, rated.size, design),
+        first=FIRST,
+        second=SECOND,
+        power=power.power_of(FIRST, SECOND, between, rated.size, design),
         clips=needed,
-        prompts=None if needed is None or not rated.size else math.ceil(needed * len(each) / rated.size),
+        prompts=None if not rated.size else math.ceil(needed * len(each) / rated.size),
         raters=by_raters,
         smallest=power.smallest_within_model(list(named.values()), share),
         note="; ".join(said),
@@ -246,28 +242,26 @@ def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts:
     return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
 
 
-def _between(scores: Sequence[FloatArray], first: float, second: float) -> tuple[float, str]:
+def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
     """Correlation of two metrics with each other, and where it is from."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
     found = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
     found = [value for value in found if not np.isnan(value)]
     if not found:
-        return first * second, "assumed: nothing in common but what people see"
+        return FIRST * SECOND, "assumed: nothing in common but what people see"
     mean = float(np.mean(found))
-    possible = power.feasible(mean, first, second)
+    possible = power.feasible(mean, FIRST, SECOND)
     how = f"the mean over {len(found)} pairs of metrics" if len(found) > 1 else "as the two metrics do"
     return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
 
 
-def _by_raters(
-    first: float, second: float, between: float, design: float, single: float, there: float
-) -> dict[int, int]:
+def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:
     """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
     found, of_those_there = {}, power.mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
         gain = 1.0 if raters == round(there) else math.sqrt(power.mean_reliability(single, raters) / of_those_there)
-        one, other = first * gain, second * gain
+        one, other = FIRST * gain, SECOND * gain
         if max(abs(one), abs(other)) < 1:
             found[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
     return found

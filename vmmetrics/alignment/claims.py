@@ -43,10 +43,21 @@ def widest_claims(report: results.StudyReport) -> tuple[str, ...]:
     for dimension in rated:
         pairs = [pair for pair in report.alignments if pair.dimension == dimension]
         claims += [metric_claim(pair, smallest.get(dimension)) for pair in pairs]
-        claims += _chance_claim(pairs)
-        claims += [
-            claim for base in report.baselines if base.dimension == dimension for claim in _name_claim(base, pairs)
-        ]
+        passed = sum(above(pair.within_model.mean) for pair in pairs)
+        if len(pairs) >= MANY_METRICS and passed:
+            claims.append(
+                f"{len(pairs)} metrics were held against {dimension} and {passed} stand out on clips of one model; of "
+                f"as many useless ones {len(pairs) * _BY_CHANCE:.2g} would."
+            )
+        for base in report.baselines:
+            known = base.overall.value
+            if base.dimension == dimension and known is not None:
+                better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
+                claims.append(
+                    f"On {dimension} the name of the model alone, without a look at the clip, reaches "
+                    f"{_said(base.overall)} over all clips, "
+                    f"{'less than ' + ', '.join(better) if better else 'more than any metric here'}."
+                )
         claims += [claim for top in report.ceilings if top.dimension == dimension for claim in ceiling_claim(top)]
         claims += difference_claims([d for d in report.differences if d.dimension == dimension], report)
     claims += [preference_claim(entry) for entry in report.preferences if entry.dimension not in rated]
@@ -133,28 +144,6 @@ def _rests_on_one(pair: results.PairAlignment) -> str:
         return ""
     _, name, rest = min(fallen, key=itemgetter(0))
     return f"; over all clips it rests on {name}, without which {_said(rest)}"
-
-
-def _chance_claim(pairs: Sequence[results.PairAlignment]) -> list[str]:
-    passed = [pair for pair in pairs if above(pair.within_model.mean)]
-    if len(pairs) < MANY_METRICS or not passed:
-        return []
-    return [
-        f"{len(pairs)} metrics were held against {pairs[0].dimension} and {len(passed)} stand out on clips of one "
-        f"model; of as many useless ones {len(pairs) * _BY_CHANCE:.2g} would."
-    ]
-
-
-def _name_claim(base: results.NameBaseline, pairs: Sequence[results.PairAlignment]) -> Iterator[str]:
-    known = base.overall.value
-    if known is None:
-        return
-    better = [pair.metric for pair in pairs if pair.spearman.value is not None and pair.spearman.value > known]
-    who = "more than any metric here" if not better else f"less than {', '.join(better)}"
-    yield (
-        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_said(base.overall)} "
-        f"over all clips, {who}."
-    )
 
 
 def ceiling_claim(top: results.Ceiling) -> Iterator[str]:

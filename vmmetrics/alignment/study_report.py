@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from itertools import chain, compress
 from typing import Any
 
@@ -103,19 +103,13 @@ def _missing(part: Any) -> Iterator[tuple[str, str]]:
         return
     for field in fields(part):
         value, label = getattr(part, field.name), field.name.replace("_", " ")
-        if isinstance(value, results.Grouped):
-            value = value.mean
-        if isinstance(value, Estimate):
-            inner: Mapping[str, Any] = {label: value}
-        elif isinstance(value, Mapping):
-            inner = {f"{label} {key}": estimate for key, estimate in value.items()}
-        else:
-            inner = {}
-            if is_dataclass(value):
-                yield from ((f"{label}: {where}", note) for where, note in _missing(value))
-        for where, estimate in inner.items():
-            if isinstance(estimate, Estimate) and estimate.value is None:
-                yield where, estimate.note or ""
+        if isinstance(value, results.CombinationFigure):
+            yield from ((f"{label}: {where}", note) for where, note in _missing(value))
+        value = value.mean if isinstance(value, results.Grouped) else value
+        inner = {f"{label} {key}": e for key, e in value.items()} if isinstance(value, Mapping) else {label: value}
+        for where, figure in inner.items():
+            if isinstance(figure, Estimate) and figure.value is None:
+                yield where, figure.note or ""
 
 
 def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
@@ -229,11 +223,6 @@ def _judged_clips(study: Study, dimensions: Sequence[str]) -> BoolArray:
 
 def _matching(study: Study) -> tuple[str, ...]:
     found = study.matching
-    lines = [f"{found.matched} clips with a score and a judgement"]
-    for what, names in (
-        ("a score and no judgement", found.scores_only),
-        ("a judgement and no score", found.ratings_only),
-    ):
-        if names:
-            lines.append(f"{len(names)} clips with {what}: {listed(names, NAMED_CLIPS)}")
-    return (*lines, *found.notes)
+    sides = {"a score and no judgement": found.scores_only, "a judgement and no score": found.ratings_only}
+    alone = (f"{len(names)} clips with {what}: {listed(names, NAMED_CLIPS)}" for what, names in sides.items() if names)
+    return (f"{found.matched} clips with a score and a judgement", *alone, *found.notes)

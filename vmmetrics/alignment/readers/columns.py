@@ -266,13 +266,16 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
     Raises:
         SetupError: No task is annotated.
     """
-    data_columns = _data_columns(task["data"] for task in tasks)
+    cells: defaultdict[str, list[Any]] = defaultdict(list)
+    for name, value in (item for task in tasks for item in task["data"].items()):
+        cells[str(name)].append(value)
+    # what says which clip it is and what it shows: texts, and what is so called
+    described = {*CLIP, *MODEL, *PROMPT}
+    kept = {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
     rows, skipped = [], 0
     for task in tasks:
-        data = {name: value for name, value in task["data"].items() if name in data_columns}
-        for annotation in task["annotations"]:
-            if not isinstance(annotation, Mapping):
-                continue
+        data = {name: value for name, value in task["data"].items() if name in kept}
+        for annotation in filter(lambda entry: isinstance(entry, Mapping), task["annotations"]):
             if annotation.get("was_cancelled") or annotation.get("skipped"):
                 skipped += 1
                 continue
@@ -280,7 +283,12 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
             if isinstance(person, Mapping):
                 person = person.get("email") or person.get("id")
             annotator = {} if person is None else {"annotator": str(person)}
-            rows.append({**data, **annotator, **_answers(annotation.get("result"))})
+            results = annotation.get("result")
+            answers: defaultdict[str, list[Any]] = defaultdict(list)
+            for result in results if isinstance(results, list) else ():
+                if isinstance(result, Mapping) and result.get("from_name"):
+                    answers[str(result["from_name"])].append(result.get("value"))
+            rows.append({**data, **annotator, **{name: answer(values) for name, values in answers.items()}})
     if not rows:
         raise SetupError(f"{source}: the Label Studio export holds no annotation; annotate its tasks and export again")
     note = f"Label Studio: {len(rows)} annotations of {len(tasks)} tasks"
@@ -308,12 +316,9 @@ def answer(cell: Any) -> Any:
 
 def plain_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
     """Return the columns with answers instead of results and paths instead of Label Studio's addresses, and notes."""
-    plain, notes = {}, []
-    for name, cells in columns.items():
-        answers = [answer(cell) for cell in cells]
-        plain[name], note = _file_names(name, answers)
-        notes += note
-    return plain, tuple(notes)
+    read = {name: _file_names(name, [answer(cell) for cell in cells]) for name, cells in columns.items()}
+    notes = tuple(note for _, told in read.values() for note in told)
+    return {name: cells for name, (cells, _) in read.items()}, notes
 
 
 def _answer_of(result: Any) -> int | float | str | None:
@@ -326,25 +331,6 @@ def _answer_of(result: Any) -> int | float | str | None:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or None
     return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-
-
-def _answers(results: Any) -> dict[str, Any]:
-    """Return an annotation's answers by the name of the control."""
-    values: defaultdict[str, list[Any]] = defaultdict(list)
-    for result in results if isinstance(results, list) else ():
-        if isinstance(result, Mapping) and result.get("from_name"):
-            values[str(result["from_name"])].append(result.get("value"))
-    return {name: answer(found) for name, found in values.items()}
-
-
-def _data_columns(data: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the columns of the tasks' data that say which clip it is and what it shows: texts, and those so called."""
-    cells: defaultdict[str, list[Any]] = defaultdict(list)
-    for task in data:
-        for name, value in task.items():
-            cells[str(name)].append(value)
-    described = {*CLIP, *MODEL, *PROMPT}
-    return {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
 
 
 def _file_names(column: str, cells: list[Any]) -> tuple[list[Any], list[str]]:

@@ -113,10 +113,6 @@ def stem(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
-def _letters(name: str) -> str:
-    return re.sub(r"[^0-9a-z]", "", name.casefold())
-
-
 def _stored(name: str) -> str:
     """The name under which web applications such as Label Studio store a file."""
     return re.sub(r"[^\w.-]", "", stem(name).casefold().strip().replace(" ", "_"))
@@ -128,7 +124,9 @@ _WAYS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (" without suffix, whatever the case", lambda name: stem(name).casefold()),
     (" as an upload is stored, blanks as _ and signs left out", lambda name: _stored(name) or name),
 )
-_OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = ((", letters and digits alone", _letters),)
+_OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (", letters and digits alone", lambda name: re.sub(r"[^0-9a-z]", "", name.casefold())),
+)
 
 
 def _where(depth: int, deepest: int) -> str:

@@ -171,14 +171,11 @@ def matrix_chart(matrix: Matrix) -> Figure:
     axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(size), names)
     axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     letters = float(np.clip(cell * 17, 4.5, 9))
-    for row in range(size):
-        for column in range(size):
-            value = float(matrix.values[row, column])
-            colour = "white" if abs(value) > _DARK_CELL else "black"
-            axes.text(column, row, _short(value), ha="center", va="center", fontsize=letters, color=colour)
+    for (row, column), value in np.ndenumerate(matrix.values):
+        colour = "white" if abs(value) > _DARK_CELL else "black"
+        axes.text(column, row, _short(value), ha="center", va="center", fontsize=letters, color=colour)
     if 0 < matrix.metrics < size:
         for line in (axes.axhline, axes.axvline):
             line(matrix.metrics - 0.5, color=INK, linewidth=1.5)

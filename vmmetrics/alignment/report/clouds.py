@@ -37,19 +37,15 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         report: The correlations in the titles.
         dimension: What people judged; the study has ratings of it.
     """
-    pairs = ranked(report, dimension)
-    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    figure, panels = _panels(report, dimension)
     models = sorted({model for model in study.models if model})
     looks = canvas.model_looks(models) if len(models) <= _MOST_MODELS else {}
-    for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        axes.grid()
+    for axes, pair in panels:
         axes.margins(0.06)
         pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
         axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
         axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
         _cloud(axes, study, pair, looks)
-        if place % _COLUMNS == 0:
-            axes.set_ylabel(f"people: {label(dimension, 18)}")
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="", label=label(model, _NAME_LENGTH))
         for model, (colour, marker) in looks.items()
@@ -60,6 +56,17 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         columns = max(1, min(len(handles), fitting))
         figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
+
+
+def _panels(report: StudyReport, dimension: str) -> tuple[Figure, list[tuple[Axes, PairAlignment]]]:
+    """A figure with a panel per metric, the best first."""
+    pairs = ranked(report, dimension)
+    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    for place, axes in enumerate(panels):
+        axes.grid()
+        if place % _COLUMNS == 0:
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
+    return figure, list(zip(panels, pairs, strict=True))
 
 
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
@@ -110,16 +117,11 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         report: Which metrics, in which order.
         dimension: What people judged; the study has ratings of it.
     """
-    pairs = ranked(report, dimension)
-    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
-    rating = study.mean_rating(dimension)
-    prompts = np.unique(np.array(study.prompts), return_inverse=True)[1]
-    for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        axes.grid()
+    figure, panels = _panels(report, dimension)
+    prompts, rating = np.unique(np.array(study.prompts), return_inverse=True)[1], study.mean_rating(dimension)
+    for axes, pair in panels:
         axes.set_title(label(pair.metric, _NAME_LENGTH), fontweight="bold")
         _calibration(axes, study.scores[pair.metric], rating, prompts)
-        if place % _COLUMNS == 0:
-            axes.set_ylabel(f"people: {label(dimension, 18)}")
     bins = Line2D([], [], color=METRIC, marker="o", linestyle="", label="clips of like score, 95 % over prompts")
     fit = Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="best monotone fit")
     mean = Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all")

@@ -80,17 +80,11 @@ def _ablation(ablation: results.Ablation) -> DisplayTable:
 
 def differences_part(differences: Sequence[results.MetricDifference], *, only_significant: bool) -> tables.Part:
     """Pairs of metrics; those whose pooled or within-model difference is significant, or all."""
-    shown = list(differences)
-    key, title, chosen = "pairs", "All pairs of metrics", ""
+    shown, key, title, chosen = list(differences), "pairs", "All pairs of metrics", ""
     if only_significant:
-        shown = [d for d in differences if is_significant(d.pooled) or is_significant(d.within_model)]
         key, title = "differences", "Differences between metrics"
-        shown.sort(
-            key=lambda d: (
-                not (is_significant(d.pooled) and is_significant(d.within_model)),
-                -abs(d.pooled.value or 0.0),
-            )
-        )
+        shown = [d for d in shown if any(map(is_significant, (d.pooled, d.within_model)))]
+        shown.sort(key=lambda d: (-sum(map(is_significant, (d.pooled, d.within_model))), -abs(d.pooled.value or 0.0)))
         chosen = f"{len(shown):,} of {len(differences):,} pairs differ at p < {SIGNIFICANT}"
         if len(shown) > _MOST_DIFFERENCES:
             shown = shown[:_MOST_DIFFERENCES]
