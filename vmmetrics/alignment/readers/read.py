@@ -20,6 +20,7 @@ from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
+from vmmetrics.types import BoolArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
@@ -182,7 +183,7 @@ def _study(
     ratings, raters, silent = {}, {}, []
     for dimension, all_values in judged.ratings.items():
         values, names = all_values[of_judged], judged.raters[dimension]
-        said = (~np.isnan(values)).any(axis=0)
+        said: BoolArray = np.logical_not(np.isnan(values).all(axis=0))
         if names and said.any() and not said.all():
             quiet = [name for name, spoke in zip(names, said, strict=True) if not spoke]
             silent.append(f"{dimension}: rated none of the matched clips: {', '.join(quiet)}")

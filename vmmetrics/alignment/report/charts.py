@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ _LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
 
 
 _TOLD = {"single rater": "single rater against the others", "model's name": "model's name alone"}
-_Mark = tuple[Estimate, str, str, str]
+_Mark = tuple[Estimate, str, str, Literal["-", "--"]]
 """A vertical line to read the rows against: where, its name, colour and dashes."""
 
 
@@ -175,7 +176,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
     letters = float(np.clip(cell * 17, 4.5, 9))
     for (row, column), value in np.ndenumerate(matrix.values):
         colour = "white" if abs(value) > _DARK_CELL else "black"
-        axes.text(column, row, _short(value), ha="center", va="center", fontsize=letters, color=colour)
+        axes.text(column, row, _short(float(value)), ha="center", va="center", fontsize=letters, color=colour)
     if 0 < matrix.metrics < size:
         for line in (axes.axhline, axes.axvline):
             line(matrix.metrics - 0.5, color=INK, linewidth=1.5)
