@@ -173,9 +173,3 @@ def test_nothing_to_estimate_from_still_gives_a_plan(ratings: FloatArray) -> Non
     assert found.smallest is None
     assert 0.05 <= found.power < 0.1
     assert "not known" in found.note
-
-
-def test_equal_correlations_need_no_number_of_clips() -> None:
-    found = measure_power(crossed_study(10), "motion", [], first=0.6, second=0.6)
-    assert found.clips is None
-    assert found.power == pytest.approx(0.05)

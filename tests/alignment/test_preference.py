@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.alignment.made_study import crossed_study, study_of
 from vmmetrics.alignment.combination import MAX_CLIPS, Pairs, pairs_of, share_statistic
-from vmmetrics.alignment.preference import best_threshold, calibrated_credits, half_credits, measure_preferences
+from vmmetrics.alignment.preference import half_credits, measure_preferences
 from vmmetrics.alignment.results import PreferenceAccuracy
 from vmmetrics.alignment.study import Preferences, Study
 
 NAN = np.nan
 
 
-def by_name(study: Study, **options: str) -> dict[str, PreferenceAccuracy]:
-    found = measure_preferences(study, "motion", list(study.scores), resamples=100, **options)
+def by_name(study: Study) -> dict[str, PreferenceAccuracy]:
+    found = measure_preferences(study, "motion", list(study.scores), resamples=100)
     return {entry.name: entry for entry in found}
 
 
@@ -37,16 +37,6 @@ def test_by_hand() -> None:
     assert found["equal weights"].accuracy.value == 0.5  # right and wrong cancel
     assert found["right"].accuracy.low is None
     assert "single prompt" in found["right"].accuracy.note
-
-
-def test_by_hand_with_ties_calibrated() -> None:
-    # prompt b teaches that equal scores are a tie, prompt a that a threshold of 0 serves it best
-    found = by_name(four_clips(), ties="calibrated")
-    assert found["right"].accuracy.value == 1.0
-    assert found["wrong"].accuracy.value == 0.5
-    assert found["flat"].accuracy.value == 0.5  # the tie is right, the other pair wrong
-    assert found["flat"].pairs == 2
-    assert found["flat"].accuracy.p is None
 
 
 def test_accuracy_by_counting() -> None:
@@ -90,30 +80,9 @@ def test_pairs_across_prompts_are_weighed_by_both() -> None:
 def test_turning_pairs_or_the_scale_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     margins, outcome = rng.integers(-2, 3, 30) / 2, rng.integers(-1, 2, 30)
-    folds = rng.integers(0, 3, (2, 30))
-    for credits_ in (half_credits, lambda m, o: calibrated_credits(m, o, folds)):
-        assert credits_(-margins, -outcome) == pytest.approx(credits_(margins, outcome), nan_ok=True)
-        assert credits_(4 * margins, outcome) == pytest.approx(credits_(margins, outcome), nan_ok=True)
+    assert half_credits(-margins, -outcome) == pytest.approx(half_credits(margins, outcome), nan_ok=True)
+    assert half_credits(4 * margins, outcome) == pytest.approx(half_credits(margins, outcome), nan_ok=True)
     assert np.nanmean(half_credits(margins, outcome)) == pytest.approx(1 - np.nanmean(half_credits(-margins, outcome)))
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.integers(-4, 4), st.integers(-1, 1)), min_size=1, max_size=12))
-def test_best_threshold_is_the_best_of_all(rows: list[tuple[int, int]]) -> None:
-    margins, outcome = np.array(rows, float)[:, 0], np.array(rows)[:, 1]
-
-    def agreement(threshold: float) -> int:
-        return int(np.sum(np.where(np.abs(margins) <= threshold, 0, np.sign(margins)) == outcome))
-
-    assert agreement(best_threshold(margins, outcome)) == max(agreement(t) for t in np.arange(0, 5, 0.5))
-
-
-def test_threshold_is_not_chosen_on_the_pair_it_judges() -> None:
-    # in every prompt but one people call 0.5 a tie; in that one they do not, and it must not help itself
-    margins, outcome = np.full(10, 0.5), np.zeros(10, np.int64)
-    outcome[0] = 1
-    folds = np.tile(np.arange(10), (2, 1))
-    assert calibrated_credits(margins, outcome, folds).tolist() == [0.0] + [1.0] * 9
 
 
 def test_missing_scores_are_left_out_and_counted() -> None:
@@ -166,12 +135,9 @@ def test_generator_unseen_needs_models_to_learn_from() -> None:
     ],
 )
 def test_nothing_to_prefer_is_said(study: Study, why: str) -> None:
-    for ties in ("half", "calibrated"):
-        if ties == "calibrated" and pairs_of(study, "motion", 0).outcome.size and why == "no pair":
-            continue  # a tie that people call is something to be right about
-        for entry in by_name(study, ties=ties).values():
-            assert entry.accuracy.value is None
-            assert why in entry.accuracy.note
+    for entry in by_name(study).values():
+        assert entry.accuracy.value is None
+        assert why in entry.accuracy.note
 
 
 def test_one_prompt_fits_nothing_and_counts_the_rest() -> None:

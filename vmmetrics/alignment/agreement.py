@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from vmmetrics.alignment.results import Agreement, DisputedClip, OutlyingRater
 from vmmetrics.alignment.study import Study
-from vmmetrics.types import BoolArray, FloatArray
-from vmmetrics.utils.statistics.agreement import (
-    MAX_CATEGORIES,
-    alpha_statistic,
-    are_categories,
-    cohen_statistic,
-    fleiss_statistic,
-    icc_statistic,
-)
-from vmmetrics.utils.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Estimate,
-    Statistic,
-    estimate,
-    finite,
-    mean_of_defined,
-    sampled,
-    with_note,
-)
+from vmmetrics.types import FloatArray
+from vmmetrics.utils.statistics import agreement, bootstrap
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, Statistic, estimate, sampled
 from vmmetrics.utils.statistics.correlation import spearman_statistic
 
 # Raters who part from the others, and clips that people disagree on.
@@ -65,28 +48,23 @@ def outlying_raters(
         resamples: Bootstrap samples.
         seed: Of the samples.
     """
-    others = [mean_of_defined(np.delete(ratings, number, axis=1)) for number in range(len(raters))]
-    common = [~np.isnan(ratings[:, number]) & ~np.isnan(others[number]) for number in range(len(raters))]
-    judged = [number for number in range(len(raters)) if common[number].sum() >= MIN_CLIPS]
-    constant = [number for number in judged if np.unique(ratings[common[number], number]).size == 1]
+    others = [bootstrap.mean_of_defined(np.delete(ratings, number, axis=1)) for number in range(len(raters))]
+    apart = ratings - np.stack(others, axis=1)
+    common = ~np.isnan(apart)
+    judged = [number for number in range(len(raters)) if common[:, number].sum() >= MIN_CLIPS]
+    constant = [number for number in judged if np.unique(ratings[common[:, number], number]).size == 1]
     varied = [number for number in judged if number not in constant]
     reasons: dict[int, list[str]] = {number: ["gave every clip the same rating"] for number in constant}
-    found = np.full((2, len(raters)), np.nan)
-    for number in judged:
-        found[1, number] = (ratings[:, number] - others[number])[common[number]].mean()
+    correlations: dict[int, float] = {}
     if len(judged) >= MIN_RATERS and len(varied) >= 2:
-        statistics = _rater_statistic(ratings, others, varied)
-        values, samples = sampled(statistics, prompts, resamples, seed)
-        found[0, varied] = values[: len(varied)]
+        values, samples = sampled(_rater_statistic(ratings, others, varied), prompts, resamples, seed)
         spread = float(np.nanstd(ratings))
         for place, number in enumerate(varied):
-            reasons.setdefault(number, []).extend(_reasons(place, values, samples, spread))
+            correlations[number] = float(values[place])
+            reasons[number] = _reasons(place, values, samples, spread)
     return tuple(
         OutlyingRater(
-            raters[number],
-            None if np.isnan(found[0, number]) else float(found[0, number]),
-            float(found[1, number]),
-            "; ".join(said),
+            raters[number], correlations.get(number), float(apart[common[:, number], number].mean()), "; ".join(said)
         )
         for number, said in sorted(reasons.items())
         if said
@@ -153,27 +131,11 @@ def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedC
     return tuple(sorted(disputed, key=lambda clip: (-round(clip.spread, 9), clip.clip))[:DISPUTED])
 
 
-_CONTINUOUS = f"the ratings are continuous (over {MAX_CATEGORIES} values, or hardly one used twice), not categories"
+_CONTINUOUS = (
+    f"the ratings are continuous (over {agreement.MAX_CATEGORIES} values, or hardly one used twice), not categories"
+)
 _SAME = "all raters gave every clip the same value, so chance would agree as well"
 _NO_VARIANCE = "clips and raters cannot be told apart: the ratings are all the same, or no two raters share two clips"
-
-
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """Ratings of the clips that have two or more, whose prompts are resampled."""
-
-    ratings: FloatArray
-    prompts: tuple[str, ...]
-    resamples: int
-    seed: int
-
-    def estimates(self, statistic: Statistic, undefined: str) -> list[Estimate]:
-        found, samples = sampled(statistic, self.prompts, self.resamples, self.seed)
-        return [estimate(found[s], samples[:, s], self.prompts, undefined) for s in range(found.size)]
-
-    def only(self, kept: BoolArray) -> _Panel:
-        prompts = tuple(prompt for prompt, keep in zip(self.prompts, kept, strict=True) if keep)
-        return _Panel(self.ratings[kept], prompts, self.resamples, self.seed)
 
 
 def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
@@ -194,53 +156,48 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
     Returns:
         The figures; those that cannot be computed have a note instead of a value.
     """
-    ratings = finite(study.ratings[dimension])
-    twice = (~np.isnan(ratings)).sum(axis=1) >= 2
-    panel = _Panel(ratings, study.prompts, resamples, seed).only(twice)
-    raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
+    everything = bootstrap.finite(study.ratings[dimension])
+    counts = (~np.isnan(everything)).sum(axis=1)
+    twice = counts >= 2
     if twice.sum() < 2:
-        none = Estimate(None, note=_why_nothing(ratings))
+        none = Estimate(None, note=_why_nothing(everything))
         return Agreement(dimension, none, none, none, none, none, none, none, none)
-    alphas = panel.estimates(alpha_statistic(panel.ratings), _SAME)
-    single, mean = panel.estimates(icc_statistic(panel.ratings), _NO_VARIANCE)
-    nominal, cohen, weighted, fleiss = _of_categories(panel, alphas[0])
-    names = [clip for clip, keep in zip(study.clips, twice, strict=True) if keep]
+    prompts = tuple(compress(study.prompts, twice))
+    ratings, counts = everything[twice], counts[twice]
+
+    def estimates(statistic: Statistic, undefined: str, of: Sequence[str] = prompts) -> list[Estimate]:
+        found, samples = sampled(statistic, of, resamples, seed)
+        return [estimate(value, drawn, of, undefined) for value, drawn in zip(found, samples.T, strict=True)]
+
+    nominal, ordinal, interval = estimates(agreement.alpha_statistic(ratings), _SAME)
+    lacking = int(np.isnan(ratings).any(axis=1).sum())
+    note = (
+        f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are" if lacking else None
+    )
+    single, mean = (bootstrap.with_note(icc, note) for icc in estimates(agreement.icc_statistic(ratings), _NO_VARIANCE))
+    if agreement.are_categories(ratings):
+        cohen, weighted = estimates(agreement.cohen_statistic(ratings), _SAME)
+        commonest = int(np.bincount(counts).argmax())
+        same = counts == commonest
+        (fleiss,) = estimates(agreement.fleiss_statistic(ratings[same]), _SAME, tuple(compress(prompts, same)))
+        if not same.all():
+            fleiss = bootstrap.with_note(fleiss, f"over the {same.sum()} clips of {len(same)} with {commonest} ratings")
+    else:  # all of these count equal ratings
+        nominal = cohen = weighted = fleiss = Estimate(None, n=len(prompts), note=_CONTINUOUS)
+    raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
     return Agreement(
         dimension=dimension,
         alpha_nominal=nominal,
-        alpha_ordinal=alphas[1],
-        alpha_interval=alphas[2],
-        icc_single=with_note(single, _missing_note(panel.ratings)),
-        icc_mean=with_note(mean, _missing_note(panel.ratings)),
+        alpha_ordinal=ordinal,
+        alpha_interval=interval,
+        icc_single=single,
+        icc_mean=mean,
         cohen=cohen,
         cohen_weighted=weighted,
         fleiss=fleiss,
-        outlying=outlying_raters(panel.ratings, raters, panel.prompts, resamples, seed),
-        disputed=disputed_clips(panel.ratings, names),
+        outlying=outlying_raters(ratings, raters, prompts, resamples, seed),
+        disputed=disputed_clips(ratings, tuple(compress(study.clips, twice))),
     )
-
-
-def _of_categories(panel: _Panel, nominal: Estimate) -> tuple[Estimate, Estimate, Estimate, Estimate]:
-    """Nominal α, both Cohen's κ and Fleiss' κ, which count equal ratings: none of them for continuous ratings."""
-    if not are_categories(panel.ratings):
-        none = Estimate(None, n=len(panel.prompts), note=_CONTINUOUS)
-        return none, none, none, none
-    cohen, weighted = panel.estimates(cohen_statistic(panel.ratings), _SAME)
-    sizes = (~np.isnan(panel.ratings)).sum(axis=1)
-    commonest = int(np.bincount(sizes).argmax())
-    same = panel.only(sizes == commonest)
-    (fleiss,) = same.estimates(fleiss_statistic(same.ratings), _SAME)
-    if len(same.prompts) < len(panel.prompts):
-        fleiss = with_note(fleiss, f"over the {len(same.prompts)} clips of {len(sizes)} with {commonest} ratings")
-    return nominal, cohen, weighted, fleiss
-
-
-def _missing_note(ratings: FloatArray) -> str | None:
-    """What was done about missing ratings."""
-    complete = int((~np.isnan(ratings)).all(axis=1).sum())
-    if complete == len(ratings):
-        return None
-    return f"{len(ratings) - complete} of {len(ratings)} clips lack some rater; variances from all ratings there are"
 
 
 def _why_nothing(ratings: FloatArray) -> str:

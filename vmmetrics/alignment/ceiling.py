@@ -13,33 +13,16 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 
-from vmmetrics.alignment.power import (
-    LEVEL,
-    POWER,
-    clips_needed,
-    design_effect,
-    feasible,
-    mean_reliability,
-    power_of,
-    smallest_within_model,
-)
+from vmmetrics.alignment import power
 from vmmetrics.alignment.results import Ceiling, Power
 from vmmetrics.alignment.study import Study
-from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Estimate,
-    Statistic,
-    estimate,
-    finite,
-    mean_of_defined,
-    sampled,
-)
+from vmmetrics.types import BoolArray, FloatArray, IntArray
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
 from vmmetrics.utils.statistics.correlation import (
     group_count,
     spearman_statistic,
@@ -67,45 +50,43 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     Returns:
         The figures; those that cannot be computed have a note instead of a value.
     """
-    ratings = finite(study.ratings[dimension])
-    twice = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
+    ratings = bootstrap.finite(study.ratings[dimension])
+    twice = (~np.isnan(ratings)).sum(axis=1) >= 2
     names = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
-    if not twice.size:
+    if not twice.any():
         none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
         return Ceiling(dimension, {}, none, none, none, none, none)
-    ratings = ratings[twice]
-    prompts = tuple(study.prompts[clip] for clip in twice)
-    models = tuple(study.models[clip] for clip in twice)
+    ratings, halves = ratings[twice], splits(len(names), seed)
+    prompts, models = tuple(compress(study.prompts, twice)), tuple(compress(study.models, twice))
     sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
-    halves = [
-        (mean_of_defined(ratings[:, one]), mean_of_defined(ratings[:, other]))
-        for one, other in splits(len(names), seed)
+    levels = [
+        [spearman_statistic(*side) for side in sides],
+        [within_prompt_statistic(*side, prompts) for side in sides],
+        [within_statistic(*side, models) for side in sides],
+        [spearman_statistic(*(mean_of_defined(ratings[:, half]) for half in both)) for both in halves],
     ]
 
-    raters, rater_samples = sampled(_each([spearman_statistic(*side) for side in sides]), prompts, resamples, seed)
-    levels = _each(
-        [
-            _mean([spearman_statistic(*side) for side in sides]),
-            _mean([within_prompt_statistic(*side, prompts) for side in sides]),
-            _mean([within_statistic(*side, models) for side in sides]),
-            _mean([spearman_statistic(*half) for half in halves]),
-        ]
-    )
-    found, samples = sampled(levels, prompts, resamples, seed)
-    clips = [int((~np.isnan(own) & ~np.isnan(others)).sum()) for own, others in sides]
-    sizes = _sizes(ratings, seed)
-    full = estimate(float(step_up(found[3], *sizes)), step_up(samples[:, 3], *sizes), prompts, _UNDEFINED)
+    def statistic(weights: FloatArray) -> FloatArray:
+        """Each rater's own correlation, then the means of the four levels."""
+        each = [np.column_stack([correlation(weights) for correlation in level]) for level in levels]
+        return np.column_stack([each[0], *map(mean_of_defined, each)])
+
+    found, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
+
+    def figure(place: int, undefined: str = _UNDEFINED, n: int | None = None) -> Estimate:
+        return bootstrap.estimate(found[place], samples[:, place], prompts, undefined, n)
+
+    sizes = _sizes(~np.isnan(ratings), halves)
+    full = bootstrap.estimate(float(step_up(found[-1], *sizes)), step_up(samples[:, -1], *sizes), prompts, _UNDEFINED)
+    clips = [int((~np.isnan(own - others)).sum()) for own, others in sides]
     return Ceiling(
         dimension=dimension,
-        raters={
-            name: estimate(raters[r], rater_samples[:, r], prompts, _UNDEFINED, clips[r])
-            for r, name in enumerate(names)
-        },
-        overall=estimate(found[0], samples[:, 0], prompts, _UNDEFINED),
-        within_prompt=estimate(found[1], samples[:, 1], prompts, _NO_GROUP.format("prompt"), group_count(prompts)),
-        within_model=estimate(found[2], samples[:, 2], prompts, _NO_GROUP.format("model"), group_count(models)),
-        split_half=estimate(found[3], samples[:, 3], prompts, _UNDEFINED),
-        split_half_full=replace(full, p=None, note="the halves do not agree at all") if found[3] <= 0 else full,
+        raters={name: figure(r, n=clips[r]) for r, name in enumerate(names)},
+        overall=figure(-4),
+        within_prompt=figure(-3, _NO_GROUP.format("prompt"), group_count(prompts)),
+        within_model=figure(-2, _NO_GROUP.format("model"), group_count(models)),
+        split_half=figure(-1),
+        split_half_full=replace(full, p=None, note="the halves do not agree at all") if found[-1] <= 0 else full,
     )
 
 
@@ -154,26 +135,16 @@ def step_up(correlation: FloatArray, smaller: float, larger: float, full: float)
     return stepped
 
 
-def _sizes(ratings: FloatArray, seed: int) -> tuple[float, float, float]:
+def _sizes(there: BoolArray, halves: Sequence[tuple[IntArray, IntArray]]) -> tuple[float, float, float]:
     """Mean number of ratings of a clip in the smaller half, in the larger, and in all."""
-    there = ~np.isnan(ratings)
     in_halves = []
-    for one, other in splits(ratings.shape[1], seed):
-        counts = np.stack([there[:, one].sum(axis=1), there[:, other].sum(axis=1)])
-        both = (counts > 0).all(axis=0)
-        if both.any():
-            in_halves.append(counts[:, both].mean(axis=1))
+    for both in halves:
+        counts = np.stack([there[:, half].sum(axis=1) for half in both])
+        shared = (counts > 0).all(axis=0)
+        if shared.any():
+            in_halves.append(counts[:, shared].mean(axis=1))
     smaller, larger = np.mean(in_halves, axis=0)
     return float(smaller), float(larger), float(there.sum(axis=1).mean())
-
-
-def _each(statistics: Sequence[Statistic]) -> Statistic:
-    return lambda weights: np.column_stack([statistic(weights) for statistic in statistics])
-
-
-def _mean(statistics: Sequence[Statistic]) -> Statistic:
-    each = _each(statistics)
-    return lambda weights: mean_of_defined(each(weights))[:, None]
 
 
 # What a study that there is can tell apart: its size, prompts and raters put into the closed form.
@@ -184,9 +155,7 @@ RATERS = (1, 2, 3, 5, 10)
 """Numbers of raters for which the clips needed are worked out, beside the number there is."""
 
 
-def measure_power(
-    study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED, first: float = FIRST, second: float = SECOND
-) -> Power:
+def measure_power(study: Study, dimension: str, metrics: Sequence[str], seed: int = SEED) -> Power:
     """What a study of this size can tell apart, and what size it would need.
 
     The two correlations are meant with the mean of the raters there are; with other numbers of raters both grow or
@@ -198,43 +167,43 @@ def measure_power(
         dimension: One of its dimensions, with ratings.
         metrics: Metrics that face it.
         seed: Of the splits of raters where there are over ten.
-        first: A correlation.
-        second: Another, to be told from it; both between −1 and 1.
     """
-    ratings = finite(study.ratings[dimension])
+    ratings = bootstrap.finite(study.ratings[dimension])
     mean = study.mean_rating(dimension)
     rated = np.flatnonzero(np.isfinite(mean))
     prompts, models = ([names[clip] for clip in rated] for names in (study.prompts, study.models))
-    scores = [finite(study.scores[metric])[rated] for metric in metrics]
-    between, how = _between(scores, first, second)
+    scores = [bootstrap.finite(study.scores[metric])[rated] for metric in metrics]
+    between, how = _between(scores)
     each = Counter(prompts).values()
     clustered = sum(count**2 for count in each) / max(1, rated.size)
-    design = design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
-    needed = clips_needed(first, second, between, design) if first != second else None
-    single = _reliability(study, dimension, seed)
+    design = power.design_effect(clustered, _shared_variance(mean[rated], scores, prompts)) if rated.size else 1.0
+    needed = power.clips_needed(FIRST, SECOND, between, design)
+    whole = measure_ceiling(study, dimension, resamples=0, seed=seed).split_half_full.value
     said = [
         f"{rated.size} clips of {len(each)} prompts, design effect {design:.2f}",
         f"two metrics that correlate at {between:.2f} ({how})",
-        f"two-sided test at {LEVEL:.0%}, {POWER:.0%} power for the clips needed",
+        f"two-sided test at {power.LEVEL:.0%}, {power.POWER:.0%} power for the clips needed",
     ]
     by_raters: dict[int, int] = {}
-    if single is None:
+    if whole is None or whole <= 0:
         said.append("what more raters would bring is not known: it takes two ratings of a clip that agree")
-    elif needed is not None:
-        there = float((~np.isnan(ratings[rated])).sum(axis=1).mean())
+    else:
+        counts = (~np.isnan(ratings)).sum(axis=1)
+        raters, there = float(counts[counts >= 2].mean()), float(counts[rated].mean())
+        single = whole / (raters - (raters - 1) * whole)
         said.append(f"reliability of one rating {single:.2f}, {there:.3g} ratings a clip")
-        by_raters = _by_raters(first, second, between, design, single, there)
+        by_raters = _by_raters(between, design, single, there)
     inside, named = _less_model_means(mean[rated], scores, models)
     share = _shared_variance(inside[0], inside[1:], prompts) if rated.size else 0.0
     return Power(
         dimension=dimension,
-        first=first,
-        second=second,
-        power=power_of(first, second, between, rated.size, design),
+        first=FIRST,
+        second=SECOND,
+        power=power.power_of(FIRST, SECOND, between, rated.size, design),
         clips=needed,
-        prompts=None if needed is None or not rated.size else math.ceil(needed * len(each) / rated.size),
+        prompts=None if not rated.size else math.ceil(needed * len(each) / rated.size),
         raters=by_raters,
-        smallest=smallest_within_model(list(named.values()), share),
+        smallest=power.smallest_within_model(list(named.values()), share),
         note="; ".join(said),
     )
 
@@ -273,40 +242,28 @@ def _shared_variance(ratings: FloatArray, scores: Sequence[FloatArray], prompts:
     return of_ratings * (float(np.mean(of_scores)) if of_scores else of_ratings)
 
 
-def _between(scores: Sequence[FloatArray], first: float, second: float) -> tuple[float, str]:
+def _between(scores: Sequence[FloatArray]) -> tuple[float, str]:
     """Correlation of two metrics with each other, and where it is from."""
     once = np.ones((1, len(scores[0]))) if scores else np.ones((1, 0))
     found = [float(spearman_statistic(one, other)(once)[0, 0]) for one, other in combinations(scores, 2)]
     found = [value for value in found if not np.isnan(value)]
     if not found:
-        return first * second, "assumed: nothing in common but what people see"
+        return FIRST * SECOND, "assumed: nothing in common but what people see"
     mean = float(np.mean(found))
-    possible = feasible(mean, first, second)
+    possible = power.feasible(mean, FIRST, SECOND)
     how = f"the mean over {len(found)} pairs of metrics" if len(found) > 1 else "as the two metrics do"
     return possible, how if possible == mean else f"{how}, moved to where such correlations are possible"
 
 
-def _reliability(study: Study, dimension: str, seed: int) -> float | None:
-    """Of one rating, from the halves of the raters; None where there are none or they do not agree."""
-    whole = measure_ceiling(study, dimension, resamples=0, seed=seed).split_half_full.value
-    if whole is None or whole <= 0:
-        return None
-    counts = (~np.isnan(study.ratings[dimension])).sum(axis=1)
-    raters = float(counts[counts >= 2].mean())
-    return whole / (raters - (raters - 1) * whole)
-
-
-def _by_raters(
-    first: float, second: float, between: float, design: float, single: float, there: float
-) -> dict[int, int]:
+def _by_raters(between: float, design: float, single: float, there: float) -> dict[int, int]:
     """Clips needed by number of raters; numbers that would lift a correlation to 1 are left out."""
-    found, of_those_there = {}, mean_reliability(single, there)
+    found, of_those_there = {}, power.mean_reliability(single, there)
     for raters in sorted({*RATERS, round(there)}):
         # the number there is on average stands for itself, so that it gives the clips needed
-        gain = 1.0 if raters == round(there) else math.sqrt(mean_reliability(single, raters) / of_those_there)
-        one, other = first * gain, second * gain
+        gain = 1.0 if raters == round(there) else math.sqrt(power.mean_reliability(single, raters) / of_those_there)
+        one, other = FIRST * gain, SECOND * gain
         if max(abs(one), abs(other)) < 1:
-            found[raters] = clips_needed(one, other, feasible(between, one, other), design)
+            found[raters] = power.clips_needed(one, other, power.feasible(between, one, other), design)
     return found
 
 

@@ -9,18 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 
-from vmmetrics.alignment.results import (
-    Ceiling,
-    MetricDifference,
-    NameBaseline,
-    PairAlignment,
-    Power,
-    PreferenceAccuracy,
-    StudyReport,
-)
+from vmmetrics.alignment import results
+from vmmetrics.utils.display.tables import number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 LEVEL = 0.05
@@ -33,7 +27,7 @@ _TOSS = 0.5
 _BY_CHANCE = LEVEL / 2  # a metric without use comes out above 0, with an interval of 95 %
 
 
-def widest_claims(report: StudyReport) -> tuple[str, ...]:
+def widest_claims(report: results.StudyReport) -> tuple[str, ...]:
     """What the data supports, and what it does not.
 
     Args:
@@ -49,10 +43,21 @@ def widest_claims(report: StudyReport) -> tuple[str, ...]:
     for dimension in rated:
         pairs = [pair for pair in report.alignments if pair.dimension == dimension]
         claims += [metric_claim(pair, smallest.get(dimension)) for pair in pairs]
-        claims += _chance_claim(pairs)
-        claims += [
-            claim for base in report.baselines if base.dimension == dimension for claim in _name_claim(base, pairs)
-        ]
+        passed = sum(above(pair.within_model.mean) for pair in pairs)
+        if len(pairs) >= MANY_METRICS and passed:
+            claims.append(
+                f"{len(pairs)} metrics were held against {dimension} and {passed} stand out on clips of one model; of "
+                f"as many useless ones {len(pairs) * _BY_CHANCE:.2g} would."
+            )
+        for base in report.baselines:
+            known = base.overall.value
+            if base.dimension == dimension and known is not None:
+                better = [p.metric for p in pairs if p.spearman.value is not None and p.spearman.value > known]
+                claims.append(
+                    f"On {dimension} the name of the model alone, without a look at the clip, reaches "
+                    f"{_said(base.overall)} over all clips, "
+                    f"{'less than ' + ', '.join(better) if better else 'more than any metric here'}."
+                )
         claims += [claim for top in report.ceilings if top.dimension == dimension for claim in ceiling_claim(top)]
         claims += difference_claims([d for d in report.differences if d.dimension == dimension], report)
     claims += [preference_claim(entry) for entry in report.preferences if entry.dimension not in rated]
@@ -61,7 +66,7 @@ def widest_claims(report: StudyReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys(claims))
 
 
-def metric_claim(pair: PairAlignment, smallest: float | None) -> str:
+def metric_claim(pair: results.PairAlignment, smallest: float | None) -> str:
     """The widest claim for one metric on one dimension.
 
     Args:
@@ -101,21 +106,19 @@ def below(figure: Estimate) -> bool:
     return figure.high is not None and figure.high < 0 and (figure.p is None or figure.p < LEVEL)
 
 
-def _beside_models(pair: PairAlignment) -> str:
+def _beside_models(pair: results.PairAlignment) -> str:
     """A pooled correlation above 0 against what it is worth to tell the models apart."""
     pooled, null = _said(pair.spearman), pair.shuffled
     if null.value is None or null.high is None or pair.spearman.value is None:
         return f"agrees with people over all clips ({pooled})"
-    reached = f"{_number(null.value)} [{_number(null.low)}, {_number(null.high)}]"
-    if pair.spearman.value <= null.high:
-        return (
-            f"tells models apart as people do and is not shown to do more: {pooled} over all clips, where ratings "
-            f"shuffled inside each model give {reached}"
-        )
-    return (
-        f"agrees with people beyond telling models apart: {pooled} over all clips, where ratings shuffled inside each "
-        f"model give {reached}"
+    reached = f"{number(null.value)} [{number(null.low)}, {number(null.high)}]"
+    more = pair.spearman.value > null.high
+    beside = (
+        "agrees with people beyond telling models apart"
+        if more
+        else ("tells models apart as people do and is not shown to do more")
     )
+    return f"{beside}: {pooled} over all clips, where ratings shuffled inside each model give {reached}"
 
 
 def _not_inside(inside: Estimate, smallest: float | None) -> str:
@@ -124,48 +127,26 @@ def _not_inside(inside: Estimate, smallest: float | None) -> str:
         return f"on clips of one model nothing can be said ({inside.note})"
     if below(inside):
         return f"on clips of one model it runs against people (mean {_said(inside)})"
-    seen = "" if smallest is None else f", and below about {_number(smallest)} nothing could show at this size"
+    seen = "" if smallest is None else f", and below about {number(smallest)} nothing could show at this size"
     return f"that it tells clips of one model apart is not shown (mean {_said(inside)}{seen})"
 
 
-def _rests_on_one(pair: PairAlignment) -> str:
+def _rests_on_one(pair: results.PairAlignment) -> str:
     """Which single model a pooled correlation above 0 rests on, if one."""
     if not above(pair.spearman):
         return ""
-    fallen = {
-        name: rest.value
+    fallen = [
+        (rest.value, name, rest)
         for name, rest in pair.without_model.items()
         if rest.value is not None and rest.low is not None and rest.low <= 0
-    }
+    ]
     if not fallen:
         return ""
-    name = min(fallen, key=lambda model: fallen[model])
-    return f"; over all clips it rests on {name}, without which {_said(pair.without_model[name])}"
+    _, name, rest = min(fallen, key=itemgetter(0))
+    return f"; over all clips it rests on {name}, without which {_said(rest)}"
 
 
-def _chance_claim(pairs: Sequence[PairAlignment]) -> list[str]:
-    passed = [pair for pair in pairs if above(pair.within_model.mean)]
-    if len(pairs) < MANY_METRICS or not passed:
-        return []
-    return [
-        f"{len(pairs)} metrics were held against {pairs[0].dimension} and {len(passed)} stand out on clips of one "
-        f"model; of as many useless ones {len(pairs) * _BY_CHANCE:.2g} would."
-    ]
-
-
-def _name_claim(base: NameBaseline, pairs: Sequence[PairAlignment]) -> Iterator[str]:
-    known = base.overall.value
-    if known is None:
-        return
-    better = [pair.metric for pair in pairs if pair.spearman.value is not None and pair.spearman.value > known]
-    who = "more than any metric here" if not better else f"less than {', '.join(better)}"
-    yield (
-        f"On {base.dimension} the name of the model alone, without a look at the clip, reaches {_said(base.overall)} "
-        f"over all clips, {who}."
-    )
-
-
-def ceiling_claim(top: Ceiling) -> Iterator[str]:
+def ceiling_claim(top: results.Ceiling) -> Iterator[str]:
     """What people reach, as a reading aid."""
     if top.overall.value is None:
         return
@@ -178,46 +159,47 @@ def ceiling_claim(top: Ceiling) -> Iterator[str]:
     full = top.split_half_full.value
     if full is not None and full > 0:
         yield (
-            f"The mean rating of {top.dimension} has a reliability of {_number(full)}, so a metric that knew the truth "
-            f"would reach about ρ {_number(math.sqrt(full))}."
+            f"The mean rating of {top.dimension} has a reliability of {number(full)}, so a metric that knew the truth "
+            f"would reach about ρ {number(math.sqrt(full))}."
         )
 
 
-def difference_claims(differences: Sequence[MetricDifference], report: StudyReport) -> list[str]:
+def difference_claims(differences: Sequence[results.MetricDifference], report: results.StudyReport) -> list[str]:
     """Which metrics are told apart, and how near two may be without being so."""
     claims = []
     for words, level in (("over all clips", "pooled"), ("on clips of one model", "within_model")):
-        found: list[tuple[MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
-        known = [(d, figure) for d, figure in found if figure.low is not None and figure.high is not None]
-        if not known:
+        found: list[tuple[results.MetricDifference, Estimate]] = [(d, getattr(d, level)) for d in differences]
+        widths = [e.high - e.low for _, e in found if e.low is not None and e.high is not None]
+        if not widths:
             continue
-        dimension = known[0][0].dimension
-        seen = [(d, figure) for d, figure in known if above(figure) or below(figure)]
-        seen.sort(key=lambda pair: -abs(_known(pair[1].value)))
+        about = f"on {differences[0].dimension} {words}"
+        seen = [(d, figure) for d, figure in found if above(figure) or below(figure)]
+        seen.sort(key=lambda pair: -abs(pair[1].value or 0.0))
         apart = [_ordered(d, figure) for d, figure in seen[:LISTED]]
         more = [f"{len(seen) - LISTED} pairs more"] if len(seen) > LISTED else []
-        pairs = f"{len(known)} pair{'s' * (len(known) > 1)} of metrics"
+        pairs = f"{len(widths)} pair{'s' * (len(widths) > 1)} of metrics"
         if apart:
-            by_chance = f"; of {pairs} alike {len(known) * LEVEL:.2g} would be" if len(known) > 1 else ""
-            claims.append(f"Told apart on {dimension} {words}: {'; '.join([*apart, *more])}{by_chance}.")
-        width = float(np.median([(_known(figure.high) - _known(figure.low)) / 2 for _, figure in known]))
-        none = "" if apart else f"None of {pairs} is told apart on {dimension} {words}. "
+            by_chance = f"; of {pairs} alike {len(widths) * LEVEL:.2g} would be" if len(widths) > 1 else ""
+            claims.append(f"Told apart {about}: {'; '.join([*apart, *more])}{by_chance}.")
+        none = "" if apart else f"None of {pairs} is told apart {about}. "
         claims.append(
-            f"{none}Differences below about {_number(width)} between two metrics on {dimension} {words} cannot be seen "
-            f"with {report.clips} clips of {report.prompts} prompts."
+            f"{none}Differences below about {number(float(np.median(widths)) / 2)} between two metrics {about} cannot "
+            f"be seen with {report.clips} clips of {report.prompts} prompts."
         )
     return claims
 
 
-def _ordered(difference: MetricDifference, figure: Estimate) -> str:
+def _ordered(difference: results.MetricDifference, figure: Estimate) -> str:
     """Which of two metrics is ahead, by how much."""
-    if above(figure):
-        return f"{difference.first} above {difference.second} by {_interval(figure)}"
-    turned = Estimate(-_known(figure.value), -_known(figure.high), -_known(figure.low))
-    return f"{difference.second} above {difference.first} by {_interval(turned)}"
+    first, second = difference.first, difference.second
+    if below(figure):
+        first, second = second, first
+        value, low, high = (-(end or 0.0) for end in (figure.value, figure.high, figure.low))
+        figure = Estimate(value, low, high)
+    return f"{first} above {second} by {_interval(figure)}"
 
 
-def preference_claim(entry: PreferenceAccuracy) -> str:
+def preference_claim(entry: results.PreferenceAccuracy) -> str:
     """For dimensions that people judged by pairs alone."""
     about, share = f"{entry.name} on {entry.dimension}", entry.accuracy
     if share.value is None:
@@ -244,12 +226,12 @@ def model_claim(models: int) -> str:
     return f"{models} models can show that a metric ranks these models as people do; of others that says little."
 
 
-def power_claim(power: Power, clips: int) -> Iterator[str]:
+def power_claim(power: results.Power, clips: int) -> Iterator[str]:
     """What the number of clips allows."""
     needed = "" if power.clips is None else f"; for 80 % it takes {power.clips} clips"
     prompts = "" if power.prompts is None or not needed else f" of {power.prompts} prompts"
     yield (
-        f"{clips} clips tell ρ {_number(power.first)} from {_number(power.second)} on {power.dimension} with a chance "
+        f"{clips} clips tell ρ {number(power.first)} from {number(power.second)} on {power.dimension} with a chance "
         f"of {power.power:.0%}{needed}{prompts}."
     )
 
@@ -259,23 +241,7 @@ def _said(figure: Estimate) -> str:
 
 
 def _interval(figure: Estimate) -> str:
-    value = _number(figure.value)
     if figure.low is None or figure.high is None:
-        return value
+        return number(figure.value)
     rough = ", roughly" if figure.note and "rough" in figure.note else ""
-    return f"{value} [{_number(figure.low)}, {_number(figure.high)}{rough}]"
-
-
-def _number(value: float | None) -> str:
-    """Two decimals with a true minus sign.
-
-    >>> _number(-0.304)
-    '−0.30'
-    """
-    return f"{_known(value):.2f}".replace("-", "−")
-
-
-def _known(value: float | None) -> float:
-    if value is None:
-        raise ValueError("Expected an estimate that has this number")
-    return value
+    return f"{number(figure.value)} [{number(figure.low)}, {number(figure.high)}{rough}]"

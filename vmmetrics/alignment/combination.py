@@ -224,31 +224,26 @@ class FittedCombination:
 
     def margins(self, pairs: Pairs) -> FloatArray:
         """(M,) score of the left clip less the right one's; NaN where one has no score or nothing could be fitted."""
-        found = np.full(pairs.outcome.size, np.nan)
-        folds = (self._prompt_folds, self._model_folds)
-        keys = np.stack([np.sort(fold[np.stack([pairs.left, pairs.right])], axis=0) for fold in folds]).reshape(4, -1)
-        _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        for number, example in enumerate(first):
-            members = np.flatnonzero(kind.ravel() == number)
-            weights = self.weights(np.array([pairs.left[example], pairs.right[example]]))
-            if weights is not None:
-                found[members] = (self._z[pairs.left[members]] - self._z[pairs.right[members]]) @ weights
-        return found
+        return self._by_fold(np.stack([pairs.left, pairs.right]), self._z[pairs.left] - self._z[pairs.right])
 
     def scores(self) -> FloatArray:
         """(N,) score of each clip by weights that saw nothing of its prompt (nor model), NaN where there is none."""
-        found = np.full(len(self._z), np.nan)
-        keys = np.stack([self._prompt_folds, self._model_folds])
+        return self._by_fold(np.arange(len(self._z))[None], self._z)
+
+    def _by_fold(self, clips: IntArray, z: FloatArray) -> FloatArray:
+        """(M,) sums of the (M, K) values by the weights that saw nothing of the (C, M) clips of each row."""
+        sums = np.full(len(z), np.nan)
+        keys = np.concatenate([np.sort(fold[clips], axis=0) for fold in (self._prompt_folds, self._model_folds)])
         _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
         for number, example in enumerate(first):
             members = np.flatnonzero(kind.ravel() == number)
-            weights = self.weights(np.array([example]))
+            weights = self.weights(clips[:, example])
             if weights is not None:
-                found[members] = self._z[members] @ weights
-        return found
+                sums[members] = z[members] @ weights
+        return sums
 
-    def mean_weights(self) -> FloatArray | None:
-        """(K,) mean over the folds of prompts, None where nothing could be fitted."""
+    def mean_weights(self) -> FloatArray:
+        """(K,) mean over the folds of prompts, NaN where nothing could be fitted."""
         each = [self.weights(np.array([example])) for example in np.unique(self._prompt_folds, return_index=True)[1]]
         fitted = [weights for weights in each if weights is not None]
-        return np.mean(fitted, axis=0) if fitted else None
+        return np.mean(fitted, axis=0) if fitted else np.full(self._z.shape[1], np.nan)

@@ -7,23 +7,16 @@ fixed, so it speaks of these models and of any prompts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations_with_replacement
 
 import numpy as np
 
 from vmmetrics.alignment.results import Grouped, Matrix, NameBaseline
 from vmmetrics.alignment.study import Sample, Study, snapped
 from vmmetrics.types import FloatArray, IntArray
+from vmmetrics.utils.statistics import correlation
 from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined, prompt_blocks, prompt_codes
-from vmmetrics.utils.statistics.correlation import (
-    LEAST_CLIPS,
-    clustered_p,
-    correlation_estimate,
-    pearson,
-    resampled_pearson,
-    resampled_spearman,
-    spearman,
-    why_undefined,
-)
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, clustered_p, resampled_spearman, spearman, why_undefined
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
 
 LISTED_PROMPTS = 500
@@ -31,31 +24,35 @@ LISTED_PROMPTS = 500
 _CELLS = 16_000_000  # correlations held at a time, 128 MB
 
 
+Correlation = Callable[[FloatArray, FloatArray], tuple[float, float]]
+"""Two variables to their correlation and its p value."""
+
+
 def overall_spearman(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     """Spearman over all clips, one per metric."""
-    if len(sample.ratings) < LEAST_CLIPS:
-        return _too_few(sample)
-    drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)
-    return _estimates(sample, spearman, drawn[:, :, 0])
+    return _overall(sample, spearman, resampled_spearman, resamples, seed)
 
 
 def overall_pearson(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     """Pearson over all clips, one per metric."""
-    if len(sample.ratings) < LEAST_CLIPS:
-        return _too_few(sample)
-    drawn = resampled_pearson(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)
-    return _estimates(sample, pearson, drawn)
+    return _overall(sample, correlation.pearson, correlation.resampled_pearson, resamples, seed)
+
+
+def _overall(
+    sample: Sample, point: Correlation, resampled: Callable[..., FloatArray], resamples: int, seed: int
+) -> list[Estimate]:
+    drawn: FloatArray = np.empty((len(sample.scores), 0))
+    if len(sample.ratings) >= LEAST_CLIPS:
+        drawn = resampled(list(sample.scores), sample.ratings, sample.prompts, resamples, seed).reshape(len(drawn), -1)
+    return [_estimate(row, sample, point, values) for row, values in zip(sample.scores, drawn, strict=True)]
 
 
 def without_model(sample: Sample, resamples: int, seed: int) -> list[dict[str, Estimate]]:
     """Spearman over the clips of all models but one, by the model left out; per metric. Empty for under two models."""
-    found: list[dict[str, Estimate]] = [{} for _ in sample.metrics]
     names = sorted({model for model in sample.models if model})
-    for name in names if len(names) > 1 else ():
-        rest = sample.keep(np.array([model != name for model in sample.models], bool))
-        for by_model, estimate in zip(found, overall_spearman(rest, resamples, seed), strict=True):
-            by_model[name] = estimate
-    return found
+    rests = {name: sample.keep(np.array(sample.models) != name) for name in (names if len(names) > 1 else ())}
+    found = {name: overall_spearman(rest, resamples, seed) for name, rest in rests.items()}
+    return [{name: estimates[k] for name, estimates in found.items()} for k in range(len(sample.metrics))]
 
 
 def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
@@ -67,10 +64,8 @@ def within_prompt(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
     none = Estimate(None, note=f"no prompt has {LEAST_CLIPS} clips whose scores and judgements vary")
     if not sample.prompts:
         return [Grouped(none) for _ in sample.metrics]
-    codes, count = prompt_codes(sample.prompts)
-    clips = np.bincount(codes, minlength=count)
-    names = sorted(set(sample.prompts))
-    once = np.ones((1, len(codes)), np.int64)
+    codes, names = prompt_codes(sample.prompts)[0], sorted(set(sample.prompts))
+    clips, once = np.bincount(codes), np.ones((1, len(codes)), np.int64)
     coded = [code(row, codes) for row in sample.scores]
     found = []
     for values in weighted_spearman(coded, code(sample.ratings, codes), once)[:, 0]:
@@ -101,16 +96,15 @@ def within_model(sample: Sample, resamples: int, seed: int) -> list[Grouped]:
     prompts = len(set(sample.prompts))
     found = []
     for number, by_model in enumerate(drawn):
-        groups = {}
-        for name, part, values in zip(names, parts, by_model.T, strict=True):
-            groups[name] = _estimate(part.scores[number], part, spearman, values)
-        there = np.array([groups[name].value is not None for name in names])
+        groups = {
+            name: _estimate(part.scores[number], part, spearman, values)
+            for name, part, values in zip(names, parts, by_model.T, strict=True)
+        }
         known = [estimate.value for estimate in groups.values() if estimate.value is not None]
+        mean = Estimate(None, note=f"no model has {LEAST_CLIPS} clips whose scores and judgements vary")
         if known:
-            means = mean_of_defined(by_model[:, there])
-            mean = _mean(float(np.mean(known)), means, len(known), prompts)
-        else:
-            mean = Estimate(None, note=f"no model has {LEAST_CLIPS} clips whose scores and judgements vary")
+            there = np.array([estimate.value is not None for estimate in groups.values()])
+            mean = _mean(float(np.mean(known)), mean_of_defined(by_model[:, there]), len(known), prompts)
         found.append(Grouped(mean, groups))
     return found
 
@@ -132,27 +126,11 @@ def _mean(value: float, values: FloatArray, groups: int, prompts: int) -> Estima
     return bootstrapped(value, values, n=groups, prompts=prompts, p=clustered_p(value, values, prompts))
 
 
-def _too_few(sample: Sample) -> list[Estimate]:
-    n = len(sample.ratings)
-    return [Estimate(None, n=n, note=why_undefined(row, sample.ratings)) for row in sample.scores]
-
-
-def _estimates(
-    sample: Sample, point: Callable[[FloatArray, FloatArray], tuple[float, float]], drawn: FloatArray
-) -> list[Estimate]:
-    return [_estimate(row, sample, point, values) for row, values in zip(sample.scores, drawn, strict=True)]
-
-
-def _estimate(
-    scores: FloatArray,
-    sample: Sample,
-    point: Callable[[FloatArray, FloatArray], tuple[float, float]],
-    values: FloatArray,
-) -> Estimate:
+def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: FloatArray) -> Estimate:
     reason = why_undefined(scores, sample.ratings)
     if reason is not None:
         return Estimate(None, n=len(scores), note=reason)
-    return correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
+    return correlation.correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
 
 
 # Which metrics and judgements say the same: Spearman of each with each, on the clips that both have.
@@ -172,13 +150,12 @@ def correlation_matrix(study: Study, metrics: Sequence[str], dimensions: Sequenc
     columns = [*(study.scores[metric] for metric in metrics), *(study.mean_rating(d) for d in dimensions)]
     size = len(columns)
     values, counts = np.full((size, size), np.nan), np.zeros((size, size))
-    for i in range(size):
-        for j in range(i + 1):
-            both = np.isfinite(columns[i]) & np.isfinite(columns[j])
-            counts[i, j] = counts[j, i] = both.sum()
-            x, y = columns[i][both], columns[j][both]
-            if why_undefined(x, y) is None:
-                values[i, j] = values[j, i] = 1.0 if i == j else spearman(x, y)[0]
+    for i, j in combinations_with_replacement(range(size), 2):
+        both = np.isfinite(columns[i]) & np.isfinite(columns[j])
+        counts[i, j] = counts[j, i] = both.sum()
+        x, y = columns[j][both], columns[i][both]
+        if why_undefined(x, y) is None:
+            values[i, j] = values[j, i] = 1.0 if i == j else spearman(x, y)[0]
     return Matrix((*metrics, *dimensions), len(metrics), values, counts)
 
 

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import stats
 
-from vmmetrics.alignment.levels import (
-    overall_pearson,
-    overall_spearman,
-    resampled_within_model,
-    within_model,
-    within_prompt,
-    without_model,
-)
+from vmmetrics.alignment import levels
 from vmmetrics.alignment.results import MetricDifference, PairAlignment
-from vmmetrics.alignment.study import PreparedStudy, Sample, Study, known_clips, sample_of, samples_of, snapped
+from vmmetrics.alignment.study import Sample, Study, known_clips, sample_of, samples_of, snapped
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import (
-    Estimate,
-    bootstrapped,
-    mean_of_defined,
-    percentile_interval,
-    prompt_blocks,
-    prompt_codes,
-    two_sided_p,
-)
-from vmmetrics.utils.statistics.correlation import (
-    LEAST_CLIPS,
-    Kendall,
-    kendall,
-    resampled_spearman,
-    spearman,
-    why_undefined,
-)
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import Estimate, bootstrapped, mean_of_defined
+from vmmetrics.utils.statistics.correlation import LEAST_CLIPS, kendall, resampled_spearman, spearman, why_undefined
 
 # What telling the models apart is worth: the rank of models, and ratings shuffled inside them.
 
@@ -44,6 +24,7 @@ SHUFFLES = 1000
 EXACT_MODELS = 8
 """Models up to which every order is tried for the p value at model level: 8! = 40,320."""
 _TIE = 1e-12  # correlations that differ by less differ by rounding alone
+MetricPair = tuple[str, str]
 _UNKNOWN = "the models of the clips are not known"
 
 
@@ -68,8 +49,7 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
             found.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
             continue
         value, p = spearman(scores[0], ratings[0])
-        if len(names) <= EXACT_MODELS:
-            p = permutation_p(scores[0], ratings[0])
+        p = permutation_p(scores[0], ratings[0]) if len(names) <= EXACT_MODELS else p
         found.append(bootstrapped(value, _row_spearman(scores[1:], ratings[1:]), n=len(names), prompts=prompts, p=p))
     return found
 
@@ -107,24 +87,22 @@ def shuffled(sample: Sample, seed: int) -> list[Estimate]:
     found = np.empty((SHUFFLES, len(ranks)))
     for row in found:
         row[:] = ranks @ np.concatenate([rng.permutation(rated[a:b]) for a, b in zip(starts, ends, strict=True)])
-    estimates = []
-    for scores, value, values in zip(sample.scores, expected, found.T, strict=True):
-        reason = why_undefined(scores, sample.ratings)
-        if reason is not None:
-            estimates.append(Estimate(None, n=len(codes), note=reason))
-            continue
-        estimates.append(Estimate(float(value), *percentile_interval(values), n=len(codes)))
-    return estimates
+    return [
+        Estimate(float(value), *bootstrap.percentile_interval(values), n=len(codes))
+        if (reason := why_undefined(scores, sample.ratings)) is None
+        else Estimate(None, n=len(codes), note=reason)
+        for scores, value, values in zip(sample.scores, expected, found.T, strict=True)
+    ]
 
 
 def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], resamples: int, seed: int) -> FloatArray:
     """(1 + R, M) mean per model, of the sample and of its bootstrap samples; NaN where one lacks the model."""
-    prompt, count = prompt_codes(prompts)
+    prompt, count = bootstrap.prompt_codes(prompts)
     models = int(codes.max()) + 1
     cell = prompt * models + codes
     parts = [np.bincount(cell, weights=part, minlength=count * models) for part in (values, np.ones(len(values)))]
     sums, clips = (part.reshape(count, models) for part in parts)
-    blocks = itertools.chain([np.ones((1, count))], prompt_blocks(count, resamples, seed))
+    blocks = itertools.chain([np.ones((1, count))], bootstrap.prompt_blocks(count, resamples, seed))
     total, drawn = (np.concatenate(rows) for rows in zip(*((w @ sums, w @ clips) for w in blocks), strict=True))
     return snapped(np.divide(total, drawn, out=np.full(total.shape, np.nan), where=drawn > 0))
 
@@ -145,54 +123,44 @@ def _unit_ranks(values: FloatArray) -> FloatArray:
     return unit
 
 
-def measure_alignments(plan: PreparedStudy) -> Iterator[PairAlignment]:
-    """In the order of the study's metrics, for each in the order of the dimensions it faces."""
-    found = {}
-    for dimension in plan.rated:
-        judged = np.isfinite(plan.study.mean_rating(dimension))
-        for sample in samples_of(plan.study, dimension, plan.metrics(dimension)):
-            missing = int(judged.sum()) - len(sample.ratings)
-            found.update({(p.metric, dimension): p for p in _of_sample(sample, missing, plan.resamples, plan.seed)})
-    for metric, faced in plan.study.facing.items():
-        yield from (found[metric, dimension] for dimension in faced if dimension in plan.study.ratings)
-
-
-def _of_sample(sample: Sample, missing: int, resamples: int, seed: int) -> list[PairAlignment]:
-    columns = zip(
-        sample.metrics,
-        overall_spearman(sample, resamples, seed),
-        overall_pearson(sample, resamples, seed),
-        within_prompt(sample, resamples, seed),
-        within_model(sample, resamples, seed),
-        without_model(sample, resamples, seed),
-        model_level(sample, resamples, seed),
-        shuffled(sample, seed),
-        strict=True,
-    )
-    found = []
-    for number, (metric, rho, r, prompt, model, others, ranks, names) in enumerate(columns):
-        b, c = _kendall(sample, number)
-        found.append(
-            PairAlignment(metric, sample.dimension, rho, b, c, r, prompt, model, others, ranks, names, missing)
-        )
-    return found
-
-
-def _kendall(sample: Sample, number: int) -> Kendall:
-    scores = sample.scores[number]
-    reason = why_undefined(scores, sample.ratings)
-    if reason is None:
-        return kendall(scores, sample.ratings, sample.prompts)
-    none = Estimate(None, n=len(scores), note=reason)
-    return Kendall(none, none)
+def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, seed: int) -> Iterator[PairAlignment]:
+    """In the order of the study's metrics, for each in the order of the rated dimensions it faces."""
+    found: dict[MetricPair, PairAlignment] = {}
+    drawn = (resamples, seed)
+    for dimension in dimensions:
+        judged = int(np.isfinite(study.mean_rating(dimension)).sum())
+        for sample in samples_of(study, dimension, study.facing_metrics(dimension)):
+            pooled, linear = levels.overall_spearman(sample, *drawn), levels.overall_pearson(sample, *drawn)
+            prompts, models = levels.within_prompt(sample, *drawn), levels.within_model(sample, *drawn)
+            without, ranks, names = (
+                levels.without_model(sample, *drawn),
+                model_level(sample, *drawn),
+                shuffled(sample, seed),
+            )
+            for k, (metric, scores) in enumerate(zip(sample.metrics, sample.scores, strict=True)):
+                reason = why_undefined(scores, sample.ratings)
+                none = Estimate(None, n=len(scores), note=reason)
+                found[metric, dimension] = PairAlignment(
+                    metric,
+                    dimension,
+                    pooled[k],
+                    *(kendall(scores, sample.ratings, sample.prompts) if reason is None else (none, none)),
+                    linear[k],
+                    prompts[k],
+                    models[k],
+                    without[k],
+                    ranks[k],
+                    names[k],
+                    missing=judged - len(scores),
+                )
+    for metric, faced in study.facing.items():
+        yield from (found[metric, dimension] for dimension in faced if dimension in study.ratings)
 
 
 # Is one metric better than another? On the clips that both have, drawing the same prompts for both.
 
 ALL_PAIRS = 12
 """Metrics up to which every pair is compared; of more, each is compared with the best and with those named."""
-
-MetricPair = tuple[str, str]
 
 
 def measure_differences(
@@ -212,9 +180,9 @@ def measure_differences(
         seed: Of the random numbers.
     """
     known = {metric: known_clips(study, metric, dimension) for metric in metrics}
-    by_clips: dict[bytes, list[MetricPair]] = {}
+    by_clips: defaultdict[bytes, list[MetricPair]] = defaultdict(list)
     for first, second in compared(study, dimension, metrics, against):
-        by_clips.setdefault((known[first] & known[second]).tobytes(), []).append((first, second))
+        by_clips[(known[first] & known[second]).tobytes()].append((first, second))
     found: dict[MetricPair, MetricDifference] = {}
     for clips, pairs in by_clips.items():
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
@@ -230,8 +198,7 @@ def compared(study: Study, dimension: str, metrics: Sequence[str], against: str 
     rating, strength = study.mean_rating(dimension), {}
     for metric in metrics:
         clips = known_clips(study, metric, dimension)
-        x, y = study.scores[metric][clips], rating[clips]
-        strength[metric] = spearman(x, y)[0] if why_undefined(x, y) is None else -np.inf
+        strength[metric] = _spearman_or(-np.inf, study.scores[metric][clips], rating[clips])
     best = max(metrics, key=strength.__getitem__)
     rivals = [best] if against is None or against not in metrics or against == best else [best, against]
     pairs = ((rival, metric) for rival in rivals for metric in metrics if metric != rival)
@@ -244,9 +211,8 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
         note = f"a difference needs {LEAST_CLIPS} clips that both metrics have, and there are {n}"
         none = Estimate(None, n=n, note=note)
         return [MetricDifference(first, second, sample.dimension, none, none) for first, second in pairs]
-    place = {name: number for number, name in enumerate(sample.metrics)}
     reasons = [why_undefined(row, sample.ratings) for row in sample.scores]
-    point = np.array([_spearman_or_nan(row, sample.ratings) for row in sample.scores])
+    point = np.array([_spearman_or(np.nan, row, sample.ratings) for row in sample.scores])
     drawn = resampled_spearman(list(sample.scores), sample.ratings, sample.prompts, resamples, seed)[:, :, 0]
     pooled = np.concatenate([point[:, None], drawn], axis=1)
     of_models = sample.of_known_models()
@@ -254,7 +220,7 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
     prompts = len(set(sample.prompts))
     found = []
     for pair in pairs:
-        one, other = (place[name] for name in pair)
+        one, other = map(sample.metrics.index, pair)
         why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
         overall = _estimate(pooled[one] - pooled[other], n, prompts, why)
         if within is None:
@@ -273,20 +239,20 @@ def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
     codes, names = sample.model_codes()
     point = np.array(
         [
-            [_spearman_or_nan(row[codes == m], sample.ratings[codes == m]) for m in range(len(names))]
+            [_spearman_or(np.nan, row[codes == m], sample.ratings[codes == m]) for m in range(len(names))]
             for row in sample.scores
         ]
     )
-    return np.concatenate([point[:, None], resampled_within_model(sample, resamples, seed)], axis=1)
+    return np.concatenate([point[:, None], levels.resampled_within_model(sample, resamples, seed)], axis=1)
 
 
-def _spearman_or_nan(x: FloatArray, y: FloatArray) -> float:
-    return spearman(x, y)[0] if why_undefined(x, y) is None else np.nan
+def _spearman_or(undefined: float, x: FloatArray, y: FloatArray) -> float:
+    return spearman(x, y)[0] if why_undefined(x, y) is None else undefined
 
 
 def _estimate(values: FloatArray, n: int, prompts: int, why_none: str) -> Estimate:
     """From (1 + R,) differences, of the sample first."""
     if np.isnan(values[0]):
         return Estimate(None, n=n, note=why_none)
-    p = two_sided_p(values[1:]) if prompts > 1 else None
+    p = bootstrap.two_sided_p(values[1:]) if prompts > 1 else None
     return bootstrapped(float(values[0]), values[1:], n=n, prompts=prompts, p=p)

@@ -3,49 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
-from vmmetrics.alignment.combination import (
-    FOLDS,
-    MIN_FIT_PAIRS,
-    MODEL_FOLDS,
-    FittedCombination,
-    Pairs,
-    folds_of,
-    pairs_of,
-    share_statistic,
-    standardised,
-)
+from vmmetrics.alignment import combination
+from vmmetrics.alignment.combination import FOLDS, MIN_FIT_PAIRS, FittedCombination, Pairs, folds_of, pairs_of
 from vmmetrics.alignment.results import Ablation, CombinationFigure, PreferenceAccuracy
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Estimate,
-    alike,
-    bootstrapped,
-    estimate,
-    finite,
-    sampled,
-    two_sided_p,
-    with_note,
-)
+from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, finite, sampled, with_note
 from vmmetrics.utils.statistics.correlation import group_count, spearman_statistic, why_undefined, within_statistic
 
-Ties = Literal["half", "calibrated"]
 EQUAL_WEIGHTS = "equal weights"
 FITTED = "fitted"
 FITTED_UNSEEN = "fitted, generator unseen"
 HALF_RULE = "pairs that people call equal are left out; a pair that the metric scores equal counts half"
-CALIBRATED_RULE = (
-    "pairs that people call equal count too; the metric calls a pair equal where its scores differ by no more than the "
-    "threshold that agrees with people most often on the other prompts"
-)
 _IMPUTED = "a clip without one of the metrics stands at that metric's mean"
 _UNSEEN = "weights fitted on other prompts"
 _UNSEEN_MODELS = "weights fitted on other prompts and without the pair's models"
@@ -58,18 +33,14 @@ _CHANCE = 0.5
 
 
 def measure_preferences(
-    study: Study,
-    dimension: str,
-    metrics: Sequence[str],
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    ties: Ties = "half",
+    study: Study, dimension: str, metrics: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[PreferenceAccuracy, ...]:
     """Preference accuracy of each metric, and of all together.
 
     Pairs are those that people judged; where there are none, all pairs of clips of one prompt, preferred by mean
     rating. The combinations are equal weights on standardised scores, weights fitted on other prompts, and, for three
-    models or more, weights fitted on other prompts without the models of the pair.
+    models or more, weights fitted on other prompts without the models of the pair. Pairs that people call equal are
+    left out, and a tie of the metric counts half, what a toss would get.
 
     Args:
         study: The study.
@@ -77,50 +48,39 @@ def measure_preferences(
         metrics: Metrics that face it.
         resamples: Bootstrap samples.
         seed: Of the samples and the folds.
-        ties: ``"half"``: pairs that people call equal are left out, and a tie of the metric counts half, what a toss
-            would get. ``"calibrated"``: the accuracy with ties of Deutsch, Foster and Freitag (EMNLP 2023), in which
-            calling a tie a tie is right; its threshold is chosen on other prompts than it is used on.
 
     Returns:
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
-    pairs = pairs_of(study, dimension, seed)
-    half, folds = ties == "half", folds_of(study.prompts, FOLDS, seed)
-    wanted = pairs.decided.size if half else pairs.outcome.size
+    pairs, folds = (pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed))
+    wanted = pairs.decided.size
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
         """Accuracy of (M,) margins; ``lacking`` says why a pair may have none."""
-        if half:
-            credits_ = half_credits(margins, pairs.outcome)
-        else:
-            credits_ = calibrated_credits(margins, pairs.outcome, folds[np.stack([pairs.left, pairs.right])])
+        credits_ = half_credits(margins, pairs.outcome)
         counted = ~np.isnan(credits_)
-        rule = [pairs.source, HALF_RULE if half else CALIBRATED_RULE, note]
+        rule = [pairs.source, HALF_RULE, note]
         if 0 < counted.sum() < wanted:
             rule.append(f"{wanted - counted.sum()} of {wanted} pairs are left out: {lacking}")
         undefined = f"no pair counts: {lacking}" if wanted else NO_PAIRS
         (accuracy,) = accuracy_estimates(credits_[:, None], pairs, study.prompts, resamples, seed, undefined)
+        ties = int((np.abs(margins[counted]) <= _EQUAL).sum())
+        told = "; ".join(filter(None, rule))
         return PreferenceAccuracy(
-            name=name,
-            dimension=dimension,
-            accuracy=accuracy if half else replace(accuracy, p=None),  # with ties, chance is not one half
-            pairs=int(counted.sum()),
-            human_ties=int((pairs.outcome == 0).sum()),
-            metric_ties=int((np.abs(margins[counted]) <= _EQUAL).sum()),
-            rule="; ".join(filter(None, rule)),
+            name, dimension, accuracy, int(counted.sum()), pairs.outcome.size - wanted, ties, rule=told
         )
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
         return tuple(found)
-    z = standardised([finite(study.scores[metric]) for metric in metrics])
+    z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     found.append(judged(EQUAL_WEIGHTS, differences(z.mean(axis=1), pairs), _NO_SCORE, _IMPUTED))
     fitted = FittedCombination(z, pairs, folds, seed=seed)
     found.append(judged(FITTED, fitted.margins(pairs), NOT_FITTED, f"{_UNSEEN}; {_IMPUTED}"))
     models = len({model for model in study.models if model})
     if models >= _LEAST_MODELS:
-        unseen = FittedCombination(z, pairs, folds, folds_of(study.models, MODEL_FOLDS, seed), seed=seed)
+        unseen = FittedCombination(z, pairs, folds, folds_of(study.models, combination.MODEL_FOLDS, seed), seed=seed)
         why = f"{NOT_FITTED} without the two models of a pair (there are {models})"
         found.append(judged(FITTED_UNSEEN, unseen.margins(pairs), why, f"{_UNSEEN_MODELS}; {_IMPUTED}"))
     return tuple(found)
@@ -132,56 +92,20 @@ def half_credits(margins: FloatArray, outcome: IntArray) -> FloatArray:
     return np.where(np.isnan(margins) | (outcome == 0), np.nan, (1 + sides * outcome) / 2)
 
 
-def calibrated_credits(margins: FloatArray, outcome: IntArray, folds: IntArray) -> FloatArray:
-    """(M,) 1 where margin and people agree, ties included; NaN without a margin.
-
-    Args:
-        margins: (M,) score of the left clip less the right one's.
-        outcome: (M,) 1, −1, or 0 for a tie.
-        folds: (2, M) fold of each side's prompt: the threshold for a pair is chosen on pairs with neither. Where none
-            is left the threshold is 0.
-    """
-    known = ~np.isnan(margins)
-    credits_ = np.full(margins.size, np.nan)
-    low, high = np.sort(folds, axis=0)
-    for one, other in np.unique(np.stack([low, high])[:, known], axis=1).T:
-        here = known & (low == one) & (high == other)
-        elsewhere = known & ~np.isin(folds, [one, other]).any(axis=0)
-        threshold = best_threshold(margins[elsewhere], outcome[elsewhere])
-        called = np.where(np.abs(margins[here]) <= threshold, 0, np.sign(margins[here]))
-        credits_[here] = called == outcome[here]
-    return credits_
-
-
-def best_threshold(margins: FloatArray, outcome: IntArray) -> float:
-    """The smallest threshold on |margin| that, called ties up to it, agrees with people most often.
-
-    >>> best_threshold(np.array([0.1, -0.2, 0.5, -0.9]), np.array([0, 0, 1, -1]))
-    0.2
-    """
-    size = np.abs(margins)
-    thresholds, kind = np.unique(np.append(size, _EQUAL), return_inverse=True)
-    # raising the threshold past a pair wins it if people call it equal, and loses it if the margin had it right
-    gains = (outcome == 0).astype(np.int64) - (np.sign(margins) == outcome) * (outcome != 0)
-    total = np.cumsum(np.bincount(kind[:-1], weights=gains, minlength=thresholds.size))
-    allowed = np.flatnonzero(thresholds >= _EQUAL)
-    return float(thresholds[allowed[np.argmax(total[allowed])]])
-
-
 def accuracy_estimates(
     credits_: FloatArray, pairs: Pairs, prompts: Sequence[str], resamples: int, seed: int, undefined: str
 ) -> list[Estimate]:
     """Mean of each column of (M, S) credits with its interval over prompts; p against ½, which a toss gets."""
     found = [Estimate(None, note=undefined)] * credits_.shape[1]
-    for columns in alike(credits_):
+    for columns in bootstrap.alike(credits_):
         counted = int((~np.isnan(credits_[:, columns[0]])).sum())
         if not counted:
             continue
-        statistic, names = share_statistic(pairs, credits_[:, columns], prompts)
+        statistic, names = combination.share_statistic(pairs, credits_[:, columns], prompts)
         values, samples = sampled(statistic, names, resamples, seed)
         for column, value, drawn in zip(columns, values, samples.T, strict=True):
-            p = two_sided_p(drawn - _CHANCE) if len(names) > 1 else None
-            found[column] = bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
+            p = bootstrap.two_sided_p(drawn - _CHANCE) if len(names) > 1 else None
+            found[column] = bootstrap.bootstrapped(float(value), drawn, n=counted, prompts=len(names), p=p)
     return found
 
 
@@ -246,17 +170,16 @@ def measure_ablations(
     if len(metrics) < 2:
         return ()
     pairs = pairs_of(study, dimension, seed)
-    z = standardised([finite(study.scores[metric]) for metric in metrics])
+    z = combination.standardised([finite(study.scores[metric]) for metric in metrics])
     folds = folds_of(study.prompts, FOLDS, seed)
-    ways: dict[str, Combine] = {
-        EQUAL_WEIGHTS: partial(_equal, z, pairs),
-        FITTED: partial(_fitted, z, pairs, folds, seed),
-    }
     resamples = min(resamples, max(LEAST_RESAMPLES, _DRAWN // max(1, len(study.clips))))
-    rated = dimension in study.ratings
-    judgements = finite(study.mean_rating(dimension)) if rated else np.full(len(study.clips), np.nan)
+    none = np.full(len(study.clips), np.nan)
+    judgements = finite(study.mean_rating(dimension)) if dimension in study.ratings else none
     bench = _Bench(study, pairs, judgements, resamples, seed)
-    return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
+    return (
+        _ablation(dimension, EQUAL_WEIGHTS, partial(_equal, z, pairs), metrics, bench),
+        _ablation(dimension, FITTED, partial(_fitted, z, pairs, folds, seed), metrics, bench),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +196,10 @@ class _Bench:
         """How each combination does; those that score the same clips share their bootstrap samples."""
         credits_ = np.column_stack([half_credits(each.margins, self.pairs.outcome) for each in combinations])
         undefined = f"no pair counts: {NOT_FITTED}" if self.pairs.decided.size else NO_PAIRS
-        prompts = self.study.prompts
-        accuracies = accuracy_estimates(credits_, self.pairs, prompts, self.resamples, self.seed, undefined)
+        accuracies = accuracy_estimates(credits_, self.pairs, self.study.prompts, self.resamples, self.seed, undefined)
         scores = np.column_stack([each.scores for each in combinations])
         found = [CombinationFigure(accuracy, _NONE, _NONE) for accuracy in accuracies]
-        for columns in alike(scores):
+        for columns in bootstrap.alike(scores):
             for column, spearman, within in zip(columns, *self._correlations(scores[:, columns]), strict=True):
                 found[column] = CombinationFigure(accuracies[column], spearman, within)
         return found
@@ -291,8 +213,7 @@ class _Bench:
         else:
             reasons = [why_undefined(column, judgements) for column in scores.T]
         pooled = [Estimate(None, n=both.size, note=reason) for reason in reasons]
-        inside = list(pooled)
-        defined = np.flatnonzero([reason is None for reason in reasons])
+        inside, defined = list(pooled), np.flatnonzero([reason is None for reason in reasons])
         if not defined.size:
             return pooled, inside
         prompts, models = ([names[clip] for clip in both] for names in (self.study.prompts, self.study.models))
@@ -302,7 +223,7 @@ class _Bench:
         ):
             values, samples = sampled(statistic, prompts, self.resamples, self.seed)
             for column, value, drawn in zip(defined, values, samples.T, strict=True):
-                into[column] = estimate(value, drawn, prompts, undefined, n)
+                into[column] = bootstrap.estimate(value, drawn, prompts, undefined, n)
         return pooled, inside
 
     def gain(self, combined: Combined) -> float:
@@ -326,19 +247,20 @@ def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str
         order.append(best)
         steps.append(candidates[best])
     without = [combine([other for other in everything if other != k]) for k in everything]
-    figures = bench.figures([full, *without, *steps])
+    all_, *figures = bench.figures([full, *without, *steps])
+    left_out, (*added, last) = figures[: len(metrics)], figures[len(metrics) :]
     # of all but the last the note that its metrics were chosen on these clips
-    added = [
-        CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (figure.accuracy, figure.spearman, figure.within_model)))
-        for figure in figures[len(metrics) + 1 : -1]
+    noted = [
+        CombinationFigure(*(with_note(e, ORDER_NOTE) for e in (step.accuracy, step.spearman, step.within_model)))
+        for step in added
     ]
     return Ablation(
-        dimension=dimension,
-        combination=name,
-        full=figures[0],
-        left_out=dict(zip(metrics, figures[1:], strict=False)),
-        added=tuple(zip((metrics[k] for k in order), [*added, figures[-1]], strict=True)),
-        weights={metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)},
+        dimension,
+        name,
+        all_,
+        dict(zip(metrics, left_out, strict=True)),
+        tuple(zip((metrics[k] for k in order), [*noted, last], strict=True)),
+        {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)},
     )
 
 
@@ -349,7 +271,4 @@ def _equal(z: FloatArray, pairs: Pairs, columns: Sequence[int]) -> Combined:
 
 def _fitted(z: FloatArray, pairs: Pairs, folds: IntArray, seed: int, columns: Sequence[int]) -> Combined:
     fitted = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
-    weights = fitted.mean_weights()
-    return Combined(
-        fitted.margins(pairs), fitted.scores(), np.full(len(columns), np.nan) if weights is None else weights
-    )
+    return Combined(fitted.margins(pairs), fitted.scores(), fitted.mean_weights())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from types import MappingProxyType
 
 import numpy as np
 
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import BoolArray, FloatArray, IntArray
-from vmmetrics.utils.statistics.bootstrap import mean_of_defined
+from vmmetrics.utils.statistics.bootstrap import mean_of_defined, prompt_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,12 @@ class Preferences:
     right: IntArray
     outcome: IntArray
     raters: tuple[str, ...]
+
+    def moved(self, index: IntArray) -> Preferences:
+        """Those between clips that are left, by the (N,) new index of each clip, −1 where it is left out."""
+        left, right = index[self.left], index[self.right]
+        kept = (left >= 0) & (right >= 0)
+        return Preferences(left[kept], right[kept], self.outcome[kept], tuple(compress(self.raters, kept)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,10 @@ class Study:
         """Whether at least two generators are known."""
         return len({model for model in self.models if model}) > 1
 
+    def facing_metrics(self, dimension: str) -> list[str]:
+        """Metrics that face a dimension."""
+        return [metric for metric, faced in self.facing.items() if dimension in faced]
+
     def mean_rating(self, dimension: str) -> FloatArray:
         """(N,) mean over the raters who rated a clip, NaN where none did."""
         return mean_of_defined(self.ratings[dimension])
@@ -108,14 +120,12 @@ class Sample:
 
     def keep(self, clips: BoolArray) -> Sample:
         """The part in which (N,) ``clips`` is true."""
-        places = np.flatnonzero(clips)
-        return Sample(
-            self.dimension,
-            self.metrics,
-            self.scores[:, places],
-            self.ratings[places],
-            tuple(self.prompts[place] for place in places),
-            tuple(self.models[place] for place in places),
+        return replace(
+            self,
+            scores=self.scores[:, clips],
+            ratings=self.ratings[clips],
+            prompts=tuple(compress(self.prompts, clips)),
+            models=tuple(compress(self.models, clips)),
         )
 
     def of_known_models(self) -> Sample:
@@ -124,9 +134,7 @@ class Sample:
 
     def model_codes(self) -> tuple[IntArray, list[str]]:
         """(N,) number of each clip's model, and the models in the order of their names."""
-        names = sorted(set(self.models))
-        numbers = {name: number for number, name in enumerate(names)}
-        return np.fromiter((numbers[model] for model in self.models), np.int64, len(self.models)), names
+        return prompt_codes(self.models)[0], sorted(set(self.models))
 
 
 def known_clips(study: Study, metric: str, dimension: str) -> BoolArray:
@@ -145,9 +153,9 @@ def sample_of(study: Study, dimension: str, metrics: Iterable[str], clips: BoolA
 
 def samples_of(study: Study, dimension: str, metrics: Iterable[str]) -> list[Sample]:
     """One sample per set of clips: metrics known on the same clips share theirs, and with it the bootstrap samples."""
-    alike: dict[bytes, list[str]] = {}
+    alike: defaultdict[bytes, list[str]] = defaultdict(list)
     for metric in metrics:
-        alike.setdefault(known_clips(study, metric, dimension).tobytes(), []).append(metric)
+        alike[known_clips(study, metric, dimension).tobytes()].append(metric)
     return [sample_of(study, dimension, names, np.frombuffer(clips, bool)) for clips, names in alike.items()]
 
 
@@ -228,85 +236,3 @@ def _average_score(scores: Mapping[str, FloatArray], metrics: Sequence[str]) -> 
         known = (known - known.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     average[there] = known.mean(axis=0)
     return snapped(average), "the scores of" if within else "the standardised scores of"
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedStudy:
-    """A study made ready.
-
-    Attributes:
-        study: The study with averages and with what faces what.
-        given: The same without averages.
-        averages: What was averaged, in words.
-        unknown: What was to be faced and is not there, in words.
-        resamples: Bootstrap samples.
-        seed: Of all random numbers.
-    """
-
-    study: Study
-    given: Study
-    averages: tuple[str, ...]
-    unknown: tuple[str, ...]
-    resamples: int
-    seed: int
-
-    @property
-    def rated(self) -> list[str]:
-        """Dimensions with ratings that a metric faces, in the order of the study."""
-        return [dimension for dimension in self.study.ratings if self.metrics(dimension)]
-
-    @property
-    def judged(self) -> list[str]:
-        """Those and the dimensions judged by pairs alone."""
-        pairs = [dimension for dimension in self.study.preferences if dimension not in self.study.ratings]
-        return [*self.rated, *(dimension for dimension in pairs if self.metrics(dimension))]
-
-    @property
-    def several_raters(self) -> list[str]:
-        """Dimensions with the ratings of several people."""
-        return [dimension for dimension in self.rated if self.study.ratings[dimension].shape[1] > 1]
-
-    def asked(self, dimensions: Collection[str]) -> list[str]:
-        """Those of the dimensions that people were asked about: an average is no answer on a scale."""
-        return [dimension for dimension in dimensions if dimension in self.given.ratings]
-
-    def metrics(self, dimension: str) -> list[str]:
-        """Metrics that face a dimension, their average with them."""
-        return [metric for metric, faced in self.study.facing.items() if dimension in faced]
-
-    def single(self, dimension: str) -> list[str]:
-        """The same without the average, for what combines metrics itself."""
-        return [metric for metric in self.metrics(dimension) if metric in self.given.scores]
-
-    def judged_clips(self) -> BoolArray:
-        """(N,) whether a clip has a score and, on a dimension which that metric faces, a rating or a pair."""
-        study = self.study
-        found = np.zeros(len(study.clips), bool)
-        for dimension in self.judged:
-            for metric in self.metrics(dimension):
-                if dimension in study.ratings:
-                    found |= known_clips(study, metric, dimension)
-                if dimension in study.preferences:
-                    pairs, shown = study.preferences[dimension], np.zeros(len(found), bool)
-                    shown[pairs.left] = shown[pairs.right] = True
-                    found |= shown & np.isfinite(study.scores[metric])
-        return found
-
-
-def plan_of(study: Study, resamples: int, seed: int) -> PreparedStudy:
-    """Make a study ready; where it does not say which metric faces which dimension, each faces all."""
-    judged = dict.fromkeys([*study.ratings, *study.preferences])
-    facing = study.facing or {metric: tuple(judged) for metric in study.scores}
-    sides = {"scores": study.scores, "judgements": judged}
-    unknown = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
-    unknown += [f"{metric}: there are no scores of this name" for metric in facing if metric not in study.scores]
-    unknown += [
-        f"{metric} × {dimension}: there are no judgements of this name"
-        for metric, faced in facing.items()
-        for dimension in faced
-        if dimension not in judged
-    ]
-    there = {m: tuple(d for d in faced if d in judged) for m, faced in facing.items() if m in study.scores}
-    given = replace(study, facing=there)
-    augmented, averages = with_averages(given)
-    return PreparedStudy(augmented, given, averages, tuple(unknown), resamples, seed)

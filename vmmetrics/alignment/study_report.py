@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from itertools import chain
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import chain, compress
+from typing import Any
 
 import numpy as np
 import scipy
 
+from vmmetrics.alignment import results
 from vmmetrics.alignment.agreement import measure_agreement
 from vmmetrics.alignment.ceiling import measure_ceiling, measure_power
 from vmmetrics.alignment.claims import widest_claims
 from vmmetrics.alignment.levels import correlation_matrix, name_baseline
 from vmmetrics.alignment.pair_alignments import SHUFFLES, measure_alignments, measure_differences
 from vmmetrics.alignment.preference import measure_ablations, measure_preferences
-from vmmetrics.alignment.results import (
-    Ablation,
-    Agreement,
-    Ceiling,
-    Grouped,
-    MetricDifference,
-    NameBaseline,
-    PairAlignment,
-    PreferenceAccuracy,
-    StudyReport,
-)
-from vmmetrics.alignment.study import Preferences, PreparedStudy, Study, plan_of
+from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.errors import SetupError
 from vmmetrics.types import BoolArray
 from vmmetrics.utils.display.markup import listed
@@ -50,42 +40,35 @@ def without_models(study: Study, models: Collection[str]) -> Study:
         known = ", ".join(sorted({model for model in study.models if model})) or "none"
         raise SetupError(f"Expected models of the study to leave out ({known}) but got {', '.join(unknown)}")
     keep = np.array([model not in models for model in study.models], bool)
-    places = np.flatnonzero(keep)
-    left_out = f"left out: {len(keep) - len(places)} clips of {', '.join(sorted(models))}"
+    index = np.where(keep, np.cumsum(keep) - 1, -1)
+    left_out = f"left out: {int((~keep).sum())} clips of {', '.join(sorted(models))}"
     return replace(
         study,
-        clips=tuple(study.clips[place] for place in places),
-        prompts=tuple(study.prompts[place] for place in places),
-        models=tuple(study.models[place] for place in places),
-        scores={metric: scores[places] for metric, scores in study.scores.items()},
-        ratings={dimension: ratings[places] for dimension, ratings in study.ratings.items()},
-        preferences={dimension: _kept(pairs, keep) for dimension, pairs in study.preferences.items()},
+        clips=tuple(compress(study.clips, keep)),
+        prompts=tuple(compress(study.prompts, keep)),
+        models=tuple(compress(study.models, keep)),
+        scores={metric: scores[keep] for metric, scores in study.scores.items()},
+        ratings={dimension: ratings[keep] for dimension, ratings in study.ratings.items()},
+        preferences={dimension: pairs.moved(index) for dimension, pairs in study.preferences.items()},
         matching=replace(study.matching, notes=(*study.matching.notes, left_out)),
     )
-
-
-def _kept(pairs: Preferences, keep: BoolArray) -> Preferences:
-    place = np.cumsum(keep) - 1
-    both = keep[pairs.left] & keep[pairs.right]
-    raters = tuple(rater for rater, kept in zip(pairs.raters, both, strict=True) if kept)
-    return Preferences(place[pairs.left[both]], place[pairs.right[both]], pairs.outcome[both], raters)
 
 
 # What a study could not say, and why, gathered from the notes of its parts.
 
 _KINDS: dict[type, str] = {
-    NameBaseline: "name of the model",
-    MetricDifference: "difference",
-    Ceiling: "human ceiling",
-    Agreement: "agreement of raters",
-    PreferenceAccuracy: "preferences",
-    Ablation: "ablation",
+    results.NameBaseline: "name of the model",
+    results.MetricDifference: "difference",
+    results.Ceiling: "human ceiling",
+    results.Agreement: "agreement of raters",
+    results.PreferenceAccuracy: "preferences",
+    results.Ablation: "ablation",
 }
 _SUBJECT = ("metric", "first", "second", "name", "dimension", "combination")  # fields that say what a part is about
 _NAMED = 4  # subjects of one line; the others are counted
 
 
-def problems_of(report: StudyReport) -> tuple[str, ...]:
+def problems_of(report: results.StudyReport) -> tuple[str, ...]:
     """One line for what lacks the same statistics for the same reason, in the order of the report.
 
     Of a metric that has no correlation over all clips nothing else is listed, since the reason is the same; of a group
@@ -99,7 +82,7 @@ def problems_of(report: StudyReport) -> tuple[str, ...]:
     people = (report.ceilings, report.agreements, report.preferences, report.ablations)
     for part in chain(report.alignments, report.baselines, report.differences, *people):
         if (
-            isinstance(part, MetricDifference)
+            isinstance(part, results.MetricDifference)
             and {(part.first, part.dimension), (part.second, part.dimension)} & hopeless
         ):
             continue
@@ -115,24 +98,18 @@ def problems_of(report: StudyReport) -> tuple[str, ...]:
 
 def _missing(part: Any) -> Iterator[tuple[str, str]]:
     """The statistics without a value inside a part, by the names of their fields, and why."""
-    if isinstance(part, PairAlignment) and part.spearman.value is None:
+    if isinstance(part, results.PairAlignment) and part.spearman.value is None:
         yield "", part.spearman.note or ""
         return
     for field in fields(part):
         value, label = getattr(part, field.name), field.name.replace("_", " ")
-        if isinstance(value, Grouped):
-            value = value.mean
-        if isinstance(value, Estimate):
-            inner: Mapping[str, Any] = {label: value}
-        elif isinstance(value, Mapping):
-            inner = {f"{label} {key}": estimate for key, estimate in value.items()}
-        else:
-            inner = {}
-            if is_dataclass(value):
-                yield from ((f"{label}: {where}", note) for where, note in _missing(value))
-        for where, estimate in inner.items():
-            if isinstance(estimate, Estimate) and estimate.value is None:
-                yield where, estimate.note or ""
+        if isinstance(value, results.CombinationFigure):
+            yield from ((f"{label}: {where}", note) for where, note in _missing(value))
+        value = value.mean if isinstance(value, results.Grouped) else value
+        inner = {f"{label} {key}": e for key, e in value.items()} if isinstance(value, Mapping) else {label: value}
+        for where, figure in inner.items():
+            if isinstance(figure, Estimate) and figure.value is None:
+                yield where, figure.note or ""
 
 
 def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
@@ -142,7 +119,6 @@ def _line(subjects: list[str], where: tuple[str, ...], note: str) -> str:
 
 NAMED_CLIPS = 5
 """Of the clips that only one side knows, so many are named in the report; the study has all."""
-_Part = TypeVar("_Part")
 
 
 def align(
@@ -152,7 +128,7 @@ def align(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     against: str | None = None,
-) -> StudyReport:
+) -> results.StudyReport:
     """Hold every metric against the judgements it faces.
 
     Args:
@@ -167,71 +143,86 @@ def align(
     """
     if against is not None and against not in study.scores:
         raise SetupError(f"Expected one of the metrics ({', '.join(study.scores)}) but got {against}")
-    plan = plan_of(without_models(study, exclude_models), resamples, seed)
-    settings = {
-        "resamples": resamples,
-        "seed": seed,
-        "confidence": CONFIDENCE,
-        "shuffles": SHUFFLES,
-        "left out": sorted(exclude_models),
-        "averages": plan.averages,
-        "against": against,
-        "versions": {
-            "vmmetrics": __version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "python": platform.python_version(),
-        },
-    }
-    report = _measured(plan, against, settings)
-    return replace(report, claims=widest_claims(report), problems=(*plan.unknown, *problems_of(report)))
-
-
-def _measured(plan: PreparedStudy, against: str | None, settings: dict[str, Any]) -> StudyReport:
-    study, resamples, seed = plan.study, plan.resamples, plan.seed
-    clips = plan.judged_clips()
-
-    def combined(measure: Callable[..., tuple[_Part, ...]]) -> tuple[_Part, ...]:
-        return tuple(p for d in plan.judged for p in measure(study, d, plan.single(d), resamples, seed))
-
-    return StudyReport(
+    given, unknown = _with_facing(without_models(study, exclude_models))
+    study, averages = with_averages(given)
+    rated = [dimension for dimension in study.ratings if study.facing_metrics(dimension)]
+    judged = [*rated, *(d for d in study.preferences if d not in study.ratings and study.facing_metrics(d))]
+    several = [dimension for dimension in rated if study.ratings[dimension].shape[1] > 1]
+    # what combines metrics itself leaves their average out
+    single = {d: [metric for metric in study.facing_metrics(d) if metric in given.scores] for d in judged}
+    clips, drawn = _judged_clips(study, judged), (resamples, seed)
+    report = results.StudyReport(
         clips=int(clips.sum()),
-        prompts=_distinct(study.prompts, clips),
-        models=_distinct(study.models, clips),
+        prompts=len(set(compress(study.prompts, clips)) - {""}),
+        models=len(set(compress(study.models, clips)) - {""}),
         matching=_matching(study),
-        facing=plan.given.facing,
-        alignments=tuple(measure_alignments(plan)),
-        baselines=tuple(name_baseline(study, dimension, resamples, seed) for dimension in plan.rated),
+        facing=given.facing,
+        alignments=tuple(measure_alignments(study, rated, *drawn)),
+        baselines=tuple(name_baseline(study, d, *drawn) for d in rated),
         differences=tuple(
-            difference
-            for dimension in plan.rated
-            for difference in measure_differences(study, dimension, plan.metrics(dimension), against, resamples, seed)
+            chain.from_iterable(measure_differences(study, d, study.facing_metrics(d), against, *drawn) for d in rated)
         ),
-        ceilings=tuple(measure_ceiling(study, dimension, resamples, seed) for dimension in plan.several_raters),
-        agreements=tuple(
-            measure_agreement(study, dimension, resamples, seed) for dimension in plan.asked(plan.several_raters)
-        ),
-        preferences=combined(measure_preferences),
-        ablations=combined(measure_ablations),
-        matrix=correlation_matrix(study, [m for m in study.scores if study.facing.get(m)], plan.rated),
-        powers=tuple(measure_power(study, d, plan.single(d), seed) for d in plan.asked(plan.rated)),
+        ceilings=tuple(measure_ceiling(study, d, *drawn) for d in several),
+        # an average is no answer on a scale, so nobody was asked about it
+        agreements=tuple(measure_agreement(study, d, *drawn) for d in several if d in given.ratings),
+        preferences=tuple(chain.from_iterable(measure_preferences(study, d, single[d], *drawn) for d in judged)),
+        ablations=tuple(chain.from_iterable(measure_ablations(study, d, single[d], *drawn) for d in judged)),
+        matrix=correlation_matrix(study, [metric for metric in study.scores if study.facing.get(metric)], rated),
+        powers=tuple(measure_power(study, d, single[d], seed) for d in rated if d in given.ratings),
         claims=(),
         problems=(),
-        settings=settings,
+        settings={
+            "resamples": resamples,
+            "seed": seed,
+            "confidence": CONFIDENCE,
+            "shuffles": SHUFFLES,
+            "left out": sorted(exclude_models),
+            "averages": averages,
+            "against": against,
+            "versions": {
+                "vmmetrics": __version__,
+                "numpy": np.__version__,
+                "scipy": scipy.__version__,
+                "python": platform.python_version(),
+            },
+        },
     )
+    return replace(report, claims=widest_claims(report), problems=(*unknown, *problems_of(report)))
 
 
-def _distinct(names: tuple[str, ...], clips: BoolArray) -> int:
-    return len({name for name, counted in zip(names, clips, strict=True) if counted and name})
+def _with_facing(study: Study) -> tuple[Study, list[str]]:
+    """The study with what faces what among what there is (each metric all where it does not say), and what is not."""
+    judged = dict.fromkeys([*study.ratings, *study.preferences])
+    facing = study.facing or {metric: tuple(judged) for metric in study.scores}
+    sides = {"scores": study.scores, "judgements": judged}
+    unknown = [f"there are no {side}, so there is nothing to compare" for side, names in sides.items() if not names]
+    unknown += [f"{metric}: there are no scores of this name" for metric in facing if metric not in study.scores]
+    unknown += [
+        f"{metric} × {dimension}: there are no judgements of this name"
+        for metric, faced in facing.items()
+        for dimension in faced
+        if dimension not in judged
+    ]
+    there = {m: tuple(d for d in faced if d in judged) for m, faced in facing.items() if m in study.scores}
+    return replace(study, facing=there), unknown
+
+
+def _judged_clips(study: Study, dimensions: Sequence[str]) -> BoolArray:
+    """(N,) whether a clip has a score and, on a dimension which that metric faces, a rating or a pair."""
+    found = np.zeros(len(study.clips), bool)
+    for dimension in dimensions:
+        judged = np.zeros(len(found), bool)
+        if dimension in study.ratings:
+            judged |= np.isfinite(study.mean_rating(dimension))
+        if (pairs := study.preferences.get(dimension)) is not None:
+            judged[pairs.left] = judged[pairs.right] = True
+        for metric in study.facing_metrics(dimension):
+            found |= judged & np.isfinite(study.scores[metric])
+    return found
 
 
 def _matching(study: Study) -> tuple[str, ...]:
     found = study.matching
-    lines = [f"{found.matched} clips with a score and a judgement"]
-    for what, names in (
-        ("a score and no judgement", found.scores_only),
-        ("a judgement and no score", found.ratings_only),
-    ):
-        if names:
-            lines.append(f"{len(names)} clips with {what}: {listed(names, NAMED_CLIPS)}")
-    return (*lines, *found.notes)
+    sides = {"a score and no judgement": found.scores_only, "a judgement and no score": found.ratings_only}
+    alone = (f"{len(names)} clips with {what}: {listed(names, NAMED_CLIPS)}" for what, names in sides.items() if names)
+    return (f"{found.matched} clips with a score and a judgement", *alone, *found.notes)

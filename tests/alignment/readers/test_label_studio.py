@@ -143,7 +143,7 @@ def test_pairs_are_preferences() -> None:
     ]  # fmt: skip
     found = read_ratings(read_table(rows, "ratings"))
     assert found.clips[0] == "clips/m/1.mp4"
-    assert [pair.outcome for pair in found.pairs["better"]] == [1, -1]
+    assert found.pairs["better"].outcome.tolist() == [1, -1]
 
 
 @pytest.mark.parametrize(

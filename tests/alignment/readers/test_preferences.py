@@ -15,7 +15,9 @@ def read(source: Any, **options: Any) -> Judgements:
 
 
 def said(found: Judgements, dimension: str = "preference") -> list[tuple[str, str, int]]:
-    return [(found.clips[pair.left], found.clips[pair.right], pair.outcome) for pair in found.pairs[dimension]]
+    pairs = found.pairs[dimension]
+    sides = zip(pairs.left, pairs.right, pairs.outcome, strict=True)
+    return [(found.clips[left], found.clips[right], outcome) for left, right, outcome in sides]
 
 
 WANTED = [("p", "q", 1), ("p", "r", -1), ("q", "r", 0)]
@@ -59,7 +61,7 @@ def test_raters_prompts_models_and_dimensions() -> None:
         }
     )  # fmt: skip
     assert found.dimensions == ("smooth", "whole")
-    assert [pair.rater for pair in found.pairs["smooth"]] == ["x"]
+    assert found.pairs["smooth"].raters == ("x",)
     assert found.prompts == ("t", "t")
     assert found.models == ("m", "n")
 

@@ -92,6 +92,11 @@ def first_column(columns: Iterable[str], names: Collection[str]) -> str | None:
     return next((known[_joined(name)] for name in names if _joined(name) in known), None)
 
 
+def metrics_called(name: str, metrics: Iterable[str]) -> list[str]:
+    """Those of the metrics that bear the name, with or without the prefix of their source."""
+    return [m for m in metrics if normalised(name) in {normalised(m), normalised(m.rpartition(":")[2])}]
+
+
 def _joined(name: str) -> str:
     """The letters and digits of a name, so that ``WorkerId`` is ``worker_id``."""
     return normalised(name).replace("_", "")
@@ -152,15 +157,23 @@ def faces(
     stated = _stated(metrics, dimensions, given or {})
     wanted = {normalised(name) for name in asked}
     about = {d: None if normalised(d) in wanted else aspects_of(d) for d in dimensions}
-    motion = [d for d in dimensions if about[d] != frozenset()]
-    facing = {m: stated.get(m) or _guess(m, dimensions, motion, about) for m in metrics}
-    guessed = {m: facing[m] for m in metrics if m not in stated}
+    facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
     if not any(facing.values()):
         raise SetupError(
             f"No score faces any of the dimensions {', '.join(dimensions)}, which are about other things than motion; "
             "say with --face METRIC=DIMENSION or --dimension which to hold them against"
         )
-    return {m: found for m, found in facing.items() if found}, _notes(guessed, dimensions, facing)
+    by_dimensions: dict[tuple[str, ...], list[str]] = {}
+    for metric in metrics:
+        if metric not in stated:
+            by_dimensions.setdefault(facing[metric], []).append(metric)
+    notes = [
+        f"Guessed from names: {', '.join(alike)} held against {', '.join(faced) or 'nothing'}"
+        for faced, alike in by_dimensions.items()
+    ]
+    if left := [d for d in dimensions if not any(d in faced for faced in facing.values())]:
+        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
+    return {m: faced for m, faced in facing.items() if faced}, tuple(notes)
 
 
 def aspects_of(dimension: str) -> frozenset[str] | None:
@@ -192,7 +205,7 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
     by_name = {normalised(d): d for d in dimensions}
     found: dict[str, tuple[str, ...]] = {}
     for metric, wanted in given.items():
-        named = [m for m in metrics if normalised(metric) in {normalised(m), normalised(m.rpartition(":")[2])}]
+        named = metrics_called(metric, metrics)
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         unknown = [name for name in names if normalised(name) not in by_name]
         if not named:
@@ -204,41 +217,19 @@ def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) ->
     return found
 
 
-def _guess(
-    metric: str, dimensions: Sequence[str], motion: Sequence[str], about: Mapping[str, frozenset[str] | None]
-) -> tuple[str, ...]:
-    if len(dimensions) == 1:
-        return tuple(dimensions)
+def _guess(metric: str, about: Mapping[str, frozenset[str] | None]) -> tuple[str, ...]:
+    """The dimensions that a metric faces, by its name and by what they are about."""
+    if len(about) == 1:
+        return tuple(about)
     name = normalised(metric.rpartition(":")[2])
-    namesakes = {d for d in dimensions if about[d] == frozenset() and _namesake(name, normalised(d))}
-    if len(motion) == 1 or name not in registered():
-        chosen = {*motion, *namesakes}
-    else:
-        own = {d for d in motion if about[d] is None or name in (about[d] or ())}
-        chosen = (own or {d for d in motion if not _is_amount(about[d])} or set(motion)) | namesakes
-    return tuple(d for d in dimensions if d in chosen)
-
-
-def _namesake(metric: str, dimension: str) -> bool:
-    """Whether one name's words are all in the other."""
-    one, other = set(metric.split("_")), set(dimension.split("_"))
-    return one <= other or other <= one
-
-
-def _notes(
-    guessed: Mapping[str, tuple[str, ...]], dimensions: Sequence[str], facing: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    by_dimensions: dict[tuple[str, ...], list[str]] = {}
-    for metric, found in guessed.items():
-        by_dimensions.setdefault(found, []).append(metric)
-    notes = [
-        f"Guessed from names: {', '.join(metrics)} held against {', '.join(found) or 'nothing'}"
-        for found, metrics in by_dimensions.items()
-    ]
-    left = [d for d in dimensions if not any(d in found for found in facing.values())]
-    if left:
-        notes.append(f"Not about motion by its name, and so faced by no score: {', '.join(left)}")
-    return tuple(notes)
+    words = set(name.split("_"))
+    motion = {d for d, aspects in about.items() if aspects != frozenset()}
+    chosen = motion
+    if len(motion) != 1 and name in registered():
+        own = {d for d in motion if name in (about[d] or (name,))}
+        chosen = own or {d for d in motion if not _is_amount(about[d])} or motion
+    namesakes = {d for d in about.keys() - motion if words <= (its := set(normalised(d).split("_"))) or its <= words}
+    return tuple(d for d in about if d in chosen | namesakes)
 
 
 # Exports of Label Studio 1.x: CSV, TSV and JSON-MIN, whose cells hold results; and the full JSON, which holds tasks.
@@ -275,13 +266,16 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
     Raises:
         SetupError: No task is annotated.
     """
-    data_columns = _data_columns(task["data"] for task in tasks)
+    cells: defaultdict[str, list[Any]] = defaultdict(list)
+    for name, value in (item for task in tasks for item in task["data"].items()):
+        cells[str(name)].append(value)
+    # what says which clip it is and what it shows: texts, and what is so called
+    described = {*CLIP, *MODEL, *PROMPT}
+    kept = {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
     rows, skipped = [], 0
     for task in tasks:
-        data = {name: value for name, value in task["data"].items() if name in data_columns}
-        for annotation in task["annotations"]:
-            if not isinstance(annotation, Mapping):
-                continue
+        data = {name: value for name, value in task["data"].items() if name in kept}
+        for annotation in filter(lambda entry: isinstance(entry, Mapping), task["annotations"]):
             if annotation.get("was_cancelled") or annotation.get("skipped"):
                 skipped += 1
                 continue
@@ -289,7 +283,12 @@ def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list
             if isinstance(person, Mapping):
                 person = person.get("email") or person.get("id")
             annotator = {} if person is None else {"annotator": str(person)}
-            rows.append({**data, **annotator, **_answers(annotation.get("result"))})
+            results = annotation.get("result")
+            answers: defaultdict[str, list[Any]] = defaultdict(list)
+            for result in results if isinstance(results, list) else ():
+                if isinstance(result, Mapping) and result.get("from_name"):
+                    answers[str(result["from_name"])].append(result.get("value"))
+            rows.append({**data, **annotator, **{name: answer(values) for name, values in answers.items()}})
     if not rows:
         raise SetupError(f"{source}: the Label Studio export holds no annotation; annotate its tasks and export again")
     note = f"Label Studio: {len(rows)} annotations of {len(tasks)} tasks"
@@ -317,12 +316,9 @@ def answer(cell: Any) -> Any:
 
 def plain_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
     """Return the columns with answers instead of results and paths instead of Label Studio's addresses, and notes."""
-    plain, notes = {}, []
-    for name, cells in columns.items():
-        answers = [answer(cell) for cell in cells]
-        plain[name], note = _file_names(name, answers)
-        notes += note
-    return plain, tuple(notes)
+    read = {name: _file_names(name, [answer(cell) for cell in cells]) for name, cells in columns.items()}
+    notes = tuple(note for _, told in read.values() for note in told)
+    return {name: cells for name, (cells, _) in read.items()}, notes
 
 
 def _answer_of(result: Any) -> int | float | str | None:
@@ -335,25 +331,6 @@ def _answer_of(result: Any) -> int | float | str | None:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or None
     return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-
-
-def _answers(results: Any) -> dict[str, Any]:
-    """Return an annotation's answers by the name of the control."""
-    values: defaultdict[str, list[Any]] = defaultdict(list)
-    for result in results if isinstance(results, list) else ():
-        if isinstance(result, Mapping) and result.get("from_name"):
-            values[str(result["from_name"])].append(result.get("value"))
-    return {name: answer(found) for name, found in values.items()}
-
-
-def _data_columns(data: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the columns of the tasks' data that say which clip it is and what it shows: texts, and those so called."""
-    cells: defaultdict[str, list[Any]] = defaultdict(list)
-    for task in data:
-        for name, value in task.items():
-            cells[str(name)].append(value)
-    described = {*CLIP, *MODEL, *PROMPT}
-    return {name for name, values in cells.items() if normalised(name) in described or is_text(values)}
 
 
 def _file_names(column: str, cells: list[Any]) -> tuple[list[Any], list[str]]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
 from vmmetrics.alignment.readers.columns import first_column, normalised
 from vmmetrics.alignment.readers.tables import SourceTable, texts
+from vmmetrics.alignment.study import Preferences
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
 
@@ -19,22 +22,8 @@ AVERAGED = ""
 """Name of the rater where ratings come averaged."""
 _TOLERANCE = 1e-9  # two ratings of one rater are the same below this: they passed through text
 
-
-@dataclass(frozen=True, slots=True)
-class JudgedPair:
-    """A judgement of two clips.
-
-    Attributes:
-        left: Index of the clip on the left.
-        right: Index of the clip on the right.
-        outcome: 1 where the left one was preferred, −1 the right one, 0 for a tie.
-        rater: Who judged, or "".
-    """
-
-    left: int
-    right: int
-    outcome: int
-    rater: str
+RatingScale = tuple[float, float] | None
+"""Lowest and highest rating there can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +47,7 @@ class Judgements:
     models: tuple[str | None, ...]
     ratings: Mapping[str, FloatArray]
     raters: Mapping[str, tuple[str, ...]]
-    pairs: Mapping[str, tuple[JudgedPair, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    pairs: Mapping[str, Preferences] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     other_names: tuple[tuple[str, ...], ...] = ()
     of_models: bool = False
@@ -69,12 +58,22 @@ class Judgements:
         return tuple(dict.fromkeys((*self.ratings, *self.pairs)))
 
 
-class _Column:
-    """Ratings of one dimension as they come."""
+class RatedClip(NamedTuple):
+    """A clip and what was said of it in one place, such as the row of a table.
 
-    def __init__(self) -> None:
-        self.raters: dict[str, int] = {}
-        self.rows, self.columns, self.values = array("q"), array("q"), array("d")
+    Attributes:
+        clip: Name.
+        ratings: Dimension, rating (NaN: there is none) and rater of each.
+        prompt: Its prompt, where known.
+        model: Its model, where known.
+        other_names: What else it may be called.
+    """
+
+    clip: str
+    ratings: Iterable[tuple[str, float, str]]
+    prompt: str | None = None
+    model: str | None = None
+    other_names: tuple[str, ...] = ()
 
 
 class Gatherer:
@@ -82,104 +81,92 @@ class Gatherer:
 
     def __init__(self) -> None:
         self._clips: dict[str, int] = {}
-        self._prompts: list[str | None] = []
-        self._models: list[str | None] = []
-        self._ratings: dict[str, _Column] = {}
-        self._pairs: dict[str, list[JudgedPair]] = {}
+        self._prompts: dict[int, str] = {}
+        self._models: dict[int, str] = {}
+        self._raters: dict[str, dict[str, int]] = {}
+        self._cells: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+        self._pairs: defaultdict[str, list[tuple[int, int, int, str]]] = defaultdict(list)
+        self._other_names: dict[int, tuple[str, ...]] = {}
 
     def clip(self, name: str, prompt: str | None = None, model: str | None = None) -> int:
         """The index of a clip, told of its prompt and model where they are known."""
         index = self._clips.setdefault(name, len(self._clips))
-        if index == len(self._prompts):
-            self._prompts.append(None)
-            self._models.append(None)
-        self._prompts[index] = self._prompts[index] or prompt
-        self._models[index] = self._models[index] or model
+        for known, value in ((self._prompts, prompt), (self._models, model)):
+            if value:
+                known.setdefault(index, value)
         return index
 
-    def rate(self, clip: int, dimension: str, value: float, rater: str = AVERAGED) -> None:
-        """A rating; NaN says that there is none."""
-        column = self._ratings.setdefault(dimension, _Column())
-        number = column.raters.setdefault(rater, len(column.raters))
-        if value == value:
-            column.rows.append(clip)
-            column.columns.append(number)
-            column.values.append(value)
+    def rate(self, rated: RatedClip) -> None:
+        """What was said of a clip."""
+        index = self.clip(rated.clip, rated.prompt, rated.model)
+        self._other_names[index] = rated.other_names
+        for dimension, value, rater in rated.ratings:
+            raters = self._raters.setdefault(dimension, {})
+            number = raters.setdefault(rater, len(raters))
+            if value == value:
+                self._cells[dimension].extend((index, number, value))
 
-    def prefer(self, dimension: str, pair: JudgedPair) -> None:
-        """A preference."""
-        self._pairs.setdefault(dimension, []).append(pair)
+    def prefer(self, dimension: str, left: int, right: int, outcome: int, rater: str) -> None:
+        """A preference between two clips."""
+        self._pairs[dimension].append((left, right, outcome, rater))
 
-    def finish(
-        self,
-        notes: Sequence[str] = (),
-        *,
-        scale: tuple[float, float] | None = None,
-        other_names: Sequence[Sequence[str]] = (),
-        of_models: bool = False,
-    ) -> Judgements:
+    def finish(self, notes: Sequence[str], *, scale: RatingScale = None, of_models: bool = False) -> Judgements:
         """All of it.
 
         Args:
             notes: What was assumed on the way.
             scale: Lowest and highest rating there can be.
-            other_names: What else the clips may be called.
             of_models: Whether the clips are models.
 
         Raises:
             SetupError: A rating is not on the scale.
         """
-        told = list(notes)
-        names = tuple(self._clips)
+        told, names = list(notes), tuple(self._clips)
         ratings, raters = {}, {}
-        for dimension, column in self._ratings.items():
-            if scale is not None:
-                _refuse_off_scale(column, names, dimension, scale)
-            if not column.values:
+        for dimension, numbers in self._raters.items():
+            cells = np.array(self._cells[dimension]).reshape(-1, 3)
+            if not len(cells):
                 told.append(f"{dimension}: left out, it holds no rating")
                 continue
-            ratings[dimension], repeats, differing = _matrix(column, len(names))
-            raters[dimension] = () if list(column.raters) == [AVERAGED] else tuple(column.raters)
+            low, high = scale or (-np.inf, np.inf)
+            for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
+                raise SetupError(
+                    f"{dimension} of {names[int(clip)]}: expected a rating from {low:g} to {high:g} but got {value:g}"
+                )
+            ratings[dimension], repeats, differing = _matrix(cells, len(names), len(numbers))
+            raters[dimension] = () if list(numbers) == [AVERAGED] else tuple(numbers)
             if repeats:
                 how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
                 told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
+        pairs = {}
+        for dimension, judged in self._pairs.items():
+            left, right, outcome = np.array([pair[:3] for pair in judged], np.int64).T
+            pairs[dimension] = Preferences(left, right, outcome, tuple(rater for *_, rater in judged))
+        everything = range(len(names))
         return Judgements(
-            clips=names,
-            prompts=tuple(self._prompts),
-            models=tuple(self._models),
-            ratings=ratings,
-            raters=raters,
-            pairs={dimension: tuple(pairs) for dimension, pairs in self._pairs.items()},
-            notes=tuple(told),
-            other_names=tuple(tuple(other) for other in other_names),
-            of_models=of_models,
+            names,
+            tuple(map(self._prompts.get, everything)),
+            tuple(map(self._models.get, everything)),
+            ratings,
+            raters,
+            pairs,
+            tuple(told),
+            # a list of names in which a clip has none is none
+            tuple(zip(*self._other_names.values(), strict=False)),
+            of_models,
         )
 
 
-def _matrix(column: _Column, clips: int) -> tuple[FloatArray, int, int]:
-    """(N, R) mean ratings, how many were repeats, and how many of these differed."""
-    shape = (clips, max(1, len(column.raters)))
-    rows, columns = np.asarray(column.rows, np.int64), np.asarray(column.columns, np.int64)
-    values = np.asarray(column.values, np.float64)
-    sums, counts = np.zeros(shape), np.zeros(shape)
-    low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
-    np.add.at(sums, (rows, columns), values)
-    np.add.at(counts, (rows, columns), 1)
-    np.minimum.at(low, (rows, columns), values)
-    np.maximum.at(high, (rows, columns), values)
-    again = counts > 1
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    differing = (high[again] - low[again]) > _TOLERANCE
-    return means, int((counts[again] - 1).sum()), int(differing.sum())
-
-
-def _refuse_off_scale(column: _Column, names: Sequence[str], dimension: str, scale: tuple[float, float]) -> None:
-    low, high = scale
-    for row, value in zip(column.rows, column.values, strict=True):
-        if not low <= value <= high:
-            raise SetupError(
-                f"{dimension} of {names[row]}: expected a rating from {low:g} to {high:g} but got {value:g}"
-            )
+def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:
+    """(N, R) mean ratings, how many were repeats, and in how many places these differed."""
+    place, values = (cells[:, 0] * raters + cells[:, 1]).astype(np.int64), cells[:, 2]
+    counts = np.bincount(place, minlength=clips * raters)
+    sums = np.bincount(place, values, minlength=clips * raters)
+    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+    np.minimum.at(low, place, values)
+    np.maximum.at(high, place, values)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).reshape(clips, raters)
+    return means, len(values) - int((counts > 0).sum()), int((high - low > _TOLERANCE).sum())
 
 
 def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> Judgements:
@@ -188,19 +175,16 @@ def judgements_of_dimensions(judgements: Judgements, wanted: Sequence[str]) -> J
     Raises:
         SetupError: One is not there.
     """
-    known = {normalised(name): name for name in judgements.dimensions} | {name: name for name in judgements.dimensions}
+    there = judgements.dimensions
+    known = {normalised(name): name for name in there} | {name: name for name in there}
     wanted = [name if name in known else normalised(name) for name in wanted]
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        raise SetupError(
-            f"No dimension {', '.join(unknown)} in the ratings; they have {', '.join(judgements.dimensions)}"
-        )
-    kept = {known[name] for name in wanted}
+    if unknown := [name for name in wanted if name not in known]:
+        raise SetupError(f"No dimension {', '.join(unknown)} in the ratings; they have {', '.join(there)}")
+    others = set(there) - {known[name] for name in wanted}
     return replace(
         judgements,
-        ratings={name: values for name, values in judgements.ratings.items() if name in kept},
-        raters={name: raters for name, raters in judgements.raters.items() if name in kept},
-        pairs={name: pairs for name, pairs in judgements.pairs.items() if name in kept},
+        ratings={name: values for name, values in judgements.ratings.items() if name not in others},
+        pairs={name: pairs for name, pairs in judgements.pairs.items() if name not in others},
     )
 
 
@@ -228,13 +212,11 @@ _YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no
 Outcomes = list[int | None]
 
 
-def looks_like_pairs(table: SourceTable, clip_column: str | None) -> bool:
+def looks_like_pairs(table: SourceTable) -> bool:
     """Whether a table has two clips in a row."""
-    if clip_column is not None:
-        return False
     sides = _sides(table)
     texts_there = sides is not None and all(called.is_text(table.columns[name]) for name in sides)
-    return texts_there or "loser" in {normalised(name) for name in table.columns}
+    return texts_there or "loser" in map(normalised, table.columns)
 
 
 def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
@@ -252,29 +234,28 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
         raise SetupError(
             f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
         )
-    left, right = texts(table, sides[0]), texts(table, sides[1])
+    left, right = (texts(table, side) for side in sides)
     outcomes = _outcomes(table, sides, left, right, asked)
-    dimension = first_column(table.columns, called.DIMENSION)
-    dimensions, raters = texts(table, dimension), texts(table, first_column(table.columns, called.RATER))
-    prompts = texts(table, first_column(table.columns, called.PROMPT))
-    models = (
-        texts(table, first_column(table.columns, called.LEFT_MODEL)),
-        texts(table, first_column(table.columns, called.RIGHT_MODEL)),
+    dimensions, raters, prompts, left_models, right_models = (
+        texts(table, first_column(table.columns, names))
+        for names in (called.DIMENSION, called.RATER, called.PROMPT, called.LEFT_MODEL, called.RIGHT_MODEL)
     )
     gatherer, blank, selves = Gatherer(), 0, 0
     for row, (a, b) in enumerate(zip(left, right, strict=True)):
-        if a is None or b is None or a == b:
-            selves += a is not None and a == b
-            blank += a is None or b is None
+        if a is None or b is None:
+            blank += 1
             continue
-        pair = gatherer.clip(a, prompts[row], models[0][row]), gatherer.clip(b, prompts[row], models[1][row])
+        if a == b:
+            selves += 1
+            continue
+        pair = gatherer.clip(a, prompts[row], left_models[row]), gatherer.clip(b, prompts[row], right_models[row])
         for name, found in outcomes.items():
             outcome = found[row]
             if outcome is None:
                 blank += 1
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
-                gatherer.prefer(said, JudgedPair(*pair, outcome, raters[row] or ""))
+                gatherer.prefer(said, *pair, outcome, raters[row] or "")
     how = f"outcome from {', '.join(outcomes)}"
     if _is_result(sides):
         how = "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
@@ -286,11 +267,9 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
 
 def _sides(table: SourceTable) -> tuple[str, str] | None:
     by_name = {normalised(name): name for name in table.columns}
-    for a, b in zip(called.LEFT, called.RIGHT, strict=True):
+    for a, b in (*zip(called.LEFT, called.RIGHT, strict=True), ("winner", "loser")):
         if a in by_name and b in by_name:
             return by_name[a], by_name[b]
-    if "winner" in by_name and "loser" in by_name:
-        return by_name["winner"], by_name["loser"]
     return None
 
 
@@ -306,17 +285,19 @@ def _outcomes(
     asked: Sequence[str],
 ) -> dict[str, Outcomes]:
     """Column of outcomes (or dimension, where several hold some) to the outcome of each row, None where it is blank."""
+    others = [name for name in table.columns if name not in sides]
     if _is_result(sides):
         return {DIMENSION: _ties(table)}
-    column = first_column([name for name in table.columns if name not in sides], called.OUTCOME)
+    column = first_column(others, called.OUTCOME)
     if column is not None:
         return {DIMENSION: _parse(table, column, left, right, strict=True) or [None] * len(table)}
-    found, wanted = {}, {normalised(name) for name in asked}
-    for name in table.columns:
-        if name not in sides and (normalised(name) in wanted or not called.is_bookkeeping(name)):
-            parsed = _parse(table, name, left, right, strict=False)
-            if parsed is not None:
-                found[name] = parsed
+    wanted = {normalised(name) for name in asked}
+    found = {
+        name: parsed
+        for name in others
+        if normalised(name) in wanted or not called.is_bookkeeping(name)
+        if (parsed := _parse(table, name, left, right, strict=False)) is not None
+    }
     if not found:
         raise SetupError(f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}")
     return found
@@ -324,8 +305,6 @@ def _outcomes(
 
 def _ties(table: SourceTable) -> Outcomes:
     column = first_column(table.columns, ("tie", "is_tie"))
-    if column is None:
-        return [_LEFT] * len(table)
     found: Outcomes = []
     for row, cell in enumerate(texts(table, column)):
         said = (cell or "0").casefold()
@@ -345,20 +324,16 @@ def _parse(
     """
     cells = texts(table, column)
     said = {_short(cell) for cell in cells if cell is not None}
-    numeric = all(word.lstrip("-").replace(".", "", 1).isdigit() for word in said)
+    numeric = all(map(_is_numeric, said))
     if numeric and not strict:
         return None
     words = _numbers_of(table, column, said) if numeric else _WORDS
     found: Outcomes = []
     for row, cell in enumerate(cells):
-        if cell is None:
-            found.append(None)
-        elif not numeric and cell == left[row]:
-            found.append(_LEFT)
-        elif not numeric and cell == right[row]:
-            found.append(_RIGHT)
-        elif _short(cell) in words:
-            found.append(words[_short(cell)])
+        if not numeric and cell is not None and cell in (left[row], right[row]):
+            found.append(_LEFT if cell == left[row] else _RIGHT)
+        elif cell is None or _short(cell) in words:
+            found.append(None if cell is None else words[_short(cell)])
         elif strict:
             raise SetupError(
                 f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
@@ -371,12 +346,11 @@ def _parse(
 
 def _numbers_of(table: SourceTable, column: str, said: set[str]) -> Mapping[str, int]:
     fitting = [words for words in _NUMBERS if said <= words.keys()]
-    meanings = {tuple(words[word] for word in sorted(said)) for words in fitting}
     if not fitting:
         raise SetupError(
             f"{table.source}: expected 1, 2 and 0, or 1, -1 and 0, in {column} but got {', '.join(sorted(said))}"
         )
-    if len(meanings) > 1:
+    if len({tuple(words[word] for word in sorted(said)) for words in fitting}) > 1:
         raise SetupError(
             f"{table.source}: {column} holds only {' and '.join(sorted(said))}, where 0 may be a tie or the right one; "
             "write left, right and tie"
@@ -386,7 +360,9 @@ def _numbers_of(table: SourceTable, column: str, said: set[str]) -> Mapping[str,
 
 def _short(cell: str) -> str:
     text = cell.casefold().strip()
-    if text in {"=", "<", ">"}:
-        return text
-    text = text.removesuffix(".0")
-    return text if text.lstrip("-").replace(".", "", 1).isdigit() else normalised(text)
+    number = text.removesuffix(".0")
+    return text if text in {"=", "<", ">"} else number if _is_numeric(number) else normalised(number)
+
+
+def _is_numeric(word: str) -> bool:
+    return word.lstrip("-").replace(".", "", 1).isdigit()

@@ -54,10 +54,7 @@ def match_names(
     Raises:
         SetupError: A name could be several of the other list, and nothing stricter tells which.
     """
-    left_over = (
-        {index: _parts(name) for index, name in enumerate(first)},
-        {index: _parts(name) for index, name in enumerate(second)},
-    )
+    left_over = [{index: _parts(name) for index, name in enumerate(names)} for names in (first, second)]
     depths = [max((len(parts) for parts in side.values()), default=0) for side in left_over]
     deepest = max(depths)
     pairs: list[tuple[int, int]] = []
@@ -70,11 +67,9 @@ def match_names(
             for key in keys[0].keys() & keys[1].keys():
                 left, right = keys[0][key], keys[1][key]
                 if len(left) > 1 or len(right) > 1:
-                    both = (
-                        listed([first[i] for i in left], _SHOWN_NAMES),
-                        listed([second[i] for i in right], _SHOWN_NAMES),
-                    )
-                    clashes.append(f"{both[0]} ({sides[0]}) and {both[1]} ({sides[1]})")
+                    ours = listed([first[i] for i in left], _SHOWN_NAMES)
+                    theirs = listed([second[i] for i in right], _SHOWN_NAMES)
+                    clashes.append(f"{ours} ({sides[0]}) and {theirs} ({sides[1]})")
                     continue
                 pairs.append((left[0], right[0]))
                 how[_where(depth, deepest) + words] += 1
@@ -118,10 +113,6 @@ def stem(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
-def _letters(name: str) -> str:
-    return re.sub(r"[^0-9a-z]", "", name.casefold())
-
-
 def _stored(name: str) -> str:
     """The name under which web applications such as Label Studio store a file."""
     return re.sub(r"[^\w.-]", "", stem(name).casefold().strip().replace(" ", "_"))
@@ -133,7 +124,9 @@ _WAYS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (" without suffix, whatever the case", lambda name: stem(name).casefold()),
     (" as an upload is stored, blanks as _ and signs left out", lambda name: _stored(name) or name),
 )
-_OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = ((", letters and digits alone", _letters),)
+_OF_MODELS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (", letters and digits alone", lambda name: re.sub(r"[^0-9a-z]", "", name.casefold())),
+)
 
 
 def _where(depth: int, deepest: int) -> str:
@@ -146,8 +139,11 @@ def _where(depth: int, deepest: int) -> str:
 
 # Which prompt and which model a clip belongs to, where only its name can say.
 
-_NUMBER_FIRST = re.compile(r"^(?P<prompt>\d+)[_-](?P<model>.*\D.*)$")
-_NUMBER_LAST = re.compile(r"^(?P<model>.*\D.*?)[_-](?P<prompt>\d+)$")
+_PATTERNS = (
+    (re.compile(r"^(?P<model>.+)/(?P<prompt>[^/]+)$"), "a folder per model"),
+    (re.compile(r"^(?:.*/)?(?P<prompt>\d+)[_-](?P<model>[^/]*[^\d/][^/]*)$"), "names of the form PROMPT_MODEL"),
+    (re.compile(r"^(?:.*/)?(?P<model>[^/]*[^\d/][^/]*?)[_-](?P<prompt>\d+)$"), "names of the form MODEL_PROMPT"),
+)
 
 Groups = tuple[list[str | None], list[str | None], str | None]
 
@@ -164,29 +160,12 @@ def groups_from_names(clips: Sequence[str]) -> Groups:
     Returns:
         (N,) prompts, (N,) models (None throughout where no pattern fits), and the pattern in words.
     """
-    for split, words in (
-        (_by_folder, "a folder per model"),
-        (_by_pattern(_NUMBER_FIRST), "names of the form PROMPT_MODEL"),
-        (_by_pattern(_NUMBER_LAST), "names of the form MODEL_PROMPT"),
-    ):
-        found = [split(name.replace("\\", "/")) for name in clips]
-        told = [pair for pair in found if pair is not None]
+    names = [stem(str(PurePosixPath(name.replace("\\", "/")))) for name in clips]
+    for pattern, words in _PATTERNS:
+        told = [(match["prompt"], match["model"]) for match in map(pattern.match, names) if match]
         if len(told) == len(clips) and _is_crossed(told):
             return [prompt for prompt, _ in told], [model for _, model in told], words
     return [None] * len(clips), [None] * len(clips), None
-
-
-def _by_folder(name: str) -> tuple[str, str] | None:
-    path = PurePosixPath(name)
-    return (stem(path.name), str(path.parent)) if path.parent.name else None
-
-
-def _by_pattern(pattern: re.Pattern[str]) -> Callable[[str], tuple[str, str] | None]:
-    def split(name: str) -> tuple[str, str] | None:
-        match = pattern.match(stem(PurePosixPath(name).name))
-        return (match["prompt"], match["model"]) if match else None
-
-    return split
 
 
 def _is_crossed(pairs: Sequence[tuple[str, str]]) -> bool:
@@ -194,10 +173,5 @@ def _is_crossed(pairs: Sequence[tuple[str, str]]) -> bool:
     models_of: defaultdict[str, set[str]] = defaultdict(set)
     for prompt, model in pairs:
         models_of[prompt].add(model)
-    several = sum(len(models) > 1 for models in models_of.values())
-    return (
-        len(set(pairs)) == len(pairs)
-        and len({model for _, model in pairs}) > 1
-        and len(models_of) > 1
-        and 2 * several > len(models_of)
-    )
+    several = sum(len(models) > 1 for models in models_of.values())  # which takes two models
+    return len(set(pairs)) == len(pairs) and len(models_of) > 1 and 2 * several > len(models_of)

@@ -14,16 +14,17 @@ pairs    two clips and what was preferred                            ``left,righ
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
+from vmmetrics.alignment.readers import judgements
 from vmmetrics.alignment.readers.columns import first_column, normalised
-from vmmetrics.alignment.readers.judgements import AVERAGED, Gatherer, Judgements, looks_like_pairs, read_pairs
+from vmmetrics.alignment.readers.judgements import AVERAGED, Judgements, RatedClip, RatingScale
 from vmmetrics.alignment.readers.tables import SourceTable, numbers, texts, to_number
 from vmmetrics.errors import SetupError
 from vmmetrics.types import FloatArray
@@ -43,9 +44,7 @@ _DIMENSION_AND_RATER = tuple(
         r"^(?P<dimension>.*\D)(?P<rater>\d+)$",  # smoothness1
     )
 )
-_SUMMARIES = ("mean", "avg", "average", "mos", "std", "sd", "var", "median")
-
-RaterGrid = Mapping[str, Mapping[str, str]]  # dimension → rater → column
+_SUMMARIES = frozenset({"mean", "avg", "average", "mos", "std", "sd", "var", "median"})
 
 
 def read_ratings(
@@ -53,7 +52,7 @@ def read_ratings(
     *,
     form: str | None = None,
     clip_column: str | None = None,
-    scale: tuple[float, float] | None = None,
+    scale: RatingScale = None,
     dimensions: Sequence[str] = (),
 ) -> Judgements:
     """Read a table of ratings.
@@ -68,18 +67,18 @@ def read_ratings(
     Raises:
         SetupError: No column names clips or holds ratings, or a rating is no number or not on the scale.
     """
-    if form == "pairs" or (form is None and looks_like_pairs(table, clip_column)):
-        return read_pairs(table, dimensions)
-    clip, of_models = clip_and_kind(table, clip_column)
+    if form == "pairs" or (form is None and clip_column is None and judgements.looks_like_pairs(table)):
+        return judgements.read_pairs(table, dimensions)
+    rows = clips_of(table, clip_column)
     rater = first_column(table.columns, called.RATER) if form != "averaged" else None
     dimension = first_column(table.columns, called.DIMENSION)
-    rating = first_column([name for name in table.columns if name != clip], called.RATING)
-    used = {clip, rater, first_column(table.columns, called.PROMPT), *_model_columns(table, clip)}
+    rating = first_column([name for name in table.columns if name != rows.column], called.RATING)
     if form == "cells" or (form is None and dimension is not None and rating is not None):
         if dimension is None or rating is None:
             raise SetupError(f"{table.source}: expected columns dimension and rating but got {table.heading}")
-        return _of_cells(table, clip, rater, dimension, rating, scale)
-    rated, unread = _rated_columns(table, used, dimensions)
+        rated = {column: values for column in [rating] if (values := numbers(table, column, wanted=True)) is not None}
+        return _gathered(table, rows, rater, rated, {}, scale, dimension)
+    rated, unread = _rated_columns(table, {*rows.used, rater}, dimensions)
     grid = _grid(rated, named=form == "wide") if form == "wide" or (form is None and rater is None) else {}
     if form == "long" and rater is None:
         raise SetupError(f"{table.source}: expected a column rater but got {table.heading}")
@@ -89,10 +88,55 @@ def read_ratings(
         )
     if all(np.isnan(values).all() for values in rated.values()):
         raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
-    return _of_columns(table, clip, rater, rated, grid, scale, of_models, unread)
+    return _gathered(table, rows, rater, rated, grid, scale, None, unread)
 
 
-def clip_and_kind(table: SourceTable, asked: str | None) -> tuple[str, bool]:
+class TableClips(NamedTuple):
+    """Which clip each row of a table is about.
+
+    Attributes:
+        column: The column that names clips, or models.
+        used: All columns that were looked at.
+        clips: (N,) clips, None where a row names none.
+        prompts: (N,) prompts, None where not known.
+        models: (N,) models, None where not known.
+        of_models: Whether the clips are models.
+        notes: What was assumed.
+    """
+
+    column: str
+    used: set[str | None]
+    clips: list[str | None]
+    prompts: list[str | None]
+    models: list[str | None]
+    of_models: bool
+    notes: tuple[str, ...]
+
+
+def clips_of(table: SourceTable, asked: str | None) -> TableClips:
+    """Tell the clips of a table; ``model/clip`` is a clip's name where several models have clips of one name.
+
+    Args:
+        table: The table.
+        asked: The column that names clips; None tells it from names and cells.
+
+    Raises:
+        SetupError: No column names clips.
+    """
+    clip, of_models = _clip_column(table, asked)
+    others = [name for name in table.columns if name != clip]
+    prompt, model = first_column(others, called.PROMPT), first_column(others, called.MODEL)
+    names, models = texts(table, clip), texts(table, model)
+    notes: tuple[str, ...] = ()
+    if any(times > 1 for times in Counter(name or "" for name, _ in set(zip(names, models, strict=True))).values()):
+        names = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
+        notes = (f"Several models have clips of one name: clips are taken to be called {model}/{clip}",)
+    return TableClips(
+        clip, {clip, prompt, model}, names, texts(table, prompt), names if of_models else models, of_models, notes
+    )
+
+
+def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     """The column that names clips, and whether what it names are models."""
     if asked is not None:
         if asked not in table.columns:
@@ -101,7 +145,7 @@ def clip_and_kind(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     named = [column for column in table.columns if normalised(column) in called.CLIP]
     if "annotation_id" in map(normalised, table.columns):  # then "id" is the number of a task
         named = [column for column in named if normalised(column) != "id"]
-    files = [column for column, cells in table.columns.items() if _are_clips(cells)]
+    files = [column for column, cells in table.columns.items() if all(map(_is_clip, cells))]
     found = first_column([c for c in named if called.is_text(table.columns[c])], called.CLIP)
     found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
     if found is not None:
@@ -115,31 +159,9 @@ def clip_and_kind(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     )
 
 
-def _are_clips(cells: Sequence[Any]) -> bool:
-    """Return whether every cell is the path or the address of a clip, by its suffix."""
-    return all(
-        isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
-        for cell in cells
-    )
-
-
-def _model_columns(table: SourceTable, clip: str) -> tuple[str, ...]:
-    model = first_column([name for name in table.columns if name != clip], called.MODEL)
-    return () if model is None else (model,)
-
-
-def clip_names(table: SourceTable, clip: str) -> tuple[list[str | None], list[str | None], tuple[str, ...]]:
-    """Each row's clip and model; ``model/clip`` is a clip's name where several models have clips of one name."""
-    names = texts(table, clip)
-    columns = _model_columns(table, clip)
-    models = texts(table, columns[0] if columns else None)
-    known: defaultdict[str, set[str | None]] = defaultdict(set)
-    for name, model in zip(names, models, strict=True):
-        known[name or ""].add(model)
-    if all(len(models_of) == 1 for models_of in known.values()):
-        return names, models, ()
-    joined = [f"{model}/{name}" if name and model else name for name, model in zip(names, models, strict=True)]
-    return joined, models, (f"Several models have clips of one name: clips are taken to be called {columns[0]}/{clip}",)
+def _is_clip(cell: Any) -> bool:
+    """Return whether a cell is the path or the address of a clip, by its suffix."""
+    return isinstance(cell, str) and PurePosixPath(cell.partition("?")[0]).suffix.lower() in CLIP_SUFFIXES
 
 
 def _rated_columns(
@@ -156,10 +178,8 @@ def _rated_columns(
         if name in used:
             continue
         if _is_bookkeeping(name, asked):
-            left += [name] if any(_is_number(cell) for cell in cells) else []
-            continue
-        values = numbers(table, name)
-        if values is not None:
+            left += [name] if any(map(_is_number, cells)) else []
+        elif (values := numbers(table, name)) is not None:
             found[name] = values
         elif all(to_number(cell) is not None for cell in cells):
             found[name] = np.full(len(table), np.nan)
@@ -169,30 +189,30 @@ def _rated_columns(
     return found, unread + ([f"ignored, not numeric: {', '.join(words)}"] if words else [])
 
 
-def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
-    """Return whether a column, or the dimension in its name, is bookkeeping and not asked for."""
-    match = _dimension_and_rater(column)
-    names = {column, match["dimension"].strip(" _.:-") or column} if match else {column}
-    wanted = {normalised(name) for name in asked}
-    return any(map(called.is_bookkeeping, names)) and not wanted & {normalised(name) for name in names}
-
-
 def _is_number(cell: Any) -> bool:
     value = to_number(cell)
     return value is not None and not np.isnan(value)
 
 
-def _dimension_and_rater(column: str) -> re.Match[str] | None:
-    return next(filter(None, (pattern.match(column) for pattern in _DIMENSION_AND_RATER)), None)
+def _is_bookkeeping(column: str, asked: Sequence[str]) -> bool:
+    """Return whether a column, or the dimension in its name, is bookkeeping and not asked for."""
+    named = _dimension_and_rater(column)
+    names = {column, named[0] or column} if named else {column}
+    wanted = {normalised(name) for name in asked}
+    return any(map(called.is_bookkeeping, names)) and not wanted & {normalised(name) for name in names}
 
 
-def _grid(rated: Mapping[str, FloatArray], *, named: bool) -> dict[str, dict[str, str]]:
+def _dimension_and_rater(column: str) -> tuple[str, str] | None:
+    match = next(filter(None, (pattern.match(column) for pattern in _DIMENSION_AND_RATER)), None)
+    return match and (match["dimension"].strip(" _.:-"), match["rater"])
+
+
+def _grid(rated: Iterable[str], *, named: bool) -> dict[str, dict[str, str]]:
     """Dimension → rater → column, of columns that name both; raters are numbered, or named if that is asked for."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for column in rated:
-        match = _dimension_and_rater(column)
-        if match:
-            found[match["dimension"].strip(" _.:-") or _ONE_DIMENSION][match["rater"]] = column
+        if (told := _dimension_and_rater(column)) is not None:
+            found[told[0] or _ONE_DIMENSION][told[1]] = column
     grid = {dimension: dict(raters) for dimension, raters in found.items() if len(raters) > 1}
     if grid or not named:
         return grid
@@ -202,87 +222,66 @@ def _grid(rated: Mapping[str, FloatArray], *, named: bool) -> dict[str, dict[str
     return dict(found)
 
 
-def _of_columns(
+def _gathered(
     table: SourceTable,
-    clip: str,
+    rows: TableClips,
     rater: str | None,
     rated: Mapping[str, FloatArray],
-    grid: RaterGrid,
-    scale: tuple[float, float] | None,
-    of_models: bool,
-    unread: Sequence[str],
+    grid: Mapping[str, Mapping[str, str]],
+    scale: RatingScale,
+    dimension: str | None,
+    unread: Sequence[str] = (),
 ) -> Judgements:
-    names, models, notes = clip_names(table, clip)
-    prompts = _prompts(table, clip)
-    people = texts(table, rater)
+    """The ratings of a table.
+
+    Args:
+        table: The table.
+        rows: Which clip each row is about.
+        rater: Column of raters.
+        rated: Column to ratings.
+        grid: Dimension to rater to column.
+        scale: Lowest and highest rating there can be.
+        dimension: The column that says of which dimension the one rating of a row is.
+        unread: Which columns are not read, in words.
+    """
+    people, dimensions = texts(table, rater), texts(table, dimension)
     in_grid = {column for raters in grid.values() for column in raters.values()}
     summaries = [column for column in rated if column not in in_grid and _is_summary(column, grid)]
     single = [column for column in rated if column not in in_grid and column not in summaries]
-    rows = [row for row, name in enumerate(names) if name is not None]
-    anonymous = rater is None and len({names[row] for row in rows}) < len(rows)
-    gatherer, seen = Gatherer(), defaultdict[str, int](int)
-    for row in rows:
-        name = names[row] or ""
-        index = gatherer.clip(name, prompts[row], name if of_models else models[row])
-        seen[name] += 1
-        said = people[row] or "?" if rater is not None else str(seen[name]) if anonymous else AVERAGED
-        for column in single:
-            gatherer.rate(index, column, rated[column][row], said)
-        for dimension, raters in grid.items():
-            for person, column in raters.items():
-                gatherer.rate(index, dimension, rated[column][row], person)
-    told = [*table.notes, _form_note(clip, rater, single, grid, anonymous), *notes]
+    kept = [
+        (row, clip, of)
+        for row, (clip, of) in enumerate(zip(rows.clips, dimensions, strict=True))
+        if clip is not None and (of is not None or dimension is None)
+    ]
+    anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
+    gatherer, seen = judgements.Gatherer(), Counter[tuple[str, str | None]]()
+    for row, clip, of in kept:
+        seen[clip, of] += 1
+        said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
+        ratings = [(of or column, float(rated[column][row]), said) for column in single]
+        for name, raters in grid.items():
+            ratings += [(name, float(rated[column][row]), person) for person, column in raters.items()]
+        gatherer.rate(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
+    if dimension is not None:
+        by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
+        form = f"one row per rating (clip {rows.column}, {by}, dimension {dimension}, rating {single[0]})"
+    else:
+        parts = [f"{name} by {len(raters)} raters" for name, raters in grid.items()]
+        if rater is not None:
+            parts = [f"one row per clip and {rater}: {', '.join(single)}"]
+        elif anonymous:
+            parts += [f"several rows per clip, by raters that are not named: {', '.join(single)}"]
+        elif single:
+            parts.append(f"averaged: {', '.join(single)}")
+        form = f"clip from column {rows.column}; {'; '.join(parts)}"
+    told = [*table.notes, f"Ratings: {form}", *rows.notes]
     told += [f"Left out: {', '.join(summaries)} (taken from the ratings themselves)"] if summaries else []
     told += [f"{table.source}: {reason}" for reason in unread]
-    told += _nameless(len(names) - len(rows), clip)
-    return gatherer.finish(told, scale=scale, of_models=of_models)
+    nameless = len(table) - len(kept)
+    told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
+    return gatherer.finish(told, scale=scale, of_models=rows.of_models)
 
 
-def _of_cells(
-    table: SourceTable, clip: str, rater: str | None, dimension: str, rating: str, scale: tuple[float, float] | None
-) -> Judgements:
-    names, models, notes = clip_names(table, clip)
-    prompts, people, dimensions = _prompts(table, clip), texts(table, rater), texts(table, dimension)
-    values = numbers(table, rating, wanted=True)
-    if values is None:
-        raise AssertionError("a wanted column is never None")
-    gatherer, seen, nameless = Gatherer(), defaultdict[tuple[int, str], int](int), 0
-    rows = list(zip(names, dimensions, strict=True))
-    anonymous = rater is None and len(set(rows)) < len(rows)
-    for row, (name, of) in enumerate(rows):
-        if name is None or of is None:
-            nameless += 1
-            continue
-        index = gatherer.clip(name, prompts[row], models[row])
-        seen[index, of] += 1
-        said = people[row] or "?" if rater is not None else str(seen[index, of]) if anonymous else AVERAGED
-        gatherer.rate(index, of, values[row], said)
-    by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
-    note = f"Ratings: one row per rating (clip {clip}, {by}, dimension {dimension}, rating {rating})"
-    return gatherer.finish([*table.notes, note, *notes, *_nameless(nameless, clip)], scale=scale)
-
-
-def _prompts(table: SourceTable, clip: str) -> list[str | None]:
-    return texts(table, first_column([name for name in table.columns if name != clip], called.PROMPT))
-
-
-def _is_summary(column: str, grid: RaterGrid) -> bool:
-    name = normalised(column)
-    return any(name == f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES) or (
-        bool(grid) and name in _SUMMARIES
-    )
-
-
-def _form_note(clip: str, rater: str | None, single: Sequence[str], grid: RaterGrid, anonymous: bool) -> str:
-    parts = [f"{dimension} by {len(raters)} raters" for dimension, raters in grid.items()]
-    if rater is not None:
-        parts = [f"one row per clip and {rater}: {', '.join(single)}"]
-    elif anonymous:
-        parts += [f"several rows per clip, by raters that are not named: {', '.join(single)}"]
-    elif single:
-        parts.append(f"averaged: {', '.join(single)}")
-    return f"Ratings: clip from column {clip}; {'; '.join(parts)}"
-
-
-def _nameless(rows: int, clip: str) -> list[str]:
-    return [f"{rows} rows of ratings say nothing in {clip} and were left out"] if rows else []
+def _is_summary(column: str, grid: Iterable[str]) -> bool:
+    of_dimensions = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES}
+    return bool(grid) and normalised(column) in of_dimensions | _SUMMARIES

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vmmetrics.alignment.readers.columns import Facing, faces
-from vmmetrics.alignment.readers.judgements import Judgements, judgements_of_dimensions
+from vmmetrics.alignment.readers.judgements import Judgements, RatingScale, judgements_of_dimensions
 from vmmetrics.alignment.readers.names import NameMatch, groups_from_names, match_names
 from vmmetrics.alignment.readers.ratings import FORMS, read_ratings
 from vmmetrics.alignment.readers.released import RELEASED, read_released
 from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
-from vmmetrics.alignment.study import Matching, Preferences, Study
+from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
-from vmmetrics.types import BoolArray, FloatArray
+from vmmetrics.types import BoolArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
 """What ``format`` may be."""
 _EXAMPLES = 3  # names of each side in the message that none match
-
-Texts = Sequence[str | None]
 
 
 def read_study(
@@ -38,7 +38,7 @@ def read_study(
     dimensions: Sequence[str] = (),
     lower: Sequence[str] = (),
     clip_column: str | None = None,
-    scale: tuple[float, float] | None = None,
+    scale: RatingScale = None,
 ) -> Study:
     """Read scores and ratings and match their clips.
 
@@ -80,17 +80,13 @@ def read_study(
     if not judged.dimensions:
         raise SetupError("The ratings hold no dimension")
     found, judged, averaged = _to_one_level(found, judged)
-    judged, match = _matched(found, judged)
+    match = _matched(found, judged)
     told, guessed = faces(list(found.values), judged.dimensions, facing, dimensions)
     return _study(found, judged, match, told, (*found.notes, *judged.notes, *averaged, *guessed))
 
 
 def _read_judgements(
-    ratings: Any,
-    form: str | None,
-    clip_column: str | None,
-    scale: tuple[float, float] | None,
-    dimensions: Sequence[str],
+    ratings: Any, form: str | None, clip_column: str | None, scale: RatingScale, dimensions: Sequence[str]
 ) -> Judgements:
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
@@ -105,29 +101,18 @@ def _read_judgements(
             )
     elif name is not None:
         raise SetupError(f"The format {name} is one of files but the ratings are no path")
-    column = clip_column
     table = read_table(ratings, "ratings")
-    if column is not None and column not in table.columns:
-        column = None
-    return read_ratings(table, form=form, clip_column=column, scale=scale, dimensions=dimensions)
+    column = clip_column if clip_column in table.columns else None
+    return read_ratings(table, form=None if name else form, clip_column=column, scale=scale, dimensions=dimensions)
 
 
-@dataclass(frozen=True, slots=True)
-class _Matched:
-    """Rows of the study: index in the scores and in the judgements, and how they were matched."""
-
-    scores: tuple[int, ...]
-    judged: tuple[int, ...]
-    how: NameMatch
-
-
-def _matched(scores: SourceScores, judged: Judgements) -> tuple[Judgements, _Matched]:
-    """The judgements under the names that match best, and the match.
+def _matched(scores: SourceScores, judged: Judgements) -> NameMatch:
+    """Which clip of the scores is which of the judgements, under the names that match best.
 
     Raises:
         SetupError: No clip is in both, or names do not tell which is which.
     """
-    best: tuple[tuple[str, ...], NameMatch] | None = None
+    best = NameMatch((), ())
     trouble: SetupError | None = None
     for names in (judged.clips, *judged.other_names):
         try:
@@ -135,16 +120,12 @@ def _matched(scores: SourceScores, judged: Judgements) -> tuple[Judgements, _Mat
         except SetupError as error:
             trouble = trouble or error
             continue
-        if best is None or len(match.pairs) > len(best[1].pairs):
-            best = names, match
-    if best is None or not best[1].pairs:
-        if trouble is not None:
-            raise trouble
-        raise SetupError(
+        best = max(best, match, key=lambda found: len(found.pairs))
+    if not best.pairs:
+        raise trouble or SetupError(
             f"No clip is in both: the scores have {_examples(scores.clips)}; the ratings have {_examples(judged.clips)}"
         )
-    _, match = best
-    return judged, _Matched(tuple(a for a, _ in match.pairs), tuple(b for _, b in match.pairs), match)
+    return best
 
 
 def _examples(names: Sequence[str]) -> str:
@@ -155,136 +136,105 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
     """Means of models, where one side is about models and the other about clips."""
     if scores.of_models == judged.of_models:
         return scores, judged, ()
+    averaged = "The {} of a model's clips were averaged, since the other side is about models"
     if judged.of_models:
-        return _scores_of_models(scores), judged, (_AVERAGED.format("scores"),)
-    return scores, _judgements_of_models(judged), (_AVERAGED.format("ratings"),)
-
-
-_AVERAGED = "The {} of a model's clips were averaged, since the other side is about models"
-
-
-def _scores_of_models(scores: SourceScores) -> SourceScores:
-    models, rows = _rows_by_model(scores.models, scores.clips, "scores")
-    values = {
-        metric: np.array([mean_of_defined(column[group]) for group in rows]) for metric, column in scores.values.items()
-    }
-    return SourceScores(scores.name, models, (None,) * len(models), models, values, scores.notes, of_models=True)
-
-
-def _judgements_of_models(judged: Judgements) -> Judgements:
+        models, rows = _rows_by_model(scores, "scores")
+        means = {
+            name: np.array([mean_of_defined(column[group]) for group in rows]) for name, column in scores.values.items()
+        }
+        none: tuple[None, ...] = (None,) * len(models)
+        scores = replace(scores, clips=models, prompts=none, models=models, values=means, of_models=True)
+        return scores, judged, (averaged.format("scores"),)
     if judged.pairs:
         raise SetupError("The scores are of models and the ratings are preferences between clips")
-    models, rows = _rows_by_model(judged.models, judged.clips, "ratings")
+    models, rows = _rows_by_model(judged, "ratings")
     ratings = {
         dimension: np.stack([mean_of_defined(values[group], axis=0) for group in rows])
         for dimension, values in judged.ratings.items()
     }
-    none = (None,) * len(models)
-    return Judgements(models, none, models, ratings, judged.raters, {}, judged.notes, (), of_models=True)
+    judged = Judgements(
+        models, (None,) * len(models), models, ratings, judged.raters, notes=judged.notes, of_models=True
+    )
+    return scores, judged, (averaged.format("ratings"),)
 
 
-def _rows_by_model(models: Texts, clips: Sequence[str], side: str) -> tuple[tuple[str, ...], list[list[int]]]:
-    known = list(models) if any(models) else groups_from_names(clips)[1]
-    rows: dict[str, list[int]] = {}
+def _rows_by_model(side: SourceScores | Judgements, what: str) -> tuple[tuple[str, ...], list[list[int]]]:
+    known = list(side.models) if any(side.models) else groups_from_names(side.clips)[1]
+    rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, model in enumerate(known):
         if model:
-            rows.setdefault(model, []).append(row)
+            rows[model].append(row)
     if not rows:
-        raise SetupError(f"One side is about models, and the model of no clip is known in the {side}")
+        raise SetupError(f"One side is about models, and the model of no clip is known in the {what}")
     return tuple(rows), list(rows.values())
 
 
 def _study(
     scores: SourceScores,
     judged: Judgements,
-    match: _Matched,
+    match: NameMatch,
     facing: dict[str, tuple[str, ...]],
     notes: tuple[str, ...],
 ) -> Study:
-    clips = tuple(scores.clips[row] for row in match.scores)
+    of_scores, of_judged = (list(rows) for rows in zip(*match.pairs, strict=True))
+    clips = tuple(scores.clips[row] for row in of_scores)
     prompts, models, told = _groups(scores, judged, match, clips)
-    ratings, raters, silent = _ratings(judged, match)
-    preferences, lost = _preferences(judged, match)
+    # raters who rated none of the matched clips are left out
+    ratings, raters, silent = {}, {}, []
+    for dimension, all_values in judged.ratings.items():
+        values, names = all_values[of_judged], judged.raters[dimension]
+        said: BoolArray = np.logical_not(np.isnan(values).all(axis=0))
+        if names and said.any() and not said.all():
+            quiet = [name for name, spoke in zip(names, said, strict=True) if not spoke]
+            silent.append(f"{dimension}: rated none of the matched clips: {', '.join(quiet)}")
+            values, names = values[:, said], tuple(compress(names, said))
+        ratings[dimension], raters[dimension] = values, names
+    place = np.full(len(judged.clips), -1)
+    place[of_judged] = np.arange(len(clips))
+    preferences = {dimension: pairs.moved(place) for dimension, pairs in judged.pairs.items()}
+    lost = sum(len(judged.pairs[dimension].raters) - len(kept.raters) for dimension, kept in preferences.items())
     lost_note = [f"{lost} preferences name a clip without scores and were left out"] if lost else []
-    matched = f"Clips matched by {', '.join(f'{how} ({number})' for how, number in match.how.how)}"
+    matched = f"Clips matched by {', '.join(f'{how} ({number})' for how, number in match.how)}"
     return Study(
         clips=clips,
         prompts=prompts,
         models=models,
-        scores={metric: column[list(match.scores)] for metric, column in scores.values.items()},
+        scores={metric: column[of_scores] for metric, column in scores.values.items()},
         ratings=ratings,
         raters=raters,
         preferences=preferences,
         facing=facing,
         matching=Matching(
             matched=len(clips),
-            scores_only=_rest(scores.clips, match.scores),
-            ratings_only=_rest(judged.clips, match.judged),
+            scores_only=_rest(scores.clips, of_scores),
+            ratings_only=_rest(judged.clips, of_judged),
             notes=(matched, *notes, *told, *silent, *lost_note),
         ),
     )
 
 
-def _ratings(
-    judged: Judgements, match: _Matched
-) -> tuple[dict[str, FloatArray], dict[str, tuple[str, ...]], list[str]]:
-    """Ratings of the matched clips, without raters who rated none of them."""
-    ratings, raters, notes = {}, {}, []
-    for dimension, all_values in judged.ratings.items():
-        values, names = all_values[list(match.judged)], judged.raters[dimension]
-        said: BoolArray = np.logical_not(np.isnan(values).all(axis=0))
-        if names and said.any() and not said.all():
-            silent = [name for name, spoke in zip(names, said, strict=True) if not spoke]
-            notes.append(f"{dimension}: rated none of the matched clips: {', '.join(silent)}")
-            values, names = values[:, said], tuple(n for n, spoke in zip(names, said, strict=True) if spoke)
-        ratings[dimension], raters[dimension] = values, names
-    return ratings, raters, notes
-
-
-def _rest(names: Sequence[str], taken: Sequence[int]) -> tuple[str, ...]:
+def _rest(names: Sequence[str], taken: Iterable[int]) -> tuple[str, ...]:
     there = set(taken)
     return tuple(name for row, name in enumerate(names) if row not in there)
 
 
 def _groups(
-    scores: SourceScores, judged: Judgements, match: _Matched, clips: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    scores: SourceScores, judged: Judgements, match: NameMatch, clips: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Prompts and models of the matched clips: from the ratings, else from the scores, else from the names."""
-    pairs = list(zip(match.scores, match.judged, strict=True))
-    prompts = [judged.prompts[b] or scores.prompts[a] for a, b in pairs]
-    models = [judged.models[b] or scores.models[a] for a, b in pairs]
-    notes = []
     if scores.of_models:
-        return clips, clips, ("The rows are models: nothing below them can be said",)
+        return clips, clips, ["The rows are models: nothing below them can be said"]
+    prompts = [judged.prompts[b] or scores.prompts[a] for a, b in match.pairs]
+    models = [judged.models[b] or scores.models[a] for a, b in match.pairs]
+    notes = []
     if not any(prompts) or not any(models):
         by_prompt, by_model, pattern = groups_from_names(clips)
-        what = [name for name, known in (("prompts", prompts), ("models", models)) if not any(known)]
+        what = " and ".join(name for name, known in (("prompts", prompts), ("models", models)) if not any(known))
         prompts, models = prompts if any(prompts) else by_prompt, models if any(models) else by_model
-        if pattern is not None:
-            notes.append(f"{' and '.join(what).capitalize()} taken from file names: {pattern}")
-    unknown = sum(prompt is None for prompt in prompts)
-    if unknown:
+        notes += [f"{what.capitalize()} taken from file names: {pattern}"] if pattern is not None else []
+    if unknown := prompts.count(None):
         notes.append(f"{unknown} of {len(clips)} clips have no known prompt: each counts as a prompt of its own")
-    if not all(models):
-        notes.append(f"The model of {sum(model is None for model in models)} of {len(clips)} clips is not known")
-    return (
-        tuple(prompt if prompt is not None else f"clip {clip}" for prompt, clip in zip(prompts, clips, strict=True)),
-        tuple(model or "" for model in models),
-        tuple(notes),
-    )
-
-
-def _preferences(judged: Judgements, match: _Matched) -> tuple[dict[str, Preferences], int]:
-    """Preferences between matched clips, and how many others there are."""
-    place = {row: number for number, row in enumerate(match.judged)}
-    found, lost = {}, 0
-    for dimension, pairs in judged.pairs.items():
-        kept = [pair for pair in pairs if pair.left in place and pair.right in place]
-        lost += len(pairs) - len(kept)
-        found[dimension] = Preferences(
-            np.array([place[pair.left] for pair in kept], np.int64),
-            np.array([place[pair.right] for pair in kept], np.int64),
-            np.array([pair.outcome for pair in kept], np.int64),
-            tuple(pair.rater for pair in kept),
-        )
-    return found, lost
+    if unknown := models.count(None):
+        notes.append(f"The model of {unknown} of {len(clips)} clips is not known")
+    named = (f"clip {clip}" if prompt is None else prompt for prompt, clip in zip(prompts, clips, strict=True))
+    return tuple(named), tuple(model or "" for model in models), notes

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vmmetrics.alignment.readers import columns as called
-from vmmetrics.alignment.readers.columns import first_column, normalised
+from vmmetrics.alignment.readers.columns import normalised
 from vmmetrics.alignment.readers.names import NameMatch, match_names
-from vmmetrics.alignment.readers.ratings import clip_and_kind, clip_names
-from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_table, texts
+from vmmetrics.alignment.readers.ratings import clips_of
+from vmmetrics.alignment.readers.tables import SourceTable, numbers, read_table
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import METRICS
 from vmmetrics.types import FloatArray
@@ -70,7 +70,8 @@ def read_scores(
     for other in others:
         joined = _joined(joined, other)
     if metrics:
-        joined = _selected(joined, metrics)
+        kept = _named(joined, metrics, "in the scores; they have")
+        joined = replace(joined, values={metric: joined.values[metric] for metric in kept})
     if not joined.values:
         raise SetupError(f"{joined.name}: no column holds scores")
     return _turned(joined, lower)
@@ -94,32 +95,31 @@ def is_run(path: Path) -> bool:
 
 
 def _read(source: Any, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
-    lower: set[str] = set()
+    run: Path | None = None  # says of which metrics lower is better
     if isinstance(source, str | Path):
-        name, path = _split(str(source))
+        match, path = _NAMED.match(str(source)), Path(source)
+        if match and not path.exists():
+            name, path = match["name"], Path(match["path"])
+        else:
+            name = path.resolve().name if path.is_dir() else path.stem
         if path.name == "scores.jsonl" and is_run(path.parent):
             path = path.parent
         if path.is_dir() or not path.exists():
-            table, lower = _of_run(path), _lower_of(path)
-            clip_column = None
+            run, table, clip_column = path, _of_run(path), None
         else:
             table = read_table(path, name)
-            lower = _lower_of(path.parent) if path.name in _TABLES and is_run(path.parent) else set()
+            run = path.parent if path.name in _TABLES and is_run(path.parent) else None
     elif hasattr(source, "records") and hasattr(source, "rows"):
         table = SourceTable(name, _record_columns(source.records))
     else:
         table = read_table(source, name)
     scores = _of_table(table, name, metrics, clip_column)
+    if run is None:
+        return scores
+    from vmmetrics.scoring.directory import read_run_json
+
+    lower = set(read_run_json(run).get("lower_is_better", ()))
     return _turned(scores, [metric for metric in scores.values if metric in lower])
-
-
-def _split(source: str) -> tuple[str, Path]:
-    """The name and the path of a source."""
-    match = _NAMED.match(source)
-    if match and not Path(source).exists():
-        return match["name"], Path(match["path"])
-    path = Path(source)
-    return (path.resolve().name if path.is_dir() else path.stem), path
 
 
 def _of_run(path: Path) -> SourceTable:
@@ -137,84 +137,59 @@ def _of_run(path: Path) -> SourceTable:
     return SourceTable(str(path), _record_columns(records), (*notes, *(f"{path.name}: {text}" for text in warnings)))
 
 
-def _lower_of(run: Path) -> set[str]:
-    """Metrics of a run of which lower is better."""
-    from vmmetrics.scoring.directory import read_run_json
-
-    return set(read_run_json(run).get("lower_is_better", ()))
-
-
 def _record_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     """Records as columns; a metric that every clip lacks is a column too, so that it is not passed over in silence."""
     asked = dict.fromkeys(m for record in records for m in (*record.scores, *record.missing, *record.errors))
-    of_clip = {name: [getattr(record, name) for record in records] for name in ("clip", "model", "prompt", "amplitude")}
-    if len(set(of_clip["clip"])) < len(records):  # clips of several folders, named from different roots
-        of_clip["clip"] = [record.key for record in records]
-    scores = {
-        metric: [None if record.error is not None else record.scores.get(metric) for record in records]
-        for metric in asked
+    columns: dict[str, list[Any]] = {
+        name: [getattr(record, name) for record in records] for name in ("clip", "model", "prompt", "amplitude")
     }
+    if len(set(columns["clip"])) < len(records):  # clips of several folders, named from different roots
+        columns["clip"] = [record.key for record in records]
+    for metric in asked:
+        columns[metric] = [None if record.error is not None else record.scores.get(metric) for record in records]
     index = [getattr(record, "motion_index", None) for record in records]
-    return {**of_clip, **scores, **({"motion_index": index} if any(i is not None for i in index) else {})}
+    return columns | ({"motion_index": index} if any(i is not None for i in index) else {})
 
 
 def _of_table(table: SourceTable, name: str, metrics: Sequence[str], clip_column: str | None) -> SourceScores:
-    clip, of_models = clip_and_kind(table, clip_column if clip_column in table.columns else None)
-    names, models, notes = clip_names(table, clip)
-    others = [column for column in table.columns if column != clip]
-    prompt, model = first_column(others, called.PROMPT), first_column(others, called.MODEL)
-    values = _values(table, {clip, prompt, model}, metrics)
-    rows, told = _distinct(table, names, values)
-    kept = tuple(names[row] or "" for row in rows)
-    prompts = texts(table, prompt)
-    return SourceScores(
-        name,
-        kept,
-        tuple(prompts[row] for row in rows),
-        kept if of_models else tuple(models[row] for row in rows),
-        {metric: column[rows] for metric, column in values.items()},
-        (*table.notes, *notes, *told),
-        of_models,
-    )
-
-
-def _values(table: SourceTable, used: set[str | None], metrics: Sequence[str]) -> dict[str, FloatArray]:
-    wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
-    values = {}
-    for column in table.columns:
-        name = normalised(column)
-        if column in used or (called.describes_clip(column) and name not in wanted):
-            continue
-        found = numbers(table, column, wanted=name in wanted or column in METRICS)
-        if found is not None:
-            values[column] = found
-    return values
-
-
-def _distinct(
-    table: SourceTable, names: Sequence[str | None], values: Mapping[str, FloatArray]
-) -> tuple[list[int], list[str]]:
-    """The first row of every clip, and notes about the others.
+    """The scores of the first row of every clip.
 
     Raises:
         SetupError: Two rows of a clip have different scores.
     """
+    rows = clips_of(table, clip_column if clip_column in table.columns else None)
+    wanted = {normalised(metric.rpartition(":")[2]) for metric in metrics}
+    values: dict[str, FloatArray] = {}
+    for column in table.columns:
+        asked = normalised(column) in wanted
+        if column not in rows.used and (asked or not called.describes_clip(column)):
+            found = numbers(table, column, wanted=asked or column in METRICS)
+            if found is not None:
+                values[column] = found
     first: dict[str, int] = {}
     again: list[str] = []
-    nameless = 0
-    for row, name in enumerate(names):
-        if name is None:
-            nameless += 1
-        elif first.setdefault(name, row) != row:
-            before = first[name]
-            if not all(np.array_equal(c[row], c[before], equal_nan=True) for c in values.values()):
-                raise SetupError(
-                    f"{table.source}: rows {before + 1} and {row + 1} give {name} different scores; keep one of them"
-                )
-            again.append(name)
+    for row, clip in enumerate(rows.clips):
+        if clip is None or first.setdefault(clip, row) == row:
+            continue
+        before = first[clip]
+        if not all(np.array_equal(c[row], c[before], equal_nan=True) for c in values.values()):
+            raise SetupError(
+                f"{table.source}: rows {before + 1} and {row + 1} give {clip} different scores; keep one of them"
+            )
+        again.append(clip)
+    nameless = rows.clips.count(None)
     notes = [f"{table.source}: {len(again)} rows are there twice: {listed(again, _SHOWN)}"] if again else []
     notes += [f"{table.source}: {nameless} rows name no clip and were left out"] if nameless else []
-    return list(first.values()), notes
+    kept = list(first.values())
+    return SourceScores(
+        name,
+        tuple(first),
+        tuple(rows.prompts[row] for row in kept),
+        tuple(rows.models[row] for row in kept),
+        {metric: column[kept] for metric, column in values.items()},
+        (*table.notes, *rows.notes, *notes),
+        rows.of_models,
+    )
 
 
 def _told_apart(sources: Sequence[SourceScores]) -> list[SourceScores]:
@@ -247,56 +222,38 @@ def _joined(first: SourceScores, second: SourceScores) -> SourceScores:
         raise SetupError(f"{first.name} and {second.name} have no clip in common, and no metric")
     index = {b: a for a, b in match.pairs}
     added = [number for number in range(len(second.clips)) if number not in index]
-    index |= {number: len(first.clips) + position for position, number in enumerate(added)}
-    place, total = [index[number] for number in range(len(second.clips))], len(first.clips) + len(added)
+    index |= {number: position for position, number in enumerate(added, len(first.clips))}
+    place, none = [index[number] for number in range(len(second.clips))], [None] * len(added)
+    prompts, models = [*first.prompts, *none], [*first.models, *none]
+    for position, prompt, model in zip(place, second.prompts, second.models, strict=True):
+        prompts[position], models[position] = prompts[position] or prompt, models[position] or model
     values: dict[str, FloatArray] = {}
     for scores, rows in ((first, list(range(len(first.clips)))), (second, place)):
         for metric, column in scores.values.items():
-            values.setdefault(metric, np.full(total, np.nan))[rows] = column
+            values.setdefault(metric, np.full(len(prompts), np.nan))[rows] = column
     how = f"side by side ({len(match.pairs)} clips in common)" if match.pairs else "one below the other"
     return SourceScores(
         first.name,
         (*first.clips, *(second.clips[number] for number in added)),
-        _filled(first.prompts, second.prompts, place, total),
-        _filled(first.models, second.models, place, total),
+        tuple(prompts),
+        tuple(models),
         values,
         (*first.notes, *second.notes, f"Scores of {first.name} and {second.name} were put {how}"),
         first.of_models,
     )
 
 
-def _filled(
-    first: Sequence[str | None], second: Sequence[str | None], place: Sequence[int], total: int
-) -> tuple[str | None, ...]:
-    found = [*first, *[None] * (total - len(first))]
-    for value, position in zip(second, place, strict=True):
-        found[position] = found[position] or value
-    return tuple(found)
-
-
-def _selected(scores: SourceScores, metrics: Sequence[str]) -> SourceScores:
-    """Only some metrics, in the order asked for; a name without its source's prefix takes all that bear it."""
-    known: defaultdict[str, list[str]] = defaultdict(list)
-    for metric in scores.values:
-        for name in {normalised(metric), normalised(metric.rpartition(":")[2])}:
-            known[name].append(metric)
-    unknown = [metric for metric in metrics if normalised(metric) not in known]
-    if unknown:
-        raise SetupError(f"No metric {', '.join(unknown)} in the scores; they have {', '.join(scores.values)}")
-    kept = dict.fromkeys(metric for wanted in metrics for metric in known[normalised(wanted)])
-    return replace(scores, values={metric: scores.values[metric] for metric in kept})
-
-
 def _turned(scores: SourceScores, lower: Sequence[str]) -> SourceScores:
     """The same with the sign of some metrics turned, so that higher is better throughout."""
-    counts = Counter({normalised(name): 0 for name in lower})
-    values = dict(scores.values)
-    for metric, column in scores.values.items():
-        for name in {normalised(metric), normalised(metric.rpartition(":")[2])} & counts.keys():
-            values[metric] = -column
-            counts[name] += 1
-    unknown = [name for name in lower if not counts[normalised(name)]]
-    if unknown:
-        raise SetupError(f"No metric {', '.join(unknown)} to turn; the scores have {', '.join(scores.values)}")
+    turned = _named(scores, lower, "to turn; the scores have")
+    values = {metric: -column if metric in turned else column for metric, column in scores.values.items()}
     note = (f"Lower is better, sign turned: {', '.join(lower)}",) if lower else ()
     return replace(scores, values=values, notes=(*scores.notes, *note))
+
+
+def _named(scores: SourceScores, names: Sequence[str], what: str) -> list[str]:
+    """The metrics of these names, in their order; a name without its source's prefix takes all that bear it."""
+    found = {name: called.metrics_called(name, scores.values) for name in names}
+    if unknown := [name for name, metrics in found.items() if not metrics]:
+        raise SetupError(f"No metric {', '.join(unknown)} {what} {', '.join(scores.values)}")
+    return list(dict.fromkeys(chain.from_iterable(found.values())))

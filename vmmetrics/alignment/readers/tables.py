@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -117,26 +118,24 @@ def numbers(table: SourceTable, column: str, *, wanted: bool = False) -> FloatAr
     Raises:
         SetupError: Some cells are no numbers, in a column that is wanted or has mostly numbers.
     """
-    values = _plain_numbers(table.columns[column])
+    cells = table.columns[column]
+    values: Sequence[float | None] | None = None
+    kinds = set(map(type, cells))
+    if kinds == {str} or kinds <= {int, float}:  # at once, if none is blank
+        with contextlib.suppress(ValueError, OverflowError):
+            values = np.array(cells, np.float64).tolist()
+    if values is None:
+        values = [to_number(cell) for cell in cells]
     bad = [row for row, value in enumerate(values) if value is None]
     good = sum(value is not None and not math.isnan(value) for value in values)
     if bad and (wanted or good > len(bad)):
-        cell = table.columns[column][bad[0]]
-        raise SetupError(f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {str(cell)[:40]!r}")
+        shown = str(cells[bad[0]])[:40]
+        raise SetupError(f"{table.source}, row {bad[0] + 1}: expected a number in {column} but got {shown!r}")
     if bad or (good == 0 and not wanted):
         return None
     found = np.array(values, np.float64)
     found[~np.isfinite(found)] = np.nan
     return found
-
-
-def _plain_numbers(cells: Sequence[Any]) -> Sequence[float | None]:
-    """:func:`to_number` of every cell; at once where all are text or all numbers, and none is blank."""
-    kinds = set(map(type, cells))
-    if kinds == {str} or kinds <= {int, float}:
-        with contextlib.suppress(ValueError, OverflowError):
-            return np.array(cells, np.float64).tolist()  # type: ignore[no-any-return]
-    return [to_number(cell) for cell in cells]
 
 
 def texts(table: SourceTable, column: str | None) -> list[str | None]:
@@ -159,14 +158,17 @@ def _of_file(path: Path) -> SourceTable:
     if suffix not in TABLE_SUFFIXES:
         raise SetupError(f"{path}: expected a table in {', '.join(TABLE_SUFFIXES)}")
     if suffix == ".parquet":
-        return _of_parquet(path)
+        with open_parquet(path) as file:
+            read = file.read()
+        from pyarrow.types import is_list
+
+        return _of_content(read.select([f.name for f in read.schema if not is_list(f.type)]).to_pylist(), str(path))
     if suffix in {".json", ".jsonl", ".ndjson"}:
         content, notes = read_json_or_lines(path)
         return _of_content(content, str(path), notes)
     text, notes = _text(path)
-    if suffix == ".md":
-        return SourceTable(str(path), _of_markdown(text, path), notes)
-    return SourceTable(str(path), _of_lines(text, "\t" if suffix == ".tsv" else None, path), notes)
+    names, rows = _of_markdown(text, path) if suffix == ".md" else _of_lines(text, suffix, path)
+    return SourceTable(str(path), {name: [row[index] for row in rows] for index, name in enumerate(names)}, notes)
 
 
 def _text(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -178,9 +180,7 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
     if not data.strip():
         raise SetupError(f"{path}: the file is empty")
     try:
-        if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-            return data.decode("utf-16"), ()
-        return data.decode("utf-8-sig"), ()
+        return data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"), ()
     except UnicodeDecodeError:
         lines, odd = [], 0
         for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -192,63 +192,51 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
         return "\n".join(lines), (f"{path.name}: {odd} lines are not UTF-8 and were read as Latin 1",)
 
 
-def _of_lines(text: str, delimiter: str | None, path: Path) -> dict[str, list[Any]]:
-    header = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = delimiter or max(",;\t", key=header.count)
+def _of_lines(text: str, suffix: str, path: Path) -> tuple[list[str], list[list[str]]]:
+    text = text.lstrip("\r\n")
+    delimiter = "\t" if suffix == ".tsv" else max(",;\t", key=text.split("\n", 1)[0].count)
     try:
-        reader = csv_rows(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter)
+        reader = csv_rows(io.StringIO(text, newline=""), delimiter)
         names = [name.strip() for name in next(reader)]
         plain = without_guard if is_ours(names) else str
         names = [plain(name) for name in names]
         _refuse_repeats(names, path)
         rows = []
         for row in reader:
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) > len(names):
+            if len(row) > len(names) and any(cell.strip() for cell in row):
                 raise SetupError(
                     f"{path}, line {reader.line_num}: {len(row)} cells but {len(names)} columns; quote texts that hold "
                     f"{delimiter!r}"
                 )
-            rows.append([*map(plain, row), *[""] * (len(names) - len(row))])
+            if any(cell.strip() for cell in row):
+                rows.append([*map(plain, row), *[""] * (len(names) - len(row))])
     except csv.Error as error:
         raise SetupError(f"{path}: not readable as a table: {error}") from error
-    return {name: [row[index] for row in rows] for index, name in enumerate(names)}
+    return names, rows
 
 
-def _of_markdown(text: str, path: Path) -> dict[str, list[Any]]:
+def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
     """The first table of a Markdown file; emphasis is dropped."""
-    lines = [line.strip() for line in text.splitlines()]
-    start = next((n for n, line in enumerate(lines) if line.startswith("|")), None)
-    if start is None:
+    lines = dropwhile(lambda line: not line.startswith("|"), map(str.strip, text.splitlines()))
+    rows = [
+        [cell.strip().replace("*", "").strip() for cell in line.strip("|").split("|")]
+        for line in takewhile(lambda line: line.startswith("|"), lines)
+    ]
+    if not rows:
         raise SetupError(f"{path}: there is no Markdown table in it")
-    rows = []
-    for line in lines[start:]:
-        if not line.startswith("|"):
-            break
-        rows.append([cell.strip().replace("*", "").strip() for cell in line.strip("|").split("|")])
     names, body = rows[0], [row for row in rows[1:] if not all(set(cell) <= set("-: ") for cell in row)]
     _refuse_repeats(names, path)
-    uneven = next((row for row in body if len(row) != len(names)), None)
-    if uneven is not None:
-        raise SetupError(f"{path}: expected {len(names)} cells in each row of the table but got {' | '.join(uneven)}")
-    return {name: [row[index] for row in body] for index, name in enumerate(names)}
+    if uneven := [row for row in body if len(row) != len(names)]:
+        raise SetupError(
+            f"{path}: expected {len(names)} cells in each row of the table but got {' | '.join(uneven[0])}"
+        )
+    return names, body
 
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
     twice = {name for name in names if name and names.count(name) > 1}
     if twice:
         raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
-
-
-def _of_parquet(path: Path) -> SourceTable:
-    with open_parquet(path) as file:
-        read = file.read()
-    from pyarrow.types import is_list
-
-    simple = {field.name for field in read.schema if not is_list(field.type)}
-    rows = read.select([name for name in read.column_names if name in simple]).to_pylist()
-    return _of_content(rows, str(path))
 
 
 def _of_python(source: Any, name: str) -> SourceTable:
@@ -279,10 +267,8 @@ def _columns_of(content: Any, name: str) -> dict[str, list[Any]]:
             if len({len(value) for value in values}) > 1:
                 raise SetupError(f"{name}: its columns differ in length")
             return {str(key): list(value) for key, value in content.items()}
-        if all(isinstance(value, Mapping) for value in values):
-            content = [{"clip": key, **value} for key, value in content.items()]
-        else:
-            content = [{"clip": key, "score": value} for key, value in content.items()]
+        nested = all(isinstance(value, Mapping) for value in values)
+        content = [{"clip": key, **(value if nested else {"score": value})} for key, value in content.items()]
     if not _is_column(content) or not all(isinstance(row, Mapping) for row in content):
         raise SetupError(f"{name}: expected rows (objects) or columns (lists)")
     rows = [_flat(row) for row in content]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,23 +19,8 @@ from vmmetrics.alignment.report.tables import dimensions_of, study_of
 from vmmetrics.alignment.results import Matrix, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.display.canvas import (
-    FAINT,
-    INK,
-    MANY_POINTS,
-    METRIC,
-    NAME,
-    NULL,
-    PEOPLE,
-    WIDTH,
-    chart_style,
-    grid_of,
-    label,
-    model_looks,
-    nothing_to_draw,
-    save_charts,
-    to_svg,
-)
+from vmmetrics.utils.display import canvas
+from vmmetrics.utils.display.canvas import FAINT, INK, METRIC, label, save_charts, to_svg
 from vmmetrics.utils.display.tables import MINUS, NONE, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
@@ -46,13 +32,9 @@ _NOTE_LENGTH = 34
 _LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
 
 
-class _Mark(NamedTuple):
-    """A vertical line to read the rows against."""
-
-    estimate: Estimate
-    name: str
-    colour: str
-    dashes: str
+_TOLD = {"single rater": "single rater against the others", "model's name": "model's name alone"}
+_Mark = tuple[Estimate, str, str, Literal["-", "--"]]
+"""A vertical line to read the rows against: where, its name, colour and dashes."""
 
 
 def intervals_chart(report: StudyReport, dimension: str) -> Figure:
@@ -63,41 +45,35 @@ def intervals_chart(report: StudyReport, dimension: str) -> Figure:
         dimension: What people judged.
     """
     pairs = ranked(report, dimension)
-    names = [pair.metric for pair in pairs]
     people = next((ceiling for ceiling in report.ceilings if ceiling.dimension == dimension), None)
     baseline = next((known for known in report.baselines if known.dimension == dimension), None)
-    pooled, within = [pair.spearman for pair in pairs], [pair.within_model.mean for pair in pairs]
     shuffled = [pair.shuffled for pair in pairs]
-    marks_left = [_Mark(people.overall, "single rater", PEOPLE, "-")] if people else []
-    marks_left += [_Mark(baseline.overall, "model's name", NAME, "--")] if baseline else []
-    marks_right = [_Mark(people.within_model, "single rater", PEOPLE, "-")] if people else []
-
-    figure = Figure(figsize=(WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
+    marks_left: list[_Mark] = [(people.overall, "single rater", canvas.PEOPLE, "-")] if people else []
+    marks_left += [(baseline.overall, "model's name", canvas.NAME, "--")] if baseline else []
+    marks_right: list[_Mark] = [(people.within_model, "single rater", canvas.PEOPLE, "-")] if people else []
+    panels = (
+        ("over all clips", [pair.spearman for pair in pairs], marks_left),
+        ("within model (mean over models)", [pair.within_model.mean for pair in pairs], marks_right),
+    )
+    figure = Figure(figsize=(canvas.WIDTH, _ROW * max(len(pairs), 2) + 1.7), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True).tolist()
-    shown = [*pooled, *within, *shuffled, *(mark.estimate for mark in (*marks_left, *marks_right))]
-    ends = [end for e in shown for end in (e.value, e.low, e.high) if end is not None]
-    limits = max(-1.05, min(-0.1, *ends, 0.0) - 0.05), min(1.05, max(0.8, *ends, 0.0) + 0.05)
-    for axes, estimates, marks in ((left, pooled, marks_left), (right, within, marks_right)):
-        _frame(axes, len(pairs))
-        axes.set_xlim(*limits)
-        axes.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
-        _marks(axes, marks)
-        _rows(axes, estimates)
+    shown = [*shuffled, *(e for _, estimates, marks in panels for e in (*estimates, *(mark[0] for mark in marks)))]
+    low, high = _range(shown, -0.1, 0.8)
+    for axes, (title, estimates, marks) in zip((left, right), panels, strict=True):
+        _forest(axes, estimates, (max(-1.05, min(low, 0.0) - 0.05), min(1.05, max(high, 0.0) + 0.05)), 0, marks)
+        axes.set_title(title, pad=32, fontweight="bold")
+        axes.set_xlabel(f"Spearman's ρ with {label(dimension, 22)}")
     for row, null in enumerate(shuffled):
         if null.low is not None and null.high is not None:
-            left.plot([null.low, null.high], [row, row], color=NULL, linewidth=7, solid_capstyle="butt", zorder=1.5)
-    left.set_yticks(range(len(names)), [label(name, _FOREST_NAME) for name in names])
-    left.set_title("over all clips", pad=32, fontweight="bold")
-    right.set_title("within model (mean over models)", pad=32, fontweight="bold")
-    for axes in (left, right):
-        axes.set_xlabel(f"Spearman's ρ with {label(dimension, 22)}")
+            ends = [null.low, null.high]
+            left.plot(ends, [row, row], color=canvas.NULL, linewidth=7, solid_capstyle="butt", zorder=1.5)
+    left.set_yticks(range(len(pairs)), [label(pair.metric, _FOREST_NAME) for pair in pairs])
     handles = [Line2D([], [], color=METRIC, marker="o", linewidth=2, label="metric, 95 % over prompts")]
     if any(null.low is not None for null in shuffled):
-        handles.append(Line2D([], [], color=NULL, linewidth=7, label="ratings shuffled inside models"))
-    if people and people.overall.value is not None:
-        handles.append(Line2D([], [], color=PEOPLE, linewidth=1.5, label="single rater against the others"))
-    if baseline and baseline.overall.value is not None:
-        handles.append(Line2D([], [], color=NAME, linewidth=1.5, linestyle="--", label="model's name alone"))
+        handles.append(Line2D([], [], color=canvas.NULL, linewidth=7, label="ratings shuffled inside models"))
+    for estimate, name, colour, dashes in marks_left:
+        if estimate.value is not None:
+            handles.append(Line2D([], [], color=colour, linewidth=1.5, linestyle=dashes, label=_TOLD[name]))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
@@ -110,42 +86,46 @@ def accuracy_chart(report: StudyReport, dimension: str) -> Figure:
         dimension: What people preferred by.
     """
     here = accuracies_of(report, dimension)
-    figure = Figure(figsize=(WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
+    figure = Figure(figsize=(canvas.WIDTH * 0.7, _ROW * len(here) + 1.1), layout="constrained")
     axes = figure.subplots()
-    _frame(axes, len(here))
     estimates = [accuracy.accuracy for accuracy in here]
-    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
-    axes.set_xlim(min([0.4, *ends]) - 0.02, max([0.8, *ends]) + 0.02)
-    axes.axvline(0.5, color=FAINT, linewidth=0.8, zorder=1)
-    _rows(axes, estimates)
+    low, high = _range(estimates, 0.4, 0.8)
+    _forest(axes, estimates, (low - 0.02, high + 0.02), 0.5)
     axes.set_yticks(range(len(here)), [label(accuracy.name, _FOREST_NAME) for accuracy in here])
     axes.set_xlabel(f"share of pairs preferred as people do: {label(dimension, 30)} (0.5 is chance)")
     return figure
 
 
-def _frame(axes: Axes, rows: int) -> None:
-    axes.set_ylim(rows - 0.4, -0.6)
+def _range(estimates: Sequence[Estimate], low: float, high: float) -> tuple[float, float]:
+    """The range that holds the estimates with their intervals, and these two."""
+    ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
+    return min([low, *ends]), max([high, *ends])
+
+
+def _forest(
+    axes: Axes,
+    estimates: Sequence[Estimate],
+    limits: tuple[float, float],
+    chance: float,
+    marks: Sequence[_Mark] = (),
+) -> None:
+    axes.set_ylim(len(estimates) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
-
-
-def _marks(axes: Axes, marks: Sequence[_Mark]) -> None:
-    for height, mark in enumerate(marks):
-        estimate = mark.estimate
+    axes.set_xlim(*limits)
+    axes.axvline(chance, color=FAINT, linewidth=0.8, zorder=1)
+    for height, (estimate, name, colour, dashes) in enumerate(marks):
         if estimate.value is None:
             continue
         if estimate.low is not None and estimate.high is not None:
-            axes.axvspan(estimate.low, estimate.high, color=mark.colour, alpha=0.13, linewidth=0, zorder=0)
-        axes.axvline(estimate.value, color=mark.colour, linestyle=mark.dashes, linewidth=1.5, zorder=1.2)
+            axes.axvspan(estimate.low, estimate.high, color=colour, alpha=0.13, linewidth=0, zorder=0)
+        axes.axvline(estimate.value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.2)
         axes.annotate(
-            f"{mark.name} {number(estimate.value)}", (estimate.value, 1), (0, 3 + 12 * height),
-            xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=8, color=mark.colour,
-            arrowprops=_LEADER | {"color": mark.colour} if height else None,
+            f"{name} {number(estimate.value)}", (estimate.value, 1), (0, 3 + 12 * height),
+            xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=8, color=colour,
+            arrowprops=_LEADER | {"color": colour} if height else None,
         )  # fmt: skip
-
-
-def _rows(axes: Axes, estimates: Sequence[Estimate]) -> None:
     edge = axes.get_yaxis_transform()
     for row, estimate in enumerate(estimates):
         if estimate.value is None:
@@ -176,7 +156,7 @@ def matrix_chart(matrix: Matrix) -> Figure:
         matrix: The correlations.
     """
     size = len(matrix.names)
-    cell = min(0.62, (WIDTH - 2.0) / max(size, 1))
+    cell = min(0.62, (canvas.WIDTH - 2.0) / max(size, 1))
     names = [label(name, _SQUARES_NAME) for name in matrix.names[: matrix.metrics]]
     names += [f"people: {label(name, _SQUARES_NAME - 8)}" for name in matrix.names[matrix.metrics :]]
     longest = _LETTER * max(map(len, names))
@@ -192,14 +172,11 @@ def matrix_chart(matrix: Matrix) -> Figure:
     axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(size), names)
     axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     letters = float(np.clip(cell * 17, 4.5, 9))
-    for row in range(size):
-        for column in range(size):
-            value = float(matrix.values[row, column])
-            colour = "white" if abs(value) > _DARK_CELL else "black"
-            axes.text(column, row, _short(value), ha="center", va="center", fontsize=letters, color=colour)
+    for (row, column), value in np.ndenumerate(matrix.values):
+        colour = "white" if abs(value) > _DARK_CELL else "black"
+        axes.text(column, row, _short(float(value)), ha="center", va="center", fontsize=letters, color=colour)
     if 0 < matrix.metrics < size:
         for line in (axes.axhline, axes.axvline):
             line(matrix.metrics - 0.5, color=INK, linewidth=1.5)
@@ -229,38 +206,28 @@ def models_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     pairs = ranked(report, dimension)
     titles = [f"people: {label(dimension, 14)}", *(label(pair.metric, _SQUARES_NAME) for pair in pairs)]
     columns = [rating, *(study.scores[pair.metric] for pair in pairs)]
-    order = _best_first(study, rating)
-    looks = model_looks(sorted(order))
-    figure, grid = grid_of(len(titles), _COLUMNS, 0.7 + 0.27 * len(order), share_y=True)
+    models = np.array(study.models)
+    means = {
+        model: float(rating[known].mean()) if (known := (models == model) & np.isfinite(rating)).any() else -np.inf
+        for model in sorted({model for model in study.models if model})
+    }
+    order = sorted(means, key=lambda model: -means[model])  # those without last
+    looks = canvas.model_looks(sorted(order))
+    figure, grid = canvas.grid_of(len(titles), _COLUMNS, 0.7 + 0.27 * len(order), share_y=True)
     for axes, title, values in zip(grid, titles, columns, strict=True):
         axes.set_title(title, fontweight="bold")
-        _boxes(axes, study, values, order, looks)
+        axes.use_sticky_edges = False
+        axes.grid(axis="x")
+        boxes = [values[(models == model) & np.isfinite(values)] for model in order]
+        if not any(box.size for box in boxes):
+            canvas.nothing_to_draw(axes, "no values")
+        for place, (model, box) in enumerate(zip(order, boxes, strict=True)):
+            if box.size:
+                _box(axes, place, box, looks[model][0])
+        axes.set_yticks(range(len(order)), [label(model, _SQUARES_NAME) for model in order])
+        axes.set_ylim(len(order) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
     return figure
-
-
-def _best_first(study: Study, rating: FloatArray) -> list[str]:
-    """Models by their mean rating, those without last."""
-    models = np.array(study.models)
-    means = {}
-    for model in sorted({model for model in study.models if model}):
-        known = rating[(models == model) & np.isfinite(rating)]
-        means[model] = float(known.mean()) if known.size else -np.inf
-    return sorted(means, key=lambda model: -means[model])
-
-
-def _boxes(axes: Axes, study: Study, values: FloatArray, order: list[str], looks: dict[str, tuple[str, str]]) -> None:
-    axes.use_sticky_edges = False
-    axes.grid(axis="x")
-    models = np.array(study.models)
-    known = {model: values[(models == model) & np.isfinite(values)] for model in order}
-    if not any(found.size for found in known.values()):
-        nothing_to_draw(axes, "no values")
-    for place, (model, found) in enumerate(known.items()):
-        if found.size:
-            _box(axes, place, found, looks[model][0])
-    axes.set_yticks(range(len(order)), [label(model, _SQUARES_NAME) for model in order])
-    axes.set_ylim(len(order) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
 
 
 def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
@@ -271,7 +238,7 @@ def _box(axes: Axes, row: int, values: FloatArray, colour: str) -> None:
     for box_end, whisker in ((found["q1"], found["whislo"]), (found["q3"], found["whishi"])):
         axes.plot([box_end, whisker], [row, row], color=colour, linewidth=1.2)
     beyond = found["fliers"]
-    axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > MANY_POINTS)
+    axes.plot(beyond, [row] * len(beyond), ".", color=colour, markersize=4, rasterized=len(beyond) > canvas.MANY_POINTS)
 
 
 __all__ = ["draw_charts", "save_charts", "to_svg"]
@@ -291,10 +258,8 @@ def draw_charts(study: Study, report: StudyReport) -> dict[str, Figure]:
     """
     charts: dict[str, Figure] = {}
     study = study_of(study, report)
-    with chart_style():
-        for dimension in dimensions_of(report):
-            if not ranked(report, dimension):
-                continue
+    with canvas.chart_style():
+        for dimension in filter(partial(ranked, report), dimensions_of(report)):
             charts[f"intervals-{dimension}"] = intervals_chart(report, dimension)
             if dimension in study.ratings:
                 charts[f"scatter-{dimension}"] = scatter_chart(study, report, dimension)

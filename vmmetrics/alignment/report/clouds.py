@@ -15,17 +15,8 @@ from vmmetrics.alignment.report.comparisons import ranked
 from vmmetrics.alignment.results import PairAlignment, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
-from vmmetrics.utils.display.canvas import (
-    FAINT,
-    MANY_POINTS,
-    METRIC,
-    PEOPLE,
-    both_known,
-    grid_of,
-    label,
-    model_looks,
-    nothing_to_draw,
-)
+from vmmetrics.utils.display import canvas
+from vmmetrics.utils.display.canvas import FAINT, METRIC, label
 from vmmetrics.utils.display.tables import number
 
 _COLUMNS, _HEIGHT = 3, 2.35
@@ -46,19 +37,15 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
         report: The correlations in the titles.
         dimension: What people judged; the study has ratings of it.
     """
-    pairs = ranked(report, dimension)
-    figure, panels = grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    figure, panels = _panels(report, dimension)
     models = sorted({model for model in study.models if model})
-    looks = model_looks(models) if len(models) <= _MOST_MODELS else {}
-    for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        axes.grid()
+    looks = canvas.model_looks(models) if len(models) <= _MOST_MODELS else {}
+    for axes, pair in panels:
         axes.margins(0.06)
         pooled, within = number(pair.spearman.value), number(pair.within_model.mean.value)
         axes.set_title(f"{label(pair.metric, _NAME_LENGTH)}\n", fontweight="bold")
         axes.text(0, 1.03, f"ρ {pooled}, within model {within}", transform=axes.transAxes, fontsize=8)
         _cloud(axes, study, pair, looks)
-        if place % _COLUMNS == 0:
-            axes.set_ylabel(f"people: {label(dimension, 18)}")
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="", label=label(model, _NAME_LENGTH))
         for model, (colour, marker) in looks.items()
@@ -71,11 +58,22 @@ def scatter_chart(study: Study, report: StudyReport, dimension: str) -> Figure:
     return figure
 
 
+def _panels(report: StudyReport, dimension: str) -> tuple[Figure, list[tuple[Axes, PairAlignment]]]:
+    """A figure with a panel per metric, the best first."""
+    pairs = ranked(report, dimension)
+    figure, panels = canvas.grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
+    for place, axes in enumerate(panels):
+        axes.grid()
+        if place % _COLUMNS == 0:
+            axes.set_ylabel(f"people: {label(dimension, 18)}")
+    return figure, list(zip(panels, pairs, strict=True))
+
+
 def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple[str, str]]) -> None:
     score, rating = study.scores[pair.metric], study.mean_rating(pair.dimension)
-    known = both_known(score, rating)
+    known = canvas.both_known(score, rating)
     if not known.any():
-        nothing_to_draw(axes, "no clip has a score and a rating")
+        canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
     ratings = study.ratings[pair.dimension][known]
     if ratings.shape[1] > 1 and known.sum() <= _MOST_BARS:
@@ -84,7 +82,7 @@ def _cloud(axes: Axes, study: Study, pair: PairAlignment, looks: dict[str, tuple
         ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1).ravel()
         axes.plot(np.repeat(score[known], 3), ends, color=FAINT, linewidth=0.7, alpha=0.35, zorder=1)
     models = np.array(study.models)
-    if known.sum() > MANY_POINTS:
+    if known.sum() > canvas.MANY_POINTS:
         _mist(axes, score[known], rating[known], models[known], looks)
         return
     unnamed = known & ~np.isin(models, list(looks))
@@ -119,27 +117,22 @@ def calibration_chart(study: Study, report: StudyReport, dimension: str) -> Figu
         report: Which metrics, in which order.
         dimension: What people judged; the study has ratings of it.
     """
-    pairs = ranked(report, dimension)
-    figure, panels = grid_of(len(pairs), _COLUMNS, _HEIGHT, share_y=True)
-    rating = study.mean_rating(dimension)
-    prompts = np.unique(np.array(study.prompts), return_inverse=True)[1]
-    for place, (axes, pair) in enumerate(zip(panels, pairs, strict=True)):
-        axes.grid()
+    figure, panels = _panels(report, dimension)
+    prompts, rating = np.unique(np.array(study.prompts), return_inverse=True)[1], study.mean_rating(dimension)
+    for axes, pair in panels:
         axes.set_title(label(pair.metric, _NAME_LENGTH), fontweight="bold")
         _calibration(axes, study.scores[pair.metric], rating, prompts)
-        if place % _COLUMNS == 0:
-            axes.set_ylabel(f"people: {label(dimension, 18)}")
     bins = Line2D([], [], color=METRIC, marker="o", linestyle="", label="clips of like score, 95 % over prompts")
-    fit = Line2D([], [], color=PEOPLE, linewidth=1.5, label="best monotone fit")
+    fit = Line2D([], [], color=canvas.PEOPLE, linewidth=1.5, label="best monotone fit")
     mean = Line2D([], [], color=FAINT, linewidth=0.8, linestyle="--", label="mean of all")
     figure.legend(handles=[bins, fit, mean], loc="outside lower center", ncols=3)
     return figure
 
 
 def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.ndarray) -> None:
-    known = both_known(score, rating)
+    known = canvas.both_known(score, rating)
     if not known.any():
-        nothing_to_draw(axes, "no clip has a score and a rating")
+        canvas.nothing_to_draw(axes, "no clip has a score and a rating")
         return
     bins = rating_bins(score[known], rating[known], prompts[known])
     axes.axhline(float(rating[known].mean()), color=FAINT, linewidth=0.8, linestyle="--", zorder=1)
@@ -148,7 +141,7 @@ def _calibration(axes: Axes, score: FloatArray, rating: FloatArray, prompts: np.
     means = np.bincount(place, rating[known]) / counts
     fit = isotonic_regression(means, weights=counts)
     corners = np.unique([fit.blocks[:-1], fit.blocks[1:] - 1])  # it is flat between them
-    axes.plot(levels[corners], fit.x[corners], color=PEOPLE, linewidth=1.5, zorder=2)
+    axes.plot(levels[corners], fit.x[corners], color=canvas.PEOPLE, linewidth=1.5, zorder=2)
     for found in bins:
         if found.half is not None:
             ends = (found.rating - found.half, found.rating + found.half)

@@ -8,30 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from vmmetrics.alignment.results import (
-    Ablation,
-    CombinationFigure,
-    MetricDifference,
-    PairAlignment,
-    Power,
-    PreferenceAccuracy,
-    StudyReport,
-)
+from vmmetrics.alignment import results
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import FloatArray
+from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
-from vmmetrics.utils.display.tables import (
-    NONE,
-    DisplayCell,
-    DisplayColumn,
-    DisplayTable,
-    Lines,
-    Part,
-    count,
-    heads,
-    number,
-    p_value,
-)
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, heads, number, p_value
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SIGNIFICANT = 0.05
@@ -39,10 +21,10 @@ SIGNIFICANT = 0.05
 _MOST_DIFFERENCES = 20
 
 
-def comparison_parts(report: StudyReport) -> list[Part]:
+def comparison_parts(report: results.StudyReport) -> list[tables.Part]:
     """Preferences, ablations, differences that are significant, and power."""
     dimensions = list(dict.fromkeys(accuracy.dimension for accuracy in report.preferences))
-    parts: list[Part] = [_preferences(report, dimension) for dimension in dimensions]
+    parts: list[tables.Part] = [_preferences(report, dimension) for dimension in dimensions]
     parts += [_ablation(ablation) for ablation in report.ablations]
     if report.differences:
         parts.append(differences_part(report.differences, only_significant=True))
@@ -51,13 +33,13 @@ def comparison_parts(report: StudyReport) -> list[Part]:
     return parts
 
 
-def accuracies_of(report: StudyReport, dimension: str) -> list[PreferenceAccuracy]:
+def accuracies_of(report: results.StudyReport, dimension: str) -> list[results.PreferenceAccuracy]:
     """The accuracies on a dimension, best first."""
     here = [accuracy for accuracy in report.preferences if accuracy.dimension == dimension]
     return sorted(here, key=lambda a: (*_descending(a.accuracy), a.name))
 
 
-def _preferences(report: StudyReport, dimension: str) -> DisplayTable:
+def _preferences(report: results.StudyReport, dimension: str) -> DisplayTable:
     here = accuracies_of(report, dimension)
     rules = [accuracy.rule.split("; ") for accuracy in here]
     shared = [clause for clause in rules[0] if all(clause in rule for rule in rules)]
@@ -75,7 +57,7 @@ def _preferences(report: StudyReport, dimension: str) -> DisplayTable:
     return table
 
 
-def _ablation(ablation: Ablation) -> DisplayTable:
+def _ablation(ablation: results.Ablation) -> DisplayTable:
     by = "a fitted model" if ablation.combination == "fitted" else clean(ablation.combination)
     table = DisplayTable(
         f"ablation-{ablation.combination}-{ablation.dimension}",
@@ -84,7 +66,7 @@ def _ablation(ablation: Ablation) -> DisplayTable:
         heads("metrics", "accuracy", "ρ all clips", "ρ within model", "weight"),
     )
 
-    def add(name: str, figure: CombinationFigure, weight: float | None = None) -> None:
+    def add(name: str, figure: results.CombinationFigure, weight: float | None = None) -> None:
         figures = map(table.estimate, (figure.accuracy, figure.spearman, figure.within_model))
         table.add(name, *figures, "" if weight is None else number(weight))
 
@@ -96,26 +78,22 @@ def _ablation(ablation: Ablation) -> DisplayTable:
     return table
 
 
-def differences_part(differences: Sequence[MetricDifference], *, only_significant: bool) -> Part:
+def differences_part(differences: Sequence[results.MetricDifference], *, only_significant: bool) -> tables.Part:
     """Pairs of metrics; those whose pooled or within-model difference is significant, or all."""
-    shown = list(differences)
-    key, title, chosen = "pairs", "All pairs of metrics", ""
+    shown, key, title, chosen = list(differences), "pairs", "All pairs of metrics", ""
     if only_significant:
-        shown = [d for d in differences if is_significant(d.pooled) or is_significant(d.within_model)]
         key, title = "differences", "Differences between metrics"
-        shown.sort(
-            key=lambda d: (
-                not (is_significant(d.pooled) and is_significant(d.within_model)),
-                -abs(d.pooled.value or 0.0),
-            )
-        )
+        shown = [d for d in shown if any(map(is_significant, (d.pooled, d.within_model)))]
+        shown.sort(key=lambda d: (-sum(map(is_significant, (d.pooled, d.within_model))), -abs(d.pooled.value or 0.0)))
         chosen = f"{len(shown):,} of {len(differences):,} pairs differ at p < {SIGNIFICANT}"
         if len(shown) > _MOST_DIFFERENCES:
             shown = shown[:_MOST_DIFFERENCES]
             chosen += f"; the first {len(shown)}: both ways significant first, then by size"
         chosen += ". "
     if not shown:
-        return Lines(key, title, (f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}",))
+        return tables.Lines(
+            key, title, (f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}",)
+        )
     caption = (
         f"{chosen}First minus second on the clips that both have, in paired samples of the prompts; p is not raised "
         f"for the number of pairs (by chance alone, {SIGNIFICANT:.0%} of them fall below {SIGNIFICANT})."
@@ -133,7 +111,7 @@ def is_significant(estimate: Estimate) -> bool:
     return estimate.p is not None and estimate.p < SIGNIFICANT
 
 
-def _power(powers: Sequence[Power]) -> DisplayTable:
+def _power(powers: Sequence[results.Power]) -> DisplayTable:
     hint = "smallest mean within-model ρ that differs from 0 at this size"
     table = DisplayTable(
         "power",
@@ -141,19 +119,19 @@ def _power(powers: Sequence[Power]) -> DisplayTable:
         "Chance that a study of this size tells two correlations apart, and the size that has 80 %.",
         heads(
             *("dimension", "to tell ρ", "power now", "clips for 80 %", "prompts for 80 %"),
-            DisplayColumn("raters: clips", number=False),
-            DisplayColumn("smallest ρ within model", hint=hint),
+            tables.DisplayColumn("raters: clips", number=False),
+            tables.DisplayColumn("smallest ρ within model", hint=hint),
         ),
     )
     for power in powers:
-        raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or NONE
+        raters = ", ".join(f"{raters}: {clips:,}" for raters, clips in power.raters.items()) or tables.NONE
         now = DisplayCell(number(power.power), "", table.mark(power.note))
         told = f"{number(power.first)} from {number(power.second)}"
         table.add(power.dimension, told, now, count(power.clips), count(power.prompts), raters, number(power.smallest))
     return table
 
 
-def ranked(report: StudyReport, dimension: str) -> list[PairAlignment]:
+def ranked(report: results.StudyReport, dimension: str) -> list[results.PairAlignment]:
     """The metrics that face a dimension: best within model first, then best over all clips, those without last.
 
     Metrics that score under half of the clips come after the others: the best of a handful is no best.
@@ -241,7 +219,7 @@ def _places(values: FloatArray) -> FloatArray:
     return places
 
 
-def parted_table(study: Study, report: StudyReport, dimension: str) -> DisplayTable | None:
+def parted_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:
     """The parted clips of every metric that faces a dimension; None where there are none."""
     caption = (
         "Places among the clips of the same model, 0 worst and 1 best. Apart is above 0 where the metric likes a clip "

@@ -9,17 +9,9 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
+from vmmetrics.alignment.report import tables as parts
 from vmmetrics.alignment.report.charts import draw_charts
 from vmmetrics.alignment.report.comparisons import comparison_parts, differences_part, parted_table
-from vmmetrics.alignment.report.tables import (
-    dimensions_of,
-    flat_settings,
-    group_tables,
-    main_table,
-    matching_lines,
-    people_parts,
-    study_of,
-)
 from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study
 from vmmetrics.utils.display import tables
@@ -132,7 +124,7 @@ def to_html(study: Study, report: StudyReport) -> str:
     charts = draw_charts(study, report)
     sections = [
         *_opening(report),
-        *_dimensions(study_of(study, report), report, charts),
+        *_dimensions(parts.study_of(study, report), report, charts),
         *_overview(report, charts),
         *_closing(report),
     ]
@@ -150,7 +142,7 @@ def to_html(study: Study, report: StudyReport) -> str:
 
 def _opening(report: StudyReport) -> Iterator[str]:
     yield f"<header><h1>{TITLE}</h1>"
-    yield f'<p class="hint">{text(matching_lines(report).lines[0])}</p></header>'
+    yield f'<p class="hint">{text(parts.matching_lines(report).lines[0])}</p></header>'
     if report.claims:
         first, more = report.claims[:_CLAIMS_SHOWN], report.claims[_CLAIMS_SHOWN:]
         rest = f"<details><summary>{len(more)} more</summary>{html_list(more)}</details>" if more else ""
@@ -162,11 +154,11 @@ def _opening(report: StudyReport) -> Iterator[str]:
 
 
 def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
-    groups = {found.key: found for found in group_tables(report)}
-    for dimension in dimensions_of(report):
+    groups = {found.key: found for found in parts.group_tables(report)}
+    for dimension in parts.dimensions_of(report):
         yield f"<section>\n<h2>Against {text(dimension)}</h2>"
         yield _drawn(charts, f"intervals-{dimension}", "Each metric's ρ with people, with its interval, best first.")
-        yield tables.to_html(main_table(report, dimension))
+        yield tables.to_html(parts.main_table(report, dimension))
         looks = (
             ("scatter", "Each clip's score against its mean rating; bars reach from the lowest to the highest rater."),
             ("calibration", "Mean rating along the score: a trustworthy score rises, and does not turn."),
@@ -183,7 +175,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
 
 
 def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
-    people = people_parts(report)
+    people = parts.people_parts(report)
     if people:
         yield "<section><h2>People</h2>"
         yield from map(_titled, people)
@@ -205,9 +197,9 @@ def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
 
 def _closing(report: StudyReport) -> Iterator[str]:
     yield "<section><h2>To repeat this study</h2>"
-    yield tables.to_html(matching_lines(report))
+    yield tables.to_html(parts.matching_lines(report))
     table = DisplayTable("settings", "", "", heads("setting", "value", texts=2))
-    for name, setting in flat_settings(report):
+    for name, setting in parts.flat_settings(report):
         table.add(name, str(setting))
     if table.rows:
         yield tables.to_html(table)

@@ -7,45 +7,29 @@ from dataclasses import replace
 from typing import Any
 
 from vmmetrics.alignment.report.comparisons import comparison_parts, ranked
-from vmmetrics.alignment.results import Agreement, PairAlignment, StudyReport
+from vmmetrics.alignment.results import Agreement, StudyReport
 from vmmetrics.alignment.study import Study, with_averages
 from vmmetrics.alignment.study_report import without_models
+from vmmetrics.utils.display import tables as display
 from vmmetrics.utils.display.markup import clean, shortened
-from vmmetrics.utils.display.tables import (
-    NONE,
-    DisplayCell,
-    DisplayColumn,
-    DisplayTable,
-    Lines,
-    Part,
-    count,
-    heads,
-    number,
-)
+from vmmetrics.utils.display.tables import DisplayCell, DisplayColumn, DisplayTable, heads, number
 from vmmetrics.utils.statistics.bootstrap import Estimate
 
 HUMAN = "single rater"
 NAME_ONLY = "model's name"
 _DISPUTED_SHOWN = 5
 _MODEL_LENGTH = 10  # characters of a model's name under a number: the table must fit 120 columns
-_MAIN = (
-    DisplayColumn("metric", number=False),
-    DisplayColumn("n", hint="clips with a score and a rating"),
-    DisplayColumn("ρ all clips", hint="Spearman over all clips"),
-    DisplayColumn(
-        "ρ within model", hint="mean Spearman among clips of one model: recognising the model wins nothing here"
-    ),
-    DisplayColumn("ρ within prompt", hint="mean Spearman among clips of one prompt"),
-    DisplayColumn(
-        "lowest ρ without a model", hint="all clips but those of one model, the model whose absence costs most"
-    ),
-    DisplayColumn("model level", hint="Spearman of the models' means"),
-    DisplayColumn("τb", hint="Kendall's rank correlation"),
-    DisplayColumn("r", hint="Pearson's correlation"),
-    DisplayColumn(
-        "shuffled", hint="ρ over all clips when ratings are shuffled inside each model: the worth of knowing it"
-    ),
-)
+_MAIN = {
+    "n": "clips with a score and a rating",
+    "ρ all clips": "Spearman over all clips",
+    "ρ within model": "mean Spearman among clips of one model: recognising the model wins nothing here",
+    "ρ within prompt": "mean Spearman among clips of one prompt",
+    "lowest ρ without a model": "all clips but those of one model, the model whose absence costs most",
+    "model level": "Spearman of the models' means",
+    "τb": "Kendall's rank correlation",
+    "r": "Pearson's correlation",
+    "shuffled": "ρ over all clips when ratings are shuffled inside each model: the worth of knowing it",
+}
 
 
 def study_of(study: Study, report: StudyReport) -> Study:
@@ -70,16 +54,16 @@ def flat_settings(report: StudyReport) -> Iterator[tuple[str, Any]]:
             yield name, setting
 
 
-def report_parts(report: StudyReport) -> list[Part]:
+def report_parts(report: StudyReport) -> list[display.Part]:
     """Everything people are shown, in the order of reading."""
-    parts: list[Part] = [matching_lines(report)]
+    parts: list[display.Part] = [matching_lines(report)]
     parts += [main_table(report, dimension) for dimension in dimensions_of(report)]
     parts += people_parts(report)
     parts += comparison_parts(report)
     if report.claims:
-        parts.append(Lines("claims", "What the data supports", tuple(map(clean, report.claims))))
+        parts.append(display.Lines("claims", "What the data supports", tuple(map(clean, report.claims))))
     if report.problems:
-        parts.append(Lines("problems", "What could not be computed", tuple(map(clean, report.problems))))
+        parts.append(display.Lines("problems", "What could not be computed", tuple(map(clean, report.problems))))
     return parts
 
 
@@ -91,7 +75,7 @@ def dimensions_of(report: StudyReport) -> list[str]:
     return list(found)
 
 
-def matching_lines(report: StudyReport) -> Lines:
+def matching_lines(report: StudyReport) -> display.Lines:
     """What was matched, and which score faces which dimension."""
     head = f"{_of(report.clips, 'clip')}, {_of(report.prompts, 'prompt')}, {_of(report.models, 'model')}"
     by_dimensions: dict[tuple[str, ...], list[str]] = {}
@@ -103,7 +87,7 @@ def matching_lines(report: StudyReport) -> Lines:
     )
     lines = [head, *map(clean, report.matching), *([f"held against: {faces}"] if faces else [])]
     lines += map(clean, report.settings.get("averages", ()))
-    return Lines("matching", "Matched", tuple(lines))
+    return display.Lines("matching", "Matched", tuple(lines))
 
 
 def main_table(report: StudyReport, dimension: str) -> DisplayTable:
@@ -113,9 +97,18 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
         f"rule: “{HUMAN}” is one person against the mean of the others, what a person reaches; “{NAME_ONLY}” guesses a "
         "clip's rating from its model's other clips without opening it."
     )
-    table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, _MAIN)
+    columns = heads("metric", *(DisplayColumn(name, hint=hint) for name, hint in _MAIN.items()))
+    table = DisplayTable(f"alignment-{dimension}", f"Against {clean(dimension)}", caption, columns)
     for pair in ranked(report, dimension):
-        _add_metric(table, pair)
+        missing = f"{_of(pair.missing, 'rated clip')} without a score" if pair.missing else None
+        table.add(
+            pair.metric,
+            DisplayCell(display.count(pair.spearman.n), "", table.mark(missing)),
+            *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.within_prompt.mean)),
+            _lowest(pair.without_model, table),
+            *(table.estimate(e, interval=False) for e in (pair.model_level, pair.kendall_b, pair.pearson)),
+            table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
+        )
     for ceiling in report.ceilings:
         if ceiling.dimension == dimension:
             levels = map(table.estimate, (ceiling.overall, ceiling.within_model, ceiling.within_prompt))
@@ -128,28 +121,16 @@ def main_table(report: StudyReport, dimension: str) -> DisplayTable:
     return table
 
 
-def _add_metric(table: DisplayTable, pair: PairAlignment) -> None:
-    missing = f"{_of(pair.missing, 'rated clip')} without a score" if pair.missing else None
-    table.add(
-        pair.metric,
-        DisplayCell(count(pair.spearman.n), "", table.mark(missing)),
-        *map(table.estimate, (pair.spearman, pair.within_model.mean, pair.within_prompt.mean)),
-        _lowest(pair.without_model, table),
-        *(table.estimate(e, interval=False) for e in (pair.model_level, pair.kendall_b, pair.pearson)),
-        table.estimate(pair.shuffled),  # with its spread: the mean alone would hide how far chance reaches
-    )
-
-
 def _lowest(without: Mapping[str, Estimate], table: DisplayTable) -> DisplayCell:
     known = {model: e.value for model, e in without.items() if e.value is not None}
     if not known:
         reasons = [e.note for e in without.values() if e.note]
-        return DisplayCell(NONE, "", table.mark(reasons[0] if reasons else "no models are known"))
+        return DisplayCell(display.NONE, "", table.mark(reasons[0] if reasons else "no models are known"))
     model = min(known, key=lambda m: known[m])
     return DisplayCell(number(known[model]), f"({shortened(clean(model), _MODEL_LENGTH)})")
 
 
-def people_parts(report: StudyReport) -> list[Part]:
+def people_parts(report: StudyReport) -> list[display.Part]:
     """How far raters agree, who parts from the others, and on which clips."""
     if not report.agreements:
         return []
@@ -165,19 +146,18 @@ def people_parts(report: StudyReport) -> list[Part]:
     )
     table = DisplayTable("agreement", "Agreement between raters", caption, columns)
     for found in report.agreements:
-        cells: list[DisplayCell | str] = [
+        ceiling, none = ceilings.get(found.dimension), Estimate(None)
+        cells = [
             table.estimate(found.alpha_nominal, interval=False),
             table.estimate(found.alpha_ordinal),
             table.estimate(found.alpha_interval, interval=False),
-            table.estimate(found.icc_single),
-            table.estimate(found.icc_mean),
+            *map(table.estimate, (found.icc_single, found.icc_mean)),
         ]
-        cells += [table.estimate(e, interval=False) for e in (found.cohen, found.cohen_weighted, found.fleiss)]
-        ceiling = ceilings.get(found.dimension)
-        halves = (ceiling.split_half, ceiling.split_half_full) if ceiling is not None else (Estimate(None),) * 2
-        table.add(found.dimension, *cells, *(table.estimate(e, interval=False) for e in halves))
+        plain = (found.cohen, found.cohen_weighted, found.fleiss)
+        halves = (ceiling.split_half, ceiling.split_half_full) if ceiling is not None else (none, none)
+        table.add(found.dimension, *cells, *(table.estimate(e, interval=False) for e in (*plain, *halves)))
     lines = [line for agreement in report.agreements for line in _people_lines(agreement)]
-    return [table, Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
+    return [table, display.Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
 
 
 def _people_lines(agreement: Agreement) -> Iterable[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from vmmetrics.alignment.report.tables import flat_settings, report_parts
 from vmmetrics.alignment.results import Grouped
 from vmmetrics.utils.display import tables
@@ -15,7 +17,7 @@ from vmmetrics.utils.statistics.bootstrap import Estimate
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vmmetrics.alignment.results import Ablation, Agreement, Power, PreferenceAccuracy, StudyReport
+    from vmmetrics.alignment.results import Ablation, StudyReport
 
 
 def print_report(report: StudyReport, console: Console) -> None:
@@ -78,11 +80,9 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
     for name in ("clips", "prompts", "models"):
         yield CsvRow("study", statistic=name, value=getattr(report, name))
     for metric, dimensions in report.facing.items():
-        for dimension in dimensions:
-            yield CsvRow("facing", metric, dimension)
+        yield from (CsvRow("facing", metric, dimension) for dimension in dimensions)
     for pair in report.alignments:
         yield from _figures("alignment", pair.metric, pair)
-        yield CsvRow("alignment", pair.metric, pair.dimension, "missing", value=pair.missing)
     for baseline in report.baselines:
         yield from _figures("name_baseline", "", baseline)
     for difference in report.differences:
@@ -93,14 +93,27 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
             yield CsvRow("ceiling", "", ceiling.dimension, "rater", rater, *astuple(found))
     for agreement in report.agreements:
         yield from _figures("agreement", "", agreement)
-        yield from _people(agreement)
+        key = ("agreement", "", agreement.dimension)
+        for person in agreement.outlying:
+            yield CsvRow(*key, "outlying_correlation", person.rater, person.correlation, note=person.reason)
+            yield CsvRow(*key, "outlying_bias", person.rater, person.bias, note=person.reason)
+        for clip in agreement.disputed:
+            said = " ".join(f"{rating:g}" for rating in clip.ratings)
+            yield CsvRow(*key, "disputed_spread", clip.clip, clip.spread, n=len(clip.ratings), note=said)
     for accuracy in report.preferences:
-        yield from _accuracy(accuracy)
+        yield from _figures("preference", accuracy.name, accuracy, accuracy.rule)
     for ablation in report.ablations:
         yield from _ablation(ablation)
-    yield from _matrix(report)
+    matrix = report.matrix
+    for i, first in enumerate(matrix.names):
+        for j, second in enumerate(matrix.names[: i + 1]):
+            value = None if np.isnan(matrix.values[i, j]) else float(matrix.values[i, j])
+            kind = "human" if j >= matrix.metrics else "metric" if i < matrix.metrics else "metric and human"
+            yield CsvRow("matrix", first, second, f"spearman, {kind}", value=value, n=int(matrix.counts[i, j]))
     for power in report.powers:
-        yield from _power(power)
+        yield from _figures("power", "", replace(power, raters={}), power.note)
+        for raters, clips in power.raters.items():
+            yield CsvRow("power", "", power.dimension, "clips_with_raters", str(raters), clips, note=power.note)
     for section in ("matching", "claims", "problems"):
         for number, line in enumerate(getattr(report, section), 1):
             yield CsvRow(section, statistic=str(number), note=line)
@@ -109,8 +122,8 @@ def csv_rows(report: StudyReport) -> Iterator[CsvRow]:
         yield CsvRow("settings", statistic=name, **({"value": setting} if is_number else {"note": str(setting)}))
 
 
-def _figures(section: str, metric: str, part: Any) -> Iterator[CsvRow]:
-    """The estimates of a part of a report, in the order of its fields; of groups their mean first."""
+def _figures(section: str, metric: str, part: Any, note: str | None = None) -> Iterator[CsvRow]:
+    """The estimates and numbers of a part of a report, in the order of its fields; of groups their mean first."""
     for field in fields(part):
         value = getattr(part, field.name)
         key = (section, metric, part.dimension, field.name)
@@ -121,23 +134,8 @@ def _figures(section: str, metric: str, part: Any) -> Iterator[CsvRow]:
             yield CsvRow(*key, "", *astuple(value))
         elif isinstance(value, Mapping):
             yield from (CsvRow(*key, group, *astuple(found)) for group, found in value.items())
-
-
-def _people(agreement: Agreement) -> Iterator[CsvRow]:
-    key = ("agreement", "", agreement.dimension)
-    for rater in agreement.outlying:
-        yield CsvRow(*key, "outlying_correlation", rater.rater, rater.correlation, note=rater.reason)
-        yield CsvRow(*key, "outlying_bias", rater.rater, rater.bias, note=rater.reason)
-    for clip in agreement.disputed:
-        said = " ".join(f"{rating:g}" for rating in clip.ratings)
-        yield CsvRow(*key, "disputed_spread", clip.clip, clip.spread, n=len(clip.ratings), note=said)
-
-
-def _accuracy(accuracy: PreferenceAccuracy) -> Iterator[CsvRow]:
-    key = ("preference", accuracy.name, accuracy.dimension)
-    yield CsvRow(*key, "accuracy", "", *astuple(accuracy.accuracy))
-    for name in ("pairs", "human_ties", "metric_ties"):
-        yield CsvRow(*key, name, value=getattr(accuracy, name), note=accuracy.rule)
+        elif value is None or isinstance(value, int | float):
+            yield CsvRow(*key, value=value, note=note)
 
 
 def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
@@ -150,21 +148,3 @@ def _ablation(ablation: Ablation) -> Iterator[CsvRow]:
             yield CsvRow(*key, f"{step}: {name}", metric, *astuple(getattr(figure, name)))
     for metric, weight in ablation.weights.items():
         yield CsvRow(*key, "weight", metric, weight)
-
-
-def _matrix(report: StudyReport) -> Iterator[CsvRow]:
-    matrix = report.matrix
-    for i, first in enumerate(matrix.names):
-        for j, second in enumerate(matrix.names[: i + 1]):
-            value = float(matrix.values[i, j])
-            known = None if value != value else value  # NaN where there is none
-            kind = "human" if j >= matrix.metrics else "metric" if i < matrix.metrics else "metric and human"
-            yield CsvRow("matrix", first, second, f"spearman, {kind}", value=known, n=int(matrix.counts[i, j]))
-
-
-def _power(power: Power) -> Iterator[CsvRow]:
-    key = ("power", "", power.dimension)
-    for name in ("first", "second", "power", "clips", "prompts", "smallest"):
-        yield CsvRow(*key, name, value=getattr(power, name), note=power.note)
-    for raters, clips in power.raters.items():
-        yield CsvRow(*key, "clips_with_raters", str(raters), clips, note=power.note)
