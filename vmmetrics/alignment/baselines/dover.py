@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines.catalogue import LoadedFamily
+from vmmetrics.alignment.baselines.catalogue import Loaded
 from vmmetrics.alignment.baselines.files import find, hashes, prepare_device, read_state, require, versions
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import IMAGENET_MEAN, IMAGENET_STD
-from vmmetrics.types import MetricResult
 
 # Fragments, what DOVER's technical branch looks at: small pieces at full sharpness instead of a shrunken picture.
 #
@@ -67,16 +65,10 @@ def fragments(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if short < whole:
         height, width = (max(whole, round(side * whole / short)) for side in (height, width))
         frames = np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_LINEAR) for frame in frames])
-    rows, columns = (_places(side) for side in (height, width))
-    pieces = frames[:, rows][:, :, columns]
-    return np.ascontiguousarray(pieces)
-
-
-def _places(side: int) -> NDArray[np.int64]:
-    """The pixels along one side that lie in a piece."""
-    cell = side // GRID
-    starts = cell * np.arange(GRID) + (cell - PIECE) // 2
-    return (starts[:, None] + np.arange(PIECE)).ravel()
+    # the pixels along each side that lie in a piece
+    starts = (side // GRID * np.arange(GRID) + (side // GRID - PIECE) // 2 for side in (height, width))
+    rows, columns = ((start[:, None] + np.arange(PIECE)).ravel() for start in starts)
+    return np.ascontiguousarray(frames[:, rows][:, :, columns])
 
 
 BRANCH = "technical"
@@ -91,7 +83,7 @@ _NETWORK = {  # its dover.yml, without the branch for aesthetics, whose backbone
 }
 
 
-def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
+def load(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load DOVER.
 
     Args:
@@ -102,6 +94,8 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFam
         SetupError: A package or the file is missing, or the file holds other weights.
     """
     require("torch")
+    import torch
+
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints what it builds
             from dover.models import DOVER
@@ -120,20 +114,16 @@ def load(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFam
     device = prepare_device(threads)
     network = network.to(device).eval()
 
-    def measure(scene: Scene) -> MetricResult:
+    def score(frames: NDArray[np.uint8]) -> float:
+        """The score of one stretch: the mean over what the head says of every place and time."""
+        pieces = (fragments(frames).astype(np.float32) / 255 - IMAGENET_MEAN) / IMAGENET_STD
+        view = torch.from_numpy(np.ascontiguousarray(pieces.transpose(3, 0, 1, 2)))[None].to(device)
+        (scores,) = network({BRANCH: view})
+        return float(scores.mean())
+
+    def measure(scene: Scene) -> float | str:
         if len(scene.clip) < 2:
-            return MetricResult(None, "one frame: the network looks at stretches of time")
-        places = stretches(len(scene.clip))
-        return MetricResult(float(np.mean([_score(network, scene.clip.frames[place], device) for place in places])))
+            return "one frame: the network looks at stretches of time"
+        return float(np.mean([score(scene.clip.frames[places]) for places in stretches(len(scene.clip))]))
 
-    return LoadedFamily({"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")})
-
-
-def _score(network: Any, frames: Any, device: Any) -> float:
-    """The score of one stretch: the mean over what the head says of every place and time."""
-    import torch
-
-    pieces = (fragments(frames).astype(np.float32) / 255 - IMAGENET_MEAN) / IMAGENET_STD
-    view = torch.from_numpy(np.ascontiguousarray(pieces.transpose(3, 0, 1, 2)))[None].to(device)
-    (scores,) = network({BRANCH: view})
-    return float(scores.mean())
+    return {"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")}
