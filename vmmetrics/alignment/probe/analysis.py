@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.results import (
     Curve,

@@ -13,9 +13,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, NotApplicableError, Things, perturbation
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
-from vmmetrics.alignment.perturbations.library import names
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, names, perturbation
+from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
 from vmmetrics.alignment.probe.metrics import Source, score
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
@@ -210,9 +210,9 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         return fewer, {}
     things = _things(key, plan) if needs_things(kind) else None
     made = perturbation(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
-    if not made.done.frames:
+    if not made.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
-    return made.clip, {"changed": list(made.done.frames), "breaks": list(made.done.breaks)}
+    return made.clip, {"changed": list(made.frames), "breaks": list(made.breaks)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.metrics.registry import label
 from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.display.tables import NONE, pipe_table
