@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -40,8 +40,7 @@ LIBRARY = 1
 """Version of the perturbations; a probe does not go on with another."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One version of a clip.
 
     Attributes:
@@ -110,19 +109,14 @@ class Plan:
 
     def configuration(self, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return what every score depends on besides clip and case."""
-        return {
-            "metrics": list(metrics),
-            "seed": self.seed,
-            "seconds": self.seconds,
-            "short_side": self.short_side,
-            "most_fps": self.most_fps,
-            "perturbations": LIBRARY,
-        }
+        own = {name: getattr(self, name) for name in ("seed", "seconds", "short_side", "most_fps")}
+        return {"metrics": list(metrics), **own, "perturbations": LIBRARY}
 
     def generator(self, clip: str, kind: str) -> np.random.Generator:
         """Return the generator of a perturbation of a clip: the same at every strength, whatever else is probed."""
-        return np.random.default_rng([self.seed, zlib.crc32(clip.encode("utf-8", "surrogatepass")),
-                                      zlib.crc32(kind.encode())])  # fmt: skip
+        return np.random.default_rng(
+            [self.seed, *(zlib.crc32(s.encode("utf-8", "surrogatepass")) for s in (clip, kind))]
+        )
 
 
 def window(clip: Clip, plan: Plan) -> Clip:
@@ -140,11 +134,6 @@ def window(clip: Clip, plan: Plan) -> Clip:
     return clip
 
 
-def needs_things(kind: str) -> bool:
-    """Whether it must be known where things and people are to make this case."""
-    return kind not in (CLEAN, RATE) and perturbation(kind).needs_things
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a worker is told.
@@ -152,26 +141,23 @@ class Work:
     Attributes:
         task: The clip.
         sha256: Of its content.
-        case: What to do to it.
+        kind: What to do to it, see :class:`Case`.
+        strength: And how much of it.
     """
 
     task: Task
     sha256: str
-    case: Case
+    kind: str
+    strength: float
 
     @property
-    def key(self) -> tuple[str, str, str, float]:
-        """What its line is known by."""
-        return self.task.clip, self.sha256, self.case.kind, self.case.strength
-
-
-def head(work: Work) -> dict[str, Any]:
-    """Return what a line begins with: clip, content and case."""
-    return {"clip": work.task.clip, "sha256": work.sha256, "kind": work.case.kind, "strength": work.case.strength}
+    def head(self) -> dict[str, Any]:
+        """What its line begins with."""
+        return {"clip": self.task.clip, "sha256": self.sha256, "kind": self.kind, "strength": self.strength}
 
 
 def key_of(line: Mapping[str, Any]) -> tuple[str, str, str, float]:
-    """Return the :attr:`Work.key` of the case of a line."""
+    """Return what a case is known by, from its line or the head of it."""
     return line["clip"], line["sha256"], line["kind"], line["strength"]
 
 
@@ -182,12 +168,10 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
         SetupError: A metric cannot run here at all.
     """
     start = time.perf_counter()
-    line = head(work)
+    line = work.head
     try:
         clip, done = _made(work, plan)
-        found = score(sources, clip)
-        line |= {"fps": clip.fps, "frames": len(clip), **done}
-        line |= {"scores": found.scores, "missing": found.missing, "errors": found.errors}
+        line |= {"fps": clip.fps, "frames": len(clip), **done, **score(sources, clip)}
     except NotApplicableError as error:
         line["inapplicable"] = str(error)
     except SetupError:
@@ -200,7 +184,7 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
 def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
     key = _Key(work.task.key, work.sha256, work.task)
     clip = _read(key, plan)
-    kind, strength = work.case.kind, work.case.strength
+    kind, strength = work.kind, work.strength
     if kind == CLEAN:
         return clip, {}
     if kind == RATE:
@@ -208,8 +192,13 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
-    things = _things(key, plan) if needs_things(kind) else None
-    made = perturbation(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
+    change, things = perturbation(kind), None
+    if change.needs_things:
+        try:
+            things = _find(key, plan)
+        except SetupError as error:  # whoever probes a function of his own may live without
+            raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
+    made = change(clip, strength, plan.generator(work.task.clip, kind), things)
     if not made.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
     return made.clip, {"changed": list(made.frames), "breaks": list(made.breaks)}
@@ -222,13 +211,6 @@ class _Key:
     name: str
     sha256: str
     task: Task = field(compare=False)
-
-
-def _things(key: _Key, plan: Plan) -> Things:
-    try:
-        return _find(key, plan)
-    except SetupError as error:  # whoever probes a function of his own may live without
-        raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
 
 
 @lru_cache(maxsize=1)  # the cases of a clip come one after another

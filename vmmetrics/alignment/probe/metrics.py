@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError, explain
@@ -15,15 +15,6 @@ from vmmetrics.scoring.settings import Scoring, Settings
 
 Function = Callable[[Clip], Mapping[str, float | None] | float | None]
 """A metric of one's own: a score, or several by name; None where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseScores:
-    """What the metrics say of one clip: every name is in one of the three."""
-
-    scores: dict[str, float] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +44,7 @@ class FunctionSource:
             raise SetupError(f"No function {self.function!r} (expected module:name): {error}") from error
         if not callable(found):
             raise SetupError(f"{self.function} is no function but a {type(found).__name__}")
-        loaded: Function = found
-        return loaded
+        return cast("Function", found)
 
 
 Source = Settings | FunctionSource
@@ -94,14 +84,19 @@ def load(source: Source) -> None:
         _suite(source)
 
 
-def score(sources: Iterable[Source], clip: Clip) -> CaseScores:
-    """Return the scores of every source; what one of them does wrong is its error and nobody else's."""
-    found = CaseScores()
+def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
+    """Return ``scores``, ``missing`` and ``errors`` by metric; what one source does wrong is its error alone."""
+    found: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
     for source in sources:
-        part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
-        found.scores.update(part.scores)
-        found.missing.update(part.missing)
-        found.errors.update(part.errors)
+        try:
+            part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
+        except SetupError:
+            raise
+        except Exception as error:  # one metric's fault must not cost the others their answer
+            names = (source.label,) if isinstance(source, FunctionSource) else source.metrics
+            part = {"errors": dict.fromkeys(names, explain(error))}
+        for name, values in part.items():
+            found[name].update(values)
     return found
 
 
@@ -110,31 +105,17 @@ def _suite(source: Settings) -> Scoring:
     return source.build()
 
 
-def _by_suite(source: Settings, clip: Clip) -> CaseScores:
-    try:
-        scores = _suite(source).score_clip(clip)
-    except SetupError:
-        raise
-    except Exception as error:  # one metric's fault must not cost the others their answer
-        return CaseScores(errors=dict.fromkeys(source.metrics, explain(error)))
-    return CaseScores(
-        {name: float(value) for name, value in scores.scores.items()}, scores.missing, dict(scores.errors)
-    )
+def _by_suite(source: Settings, clip: Clip) -> dict[str, Mapping[str, Any]]:
+    found = _suite(source).score_clip(clip)
+    scores = {name: float(value) for name, value in found.scores.items()}
+    return {"scores": scores, "missing": found.missing, "errors": found.errors}
 
 
-def _by_function(source: FunctionSource, clip: Clip) -> CaseScores:
-    try:
-        given = source.load()(clip)
-        named = given if isinstance(given, Mapping) else {source.label: given}
-        values = {str(name): None if value is None else float(value) for name, value in named.items()}
-    except SetupError:
-        raise
-    except Exception as error:  # likewise
-        return CaseScores(errors={source.label: explain(error)})
+def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, Any]]:
+    given = source.load()(clip)
+    named = given if isinstance(given, Mapping) else {source.label: given}
+    values = {str(name): None if value is None else float(value) for name, value in named.items()}
     scores = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
-    missing = {
-        name: "no score" if value is None else f"the score is {value}"
-        for name, value in values.items()
-        if name not in scores
-    }
-    return CaseScores(scores, missing)
+    lost = {name: value for name, value in values.items() if name not in scores}
+    missing = {name: "no score" if value is None else f"the score is {value}" for name, value in lost.items()}
+    return {"scores": scores, "missing": missing}
