@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -132,11 +133,10 @@ def _why_not(points: Sequence[DosePoint], facts: MetricFacts) -> str:
 def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defect: str) -> Specificity:
     """Return what a defect moves at its greatest strength, in units of each metric's noise."""
     effects = {}
-    for found in curves:
-        last = found.points[-1].change if found.defect == defect and found.points else None
-        noise = facts[found.metric].noise
-        if last is not None and noise:
-            effects[found.metric] = last.mean / noise
+    for found in (found for found in curves if found.defect == defect):
+        noise, change = facts[found.metric].noise, found.points[-1].change
+        if change is not None and noise:
+            effects[found.metric] = change.mean / noise
     ranked = dict(sorted(effects.items(), key=lambda item: -abs(item[1])))
     owner = DEFECTS[defect].owner
     ours = [name for name in ranked if name in METRICS]
@@ -205,38 +205,34 @@ def _invariances(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance:
         for name in INVARIANCES:
             for strength in scores.strengths(name):
                 changes, gone = scores.changes(facts.name, name, strength)
-                if not changes:
-                    continue
-                sizes = {clip: abs(change) for clip, change in changes.items()}
-                worst = max(sizes, key=lambda clip: sizes[clip])
-                mean, largest = float(np.mean(list(sizes.values()))), sizes[worst]
-                within = mean <= tolerance.mean * facts.scale and largest <= tolerance.single * facts.scale
-                yield Invariance(facts.name, name, strength, mean, largest, worst, len(sizes), gone, within)
+                if changes:
+                    worst, largest = max(((c, abs(s)) for c, s in changes.items()), key=lambda case: case[1])
+                    mean = float(np.mean(np.abs(list(changes.values()))))
+                    within = mean <= tolerance.mean * facts.scale and largest <= tolerance.single * facts.scale
+                    yield Invariance(facts.name, name, strength, mean, largest, worst, len(changes), gone, within)
 
 
 def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[RateLimit]:
-    rates = [(line["clip"], line) for line in scores.lines if line["kind"] == RATE and "scores" in line]
+    rates: dict[str, list[CaseLine]] = defaultdict(list)
+    for line in sorted(scores.lines, key=lambda line: float(line["strength"])):
+        if line["kind"] == RATE and "scores" in line:
+            rates[line["clip"]].append(line)
     for facts in metrics:
-        for clip in scores.clips:
-            before = scores.clean[clip]["scores"].get(facts.name) if clip in scores.clean else None
-            found = sorted((line for name, line in rates if name == clip), key=lambda line: line["strength"])
-            if before is None or not found:
-                continue
-            after = [(float(line["fps"]), line["scores"].get(facts.name)) for line in found]
-            tried = tuple((fps, None if score is None else score - before) for fps, score in after)
-            yield rate_limit(facts, clip, float(scores.clean[clip]["fps"]), tried, tolerance)
+        for clip in (clip for clip in scores.clips if clip in scores.clean and clip in rates):
+            before = scores.clean[clip]["scores"].get(facts.name)
+            if before is not None:
+                after = [(float(line["fps"]), line["scores"].get(facts.name)) for line in rates[clip]]
+                tried = tuple((fps, None if score is None else score - before) for fps, score in after)
+                yield rate_limit(facts, clip, float(scores.clean[clip]["fps"]), tried, tolerance)
 
 
 def rate_limit(
     facts: MetricFacts, clip: str, native: float, tried: tuple[tuple[float, float | None], ...], tolerance: Tolerance
 ) -> RateLimit:
     """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
-    lowest = native
-    for fps, change in tried:
-        if change is None or abs(change) > tolerance.single * facts.scale:
-            return RateLimit(facts.name, clip, native, lowest, True, tried)
-        lowest = fps
-    return RateLimit(facts.name, clip, native, lowest, False, tried)
+    bound = tolerance.single * facts.scale
+    kept = list(takewhile(lambda case: case[1] is not None and abs(case[1]) <= bound, tried))
+    return RateLimit(facts.name, clip, native, kept[-1][0] if kept else native, len(kept) < len(tried), tried)
 
 
 def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:
