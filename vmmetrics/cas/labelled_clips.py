@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,18 +116,20 @@ def _source_of(name: str, by_key: Mapping[str, list[Source]]) -> Source:
     raise ValueError(f"no clip {name} under the paths given")
 
 
-def split_by_prompt(
-    clips: Sequence[LabelledClip], share: float, seed: int
-) -> tuple[list[LabelledClip], list[LabelledClip]]:
+class Split(NamedTuple):
+    """Clips to train on, and clips held out; no prompt is in both."""
+
+    trained: list[LabelledClip]
+    held_out: list[LabelledClip]
+
+
+def split_by_prompt(clips: Sequence[LabelledClip], share: float, seed: int) -> Split:
     """Hold out whole prompts, chosen by chance, until they make up a share of the clips.
 
     Args:
         clips: All clips.
         share: Of the clips, to hold out; at least one prompt is, and at least one is not.
         seed: Of the choice; it does not depend on the order of ``clips``.
-
-    Returns:
-        Clips to train on, and clips held out; no prompt is in both.
 
     Raises:
         SetupError: All clips have one prompt.
@@ -142,4 +144,4 @@ def split_by_prompt(
     held, trained = list(first), list(last)
     for group in others:
         (held if len(held) + len(group) / 2 <= share * len(clips) else trained).extend(group)
-    return sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip)
+    return Split(sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip))

@@ -179,7 +179,7 @@ FAMILIES: Mapping[str, str] = {
     "clip_consistency": "networks:load_clip",
     "dino_consistency": "networks:load_dino",
     "film_smoothness": "networks:load_film",
-    "dover": "dover:load",
+    "dover": "networks:load_dover",
     "vlm_judge": "judge:load",
 }
 """What runs on weights or an endpoint of the user's, and gives one baseline or several: ``module:function`` of this

@@ -14,8 +14,18 @@ from typing import Any, Protocol
 from vmmetrics.alignment.baselines.catalogue import chosen
 from vmmetrics.alignment.baselines.suite import BaselineSettings
 from vmmetrics.alignment.probe.analysis import analyse
-from vmmetrics.alignment.probe.cases import CLEAN, Plan, Work, answer, key_of
-from vmmetrics.alignment.probe.metrics import Function, Source, describe, load, own_function
+from vmmetrics.alignment.probe.cases import (
+    CLEAN,
+    Function,
+    Plan,
+    Source,
+    Work,
+    answer,
+    describe,
+    key_of,
+    load,
+    own_function,
+)
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.engines.pool import Note, Pool, checked_timeout
 from vmmetrics.errors import ClipError, explain

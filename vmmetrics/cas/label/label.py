@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -203,8 +203,8 @@ def label_clips(
     except ValueError as error:
         raise SetupError(str(error)) from error
     raters = tuple(rate_raters(rows, fit))
-    notes = _notes(clips, fit, settings, scope, pool, times)
-    return Labelling(clips, fit, levels, pool, scope, times, raters, repeats, notes)
+    labelling = Labelling(clips, fit, levels, pool, scope, times, raters, repeats, ())
+    return replace(labelling, notes=_notes(labelling, settings))
 
 
 def _pools(
@@ -225,15 +225,9 @@ def _pools(
     return scope, np.array([numbers[str(entry.prompt)] for entry in clips], np.int64)
 
 
-def _notes(
-    clips: Sequence[ListedClip],
-    fit: Strengths,
-    settings: LabelSettings,
-    scope: Scope,
-    pool: NDArray[np.int64],
-    times: NDArray[np.float64],
-) -> tuple[str, ...]:
-    graph, compared = fit.graph, times > 0
+def _notes(labelling: Labelling, settings: LabelSettings) -> tuple[str, ...]:
+    fit, scope, pool = labelling.fit, labelling.scope, labelling.pool
+    graph, compared = fit.graph, labelling.times > 0
     components = len(np.unique(graph.component[compared]))
     notes = []
     if settings.prior == "always":
@@ -257,9 +251,8 @@ def _notes(
         notes.append(f"pools with fewer than five clips, which cannot fill five levels: {len(small)}")
     if not fit.has_ties:
         notes.append("there are no ties: plain Bradley-Terry")
-    unlabelled = [entry.clip for entry, there in zip(clips, compared, strict=True) if not there]
-    if unlabelled:
-        notes.append(f"{len(unlabelled)} clips were in no comparison and have no level")
+    if not compared.all():
+        notes.append(f"{(~compared).sum()} clips were in no comparison and have no level")
     return tuple(notes)
 
 
