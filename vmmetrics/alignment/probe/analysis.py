@@ -92,7 +92,16 @@ def curve(scores: ProbeScores, facts: MetricFacts, defect: str) -> Curve:
     step_back = float(np.abs(fitted - [m for m, _ in means]).max()) if means else None
     monotone = None if step_back is None or facts.noise is None else step_back <= facts.noise
     noticed = next((p.strength for p in points if _is_noticed(p, facts.noise)), None)
-    reason = None if noticed is not None else _why_not(points, facts)
+    clips = max((p.change.clips for p in points if p.change is not None), default=0)
+    reason: str | None = "no change beyond chance and the metric's noise"
+    if noticed is not None:
+        reason = None
+    elif clips == 0:
+        reason = "no clip has a score before and after"
+    elif facts.noise is None:
+        reason = "the metric's noise is not known: nothing harmless was probed"
+    elif clips < LEAST_CLIPS:
+        reason = f"{clips} clips have a score before and after; an interval needs {LEAST_CLIPS}"
     return Curve(facts.name, defect, tuple(points), tuple(fitted.tolist()), step_back, monotone, noticed, reason)
 
 
@@ -117,17 +126,6 @@ def _is_noticed(point: DosePoint, noise: float | None) -> bool:
     if mean is None or noise is None or mean.low is None or mean.high is None:
         return False
     return (mean.low > 0 or mean.high < 0) and abs(mean.mean) > noise
-
-
-def _why_not(points: Sequence[DosePoint], facts: MetricFacts) -> str:
-    clips = max((p.change.clips for p in points if p.change is not None), default=0)
-    if clips == 0:
-        return "no clip has a score before and after"
-    if facts.noise is None:
-        return "the metric's noise is not known: nothing harmless was probed"
-    if clips < LEAST_CLIPS:
-        return f"{clips} clips have a score before and after; an interval needs {LEAST_CLIPS}"
-    return "no change beyond chance and the metric's noise"
 
 
 def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defect: str) -> Specificity:
