@@ -8,10 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vmmetrics.cas.label.comparisons import optional_text, raise_problems, read_rows, required_text
+from vmmetrics.cas.label.comparisons import optional_text, read_lines, required_text
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.utils.tables import sha256_of
@@ -69,37 +70,31 @@ def read_labelled_clips(clips: Iterable[Path], labels: Path) -> LabelledClips:
     Raises:
         SetupError: A file cannot be read, a line is wrong, a clip is labelled twice, or its file is not there.
     """
-    sources = discover(clips)
-    found: list[LabelledClip] = []
     without: list[str] = []
-    problems: list[str] = []
     seen: dict[Path, str] = {}
     by_key = defaultdict(list)
-    for source in sources:
+    for source in discover(clips):
         for key in _keys(source.name):
             by_key[key].append(source)
-    for where, fields in read_rows(labels, problems):
-        try:
-            name = required_text(fields, "clip")
-            if fields.get("level") is None:
-                without.append(name)
-                continue
-            value = str(fields["level"]).strip()
-            names = [*map(str, range(len(LEVELS))), *LEVELS]
-            if value.capitalize() not in names:
-                raise ValueError(
-                    f"expected level 0 to {len(LEVELS) - 1} or one of {', '.join(LEVELS)} but got {value!r}"
-                )
-            level = names.index(value.capitalize()) % len(LEVELS)
-            source = _source_of(name, by_key)
-            if source.path in seen:
-                raise ValueError(f"{name} is labelled twice, before as {seen[source.path]}")
-            seen[source.path] = name
-            group = optional_text(fields, "group") or source.model
-            found.append(LabelledClip(name, source.path, level, required_text(fields, "prompt"), group))
-        except ValueError as error:
-            problems.append(f"{where}: {error}")
-    raise_problems(problems)
+
+    def labelled(fields: Mapping[str, Any], _: str) -> LabelledClip | None:
+        name = required_text(fields, "clip")
+        if fields.get("level") is None:
+            without.append(name)
+            return None
+        value = str(fields["level"]).strip()
+        names = [*map(str, range(len(LEVELS))), *LEVELS]
+        if value.capitalize() not in names:
+            raise ValueError(f"expected level 0 to {len(LEVELS) - 1} or one of {', '.join(LEVELS)} but got {value!r}")
+        level = names.index(value.capitalize()) % len(LEVELS)
+        source = _source_of(name, by_key)
+        if source.path in seen:
+            raise ValueError(f"{name} is labelled twice, before as {seen[source.path]}")
+        seen[source.path] = name
+        group = optional_text(fields, "group") or source.model
+        return LabelledClip(name, source.path, level, required_text(fields, "prompt"), group)
+
+    found = [clip for clip in read_lines([labels], labelled) if clip is not None]
     if not found:
         raise SetupError(f"{labels}: no clip in it has a level")
     return LabelledClips(tuple(sorted(found, key=lambda c: c.clip)), tuple(without), sha256_of(labels))
@@ -121,18 +116,20 @@ def _source_of(name: str, by_key: Mapping[str, list[Source]]) -> Source:
     raise ValueError(f"no clip {name} under the paths given")
 
 
-def split_by_prompt(
-    clips: Sequence[LabelledClip], share: float, seed: int
-) -> tuple[list[LabelledClip], list[LabelledClip]]:
+class Split(NamedTuple):
+    """Clips to train on, and clips held out; no prompt is in both."""
+
+    trained: list[LabelledClip]
+    held_out: list[LabelledClip]
+
+
+def split_by_prompt(clips: Sequence[LabelledClip], share: float, seed: int) -> Split:
     """Hold out whole prompts, chosen by chance, until they make up a share of the clips.
 
     Args:
         clips: All clips.
         share: Of the clips, to hold out; at least one prompt is, and at least one is not.
         seed: Of the choice; it does not depend on the order of ``clips``.
-
-    Returns:
-        Clips to train on, and clips held out; no prompt is in both.
 
     Raises:
         SetupError: All clips have one prompt.
@@ -147,4 +144,4 @@ def split_by_prompt(
     held, trained = list(first), list(last)
     for group in others:
         (held if len(held) + len(group) / 2 <= share * len(clips) else trained).extend(group)
-    return sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip)
+    return Split(sorted(trained, key=lambda c: c.clip), sorted(held, key=lambda c: c.clip))

@@ -96,7 +96,7 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
     from vmmetrics.alignment.baselines.judge import JudgeSettings
 
     given: dict[str, Any] = {}
-    known = [family.name for family in FAMILIES if family.name != "vlm_judge"]
+    known = [family for family in FAMILIES if family != "vlm_judge"]
     for item in weights:
         name, _, path = item.partition("=")
         if name not in known or not path:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from vmmetrics.alignment.baselines.dover import fragments, stretches
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
 from vmmetrics.alignment.baselines.judge import JudgeSettings, LocalJudge, Turn, show
+from vmmetrics.alignment.baselines.networks import fragments, stretches
 from vmmetrics.alignment.baselines.suite import BaselineSuite
 from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError

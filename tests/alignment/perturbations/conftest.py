@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.perturbations import Things
+from vmmetrics.alignment.perturbations.objects import Things
 from vmmetrics.clip import Clip
 
 FPS = 12.0

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vmmetrics.alignment.perturbations import INVARIANCES, perturbation
 from vmmetrics.alignment.perturbations.frames import at_rate, reencoded
+from vmmetrics.alignment.perturbations.library import INVARIANCES, perturbation
 from vmmetrics.clip import Clip
 
 

@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.cas_recipe.ladder import DEFECTS as LADDER
-from vmmetrics.alignment.perturbations import (
-    DEFECTS,
-    INVARIANCES,
-    PERTURBATIONS,
-    NotApplicableError,
-    Things,
-    perturbation,
-)
 from vmmetrics.alignment.perturbations.frames import TIMINGS, burst_frames
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, PERTURBATIONS, perturbation
 from vmmetrics.alignment.perturbations.motion import smooth_walk
+from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
 from vmmetrics.clip import Clip
 from vmmetrics.metrics import METRICS
 
@@ -56,7 +50,7 @@ def test_the_same_seed_gives_the_same_clip_and_the_clip_given_is_left_alone(name
     np.testing.assert_array_equal(clip.frames, before)
     np.testing.assert_array_equal(once.clip.frames, again.clip.frames)
     np.testing.assert_array_equal(once.clip.timestamps, again.clip.timestamps)
-    assert once.done == again.done
+    assert (once.frames, once.boxes, once.breaks) == (again.frames, again.boxes, again.breaks)
     assert once.clip.notes[-1].startswith(name)
     assert once.clip.frames.shape != before.shape or (once.clip.frames != before).any()
 
@@ -75,8 +69,8 @@ def test_the_frames_and_boxes_named_are_those_that_changed(name, clip, things):
     found = made(name, 0.6, clip, things)
     count = len(found.clip)
     differs = found.clip.frames.astype(int) != clip.frames[:count]
-    assert set(found.done.frames) == {t for t in range(count) if differs[t].any()}
-    for t, (x0, y0, x1, y1) in zip(found.done.frames, found.done.boxes, strict=True):
+    assert set(found.frames) == {t for t in range(count) if differs[t].any()}
+    for t, (x0, y0, x1, y1) in zip(found.frames, found.boxes, strict=True):
         outside = differs[t].any(-1)
         outside[int(y0) : int(y1), int(x0) : int(x1)] = False
         assert not outside.any()
@@ -96,7 +90,7 @@ def test_breaks_are_where_the_order_breaks_and_more_is_out_of_place_when_stronge
         found = made(name, strength, numbered(clip), None)
         order = found.clip.frames[:, 0, 0, 0].astype(int) // 5
         expected = [t for t in range(1, len(order)) if order[t] != order[t - 1] + 1]
-        assert list(found.done.breaks) == expected
+        assert list(found.breaks) == expected
         assert len(found.clip.timestamps) == len(found.clip)
         counted.append(len(clip) - int((order == np.arange(len(order))).sum()))  # frames not in their place
     assert counted[0] > 0
@@ -107,7 +101,7 @@ def test_breaks_are_where_the_order_breaks_and_more_is_out_of_place_when_stronge
 @pytest.mark.parametrize("name", ["reversal", "loop", "shuffle", "stutter", "drop"])
 def test_time_is_left_alone_near_strength_0(name, clip):
     found = made(name, 0.01, numbered(clip), None)
-    assert found.done.frames == found.done.breaks == ()
+    assert found.frames == found.breaks == ()
 
 
 def test_a_defect_of_time_says_why_it_cannot_be_done_to_a_still_clip(clip):
@@ -137,13 +131,13 @@ def test_too_short_a_clip_is_refused_and_so_is_a_strength_out_of_range(clip):
 
 def test_what_vanishes_is_gone_where_it_was_and_nothing_else_is(clip, things):
     found = made("vanish", 1.0, clip, things)
-    assert found.done.frames == tuple(range(len(clip) // 2, len(clip)))
+    assert found.frames == tuple(range(len(clip) // 2, len(clip)))
     t = 25
     changed = (found.clip.frames[t] != clip.frames[t]).any(-1)
     assert changed[things.labels[t] > 0].mean() > 0.98
     assert changed[things.labels[t] == 0].mean() < 0.15
     early = made("appear", 1.0, clip, things)
-    assert early.done.frames == tuple(range(len(clip) // 2))
+    assert early.frames == tuple(range(len(clip) // 2))
 
 
 def test_who_a_moving_part_belongs_to_vanishes_with_it(clip, things):
@@ -185,13 +179,13 @@ def test_a_snapped_limb_is_where_it_was_turned_to(clip, things):
             lit[t, y - 1 : y + 2, x - 1 : x + 2] = 255
     limb = replace(clip, frames=lit)
     found = made("limb_snap", 0.9, limb, things)  # by 90 degrees
-    t = found.done.frames[2]
+    t = found.frames[2]
     joint, end = person[t, 7], person[t, 9]
     turned = joint + 0.6 * np.array([-(end - joint)[1], (end - joint)[0]])
     x, y = np.round(turned).astype(int)
     assert found.clip.frames[t, y - 1 : y + 2, x - 1 : x + 2].max() > 180
     assert lit[t, y - 1 : y + 2, x - 1 : x + 2].max() < 100
-    assert len(found.done.frames) == round(0.5 * clip.fps)
+    assert len(found.frames) == round(0.5 * clip.fps)
 
 
 def test_what_is_drawn_by_time_goes_by_the_frames_at_low_rates():

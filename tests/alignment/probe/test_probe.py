@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import toy_metrics
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe import Plan, Tolerance, probe
 from vmmetrics.alignment.probe.cases import CLEAN, window
 from vmmetrics.alignment.probe.session import LINES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -14,110 +14,97 @@ from numpy.typing import NDArray
 from vmmetrics.alignment.baselines import formulas, natural_scenes
 from vmmetrics.metrics import METRICS
 from vmmetrics.perception.scene import Flow, Scene
-from vmmetrics.types import FloatArray, MetricResult
+from vmmetrics.types import FloatArray
 
 # What each baseline that needs no download takes from a scene; perception and pictures are shared among them.
 
 FlowOf = Callable[[Scene], Flow]
 """The flow of a scene, asked for only where there are two frames."""
 ONE_FRAME = "one frame: nothing to compare it with"
-FLAT = "no frame has texture enough for statistics of natural scenes"
 _LEAST = 16
 """Pixels of the shorter side from which on a half-sized picture still holds the window of the statistics."""
 
 
-def ssim(scene: Scene) -> MetricResult:
+def ssim(scene: Scene) -> float | str:
     """SSIM of consecutive frames, grey levels by BT.601, at the clip's own size."""
     if min(scene.clip.width, scene.clip.height) <= 2 * formulas.RADIUS:
-        return MetricResult(None, f"frames of less than {2 * formulas.RADIUS + 1} pixels a side")
-    return _of_pairs(scene, lambda: formulas.ssim(grey_frames(scene)))
+        return f"frames of less than {2 * formulas.RADIUS + 1} pixels a side"
+    return ONE_FRAME if len(scene.clip) < 2 else formulas.ssim(grey_frames(scene))
 
 
-def frame_difference(scene: Scene) -> MetricResult:
+def frame_difference(scene: Scene) -> float:
     """Mean absolute difference of consecutive frames, in colour, at the clip's own size."""
-    return _of_pairs(scene, lambda: formulas.frame_difference(scene.clip.frames))
+    return formulas.frame_difference(scene.clip.frames)
 
 
-def temporal_flickering(scene: Scene) -> MetricResult:
+def temporal_flickering(scene: Scene) -> float:
     """VBench's temporal flickering."""
-    return _of_pairs(scene, lambda: formulas.temporal_flickering(scene.clip.frames))
+    return formulas.temporal_flickering(scene.clip.frames)
 
 
-def flow_magnitude(scene: Scene, flow: FlowOf = attrgetter("flow")) -> MetricResult:
+def flow_magnitude(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float:
     """Mean speed of the picture, by the embedded flow or another."""
-    return _of_pairs(scene, lambda: formulas.flow_magnitude(flow(scene).forward, scene.clip.timestamps))
+    return formulas.flow_magnitude(flow(scene).forward, scene.clip.timestamps)
 
 
-def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> MetricResult:
+def warping_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
     """Warping error, in colour, at the resolution of the flow."""
-
-    def error() -> float | None:
-        found = flow(scene)
-        size = found.images.shape[2], found.images.shape[1]
-        return formulas.warping_error(resized_frames(scene, size), found.forward, found.forward_valid)
-
-    return _of_pairs(scene, error, "no two frames have a place that the flow can follow")
+    found = flow(scene)
+    frames = resized_frames(scene, found.images.shape[2], found.images.shape[1])
+    error = formulas.warping_error(frames, found.forward, found.forward_valid)
+    return "no two frames have a place that the flow can follow" if error is None else error
 
 
-def forward_backward_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> MetricResult:
+def forward_backward_error(scene: Scene, flow: FlowOf = attrgetter("flow")) -> float | str:
     """Disagreement of forward and backward flow."""
-
-    def error() -> float | None:
-        return formulas.forward_backward_error(flow(scene).forward, flow(scene).backward)
-
-    return _of_pairs(scene, error, "the flow leaves the picture everywhere")
+    error = formulas.forward_backward_error(flow(scene).forward, flow(scene).backward)
+    return "the flow leaves the picture everywhere" if error is None else error
 
 
-def track_survival(scene: Scene) -> MetricResult:
+def track_survival(scene: Scene) -> float:
     """Share of points that can be followed through the clip and back."""
-
-    def survival() -> float:
-        flow = scene.flow
-        return formulas.track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
-
-    return _of_pairs(scene, survival)
+    flow = scene.flow
+    return formulas.track_survival(flow.forward, flow.backward, flow.forward_valid, flow.backward_valid)
 
 
-def brisque(scene: Scene) -> MetricResult:
+def brisque(scene: Scene) -> float | str:
     """BRISQUE of every frame, averaged."""
     if min(scene.clip.width, scene.clip.height) < _LEAST:
-        return MetricResult(None, f"frames of less than {_LEAST} pixels a side")
+        return f"frames of less than {_LEAST} pixels a side"
     regression = natural_scenes.published_regression()
-    return _mean(
-        [natural_scenes.brisque(natural_scenes.brisque_features(m), regression) for m in _frame_moments(scene)], FLAT
-    )
+    return _mean(natural_scenes.brisque(natural_scenes.brisque_features(m), regression) for m in _frame_moments(scene))
 
 
-def niqe(scene: Scene) -> MetricResult:
+def niqe(scene: Scene) -> float | str:
     """NIQE of every frame, averaged."""
     clip = scene.clip
     if min(clip.width, clip.height) < natural_scenes.LEAST_SIDE:
-        return MetricResult(None, f"frames of less than {natural_scenes.LEAST_SIDE} pixels a side: too few blocks")
+        return f"frames of less than {natural_scenes.LEAST_SIDE} pixels a side: too few blocks"
     pristine = natural_scenes.shipped_pristine()
     features = (natural_scenes.block_features(moments, clip.height, clip.width) for moments in _frame_moments(scene))
-    return _mean([natural_scenes.niqe(blocks, pristine) for blocks in features], FLAT)
+    return _mean(natural_scenes.niqe(blocks, pristine) for blocks in features)
 
 
 def grey_frames(scene: Scene) -> NDArray[np.uint8]:
     """(T, H, W) grey frames at the clip's own size."""
-
-    def grey() -> NDArray[np.uint8]:
-        return np.stack([np.asarray(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), np.uint8) for f in scene.clip.frames])
-
-    return scene.once("baselines:grey", grey)
+    return scene.once("baselines:grey", lambda: in_grey(scene.clip.frames))
 
 
-def resized_frames(scene: Scene, size: tuple[int, int]) -> NDArray[np.uint8]:
-    """(T, h, w, 3) frames at another size (w, h)."""
-    shrinking = size[0] <= scene.clip.width and size[1] <= scene.clip.height
-    interpolation = cv2.INTER_AREA if shrinking else cv2.INTER_LINEAR
+def in_grey(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(T, H, W) grey levels of (T, H, W, 3) frames."""
+    return np.stack([np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), np.uint8) for frame in frames])
+
+
+def resized_frames(scene: Scene, width: int, height: int) -> NDArray[np.uint8]:
+    """(T, height, width, 3) frames at another size."""
+    clip = scene.clip
+    way = cv2.INTER_AREA if width <= clip.width and height <= clip.height else cv2.INTER_LINEAR
 
     def resized() -> NDArray[np.uint8]:
-        return np.stack(
-            [np.asarray(cv2.resize(f, size, interpolation=interpolation), np.uint8) for f in scene.clip.frames]
-        )
+        frames = (cv2.resize(frame, (width, height), interpolation=way) for frame in clip.frames)
+        return np.stack([np.asarray(frame, np.uint8) for frame in frames])
 
-    return scene.once(f"baselines:{size[0]}x{size[1]}", resized)
+    return scene.once(f"baselines:{width}x{height}", resized)
 
 
 def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
@@ -127,28 +114,24 @@ def _frame_moments(scene: Scene) -> list[list[FloatArray]]:
         found: list[list[FloatArray]] = []
         frames = grey_frames(scene)
         for t, frame in enumerate(frames):
-            found.append(
-                found[-1] if t and np.array_equal(frame, frames[t - 1]) else natural_scenes.scene_moments(frame)
-            )
+            repeated = t and np.array_equal(frame, frames[t - 1])
+            found.append(found[-1] if repeated else natural_scenes.scene_moments(frame))
         return found
 
     return scene.once("baselines:moments", moments)
 
 
-def _of_pairs(scene: Scene, compute: Callable[[], float | None], otherwise: str = "") -> MetricResult:
-    if len(scene.clip) < 2:
-        return MetricResult(None, ONE_FRAME)
-    value = compute()
-    return MetricResult(None, otherwise) if value is None else MetricResult(value)
-
-
-def _mean(values: list[float | None], otherwise: str) -> MetricResult:
+def _mean(values: Iterable[float | None]) -> float | str:
     """The mean of the frames that have a value."""
     known = [value for value in values if value is not None]
-    return MetricResult(float(np.mean(known))) if known else MetricResult(None, otherwise)
+    return float(np.mean(known)) if known else "no frame has texture enough for statistics of natural scenes"
 
 
-BaselineMeasure = Callable[[Scene], MetricResult]
+BaselineMeasure = Callable[[Scene], float | str]
+"""From a scene to a value, or to why there is none."""
+Loaded = tuple[Mapping[str, BaselineMeasure], Mapping[str, Any]]
+"""A family whose models are loaded: what measures each baseline, by name, and what their values depend on (hashes of
+weights, versions, settings), ready for JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +145,8 @@ class Baseline:
         source: Where its definition comes from.
         measure: Measures it, or None where a model of the user's does.
         weights: Files it loads of those that are shipped.
+        family: Which of :data:`FAMILIES` gives it, where one does.
+        compares: Whether it compares frames: one alone then has no value, and is not measured.
     """
 
     name: str
@@ -170,92 +155,50 @@ class Baseline:
     source: str
     measure: BaselineMeasure | None = None
     weights: tuple[str, ...] = ()
+    family: str | None = None
+    compares: bool = True
 
 
 CPU = (
-    Baseline("ssim", "−1..1", False, "Wang et al. 2004", ssim),
+    Baseline("ssim", "−1..1", False, "Wang et al. 2004", ssim, compares=False),
     Baseline("frame_difference", "levels of 255", True, "mean absolute difference", frame_difference),
     Baseline("temporal_flickering", "0..1", False, "VBench 2024", temporal_flickering),
     Baseline("flow_magnitude", "diagonals per second", False, "mean flow", flow_magnitude),
     Baseline("warping_error", "squared intensity, 0..1", True, "Lai et al. 2018", warping_error),
     Baseline("forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010", forward_backward_error),
     Baseline("track_survival", "share, 0..1", False, "flow followed there and back", track_survival),
-    Baseline("brisque", "about 0..100", True, "Mittal et al. 2012", brisque, ("brisque-live",)),
-    Baseline("niqe", "distance", True, "Mittal et al. 2013, pristine model of ours", niqe, ("niqe-pristine",)),
+    Baseline("brisque", "about 0..100", True, "Mittal et al. 2012", brisque, ("brisque-live",), compares=False),
+    Baseline(
+        "niqe", "distance", True, "Mittal et al. 2013, pristine model of ours", niqe, ("niqe-pristine",), compares=False
+    ),
 )
 """Those that need nothing but this package."""
 
+FAMILIES: Mapping[str, str] = {
+    "raft": "networks:load_raft",
+    "clip_consistency": "networks:load_clip",
+    "dino_consistency": "networks:load_dino",
+    "film_smoothness": "networks:load_film",
+    "dover": "networks:load_dover",
+    "vlm_judge": "judge:load",
+}
+"""What runs on weights or an endpoint of the user's, and gives one baseline or several: ``module:function`` of this
+folder, which takes these and a number of threads, and returns :data:`Loaded`."""
 
-@dataclass(frozen=True, slots=True)
-class LoadedFamily:
-    """A family of baselines whose models are loaded.
-
-    Attributes:
-        measures: What measures each, by name.
-        part: What their values depend on, ready for JSON: hashes of weights, versions, settings.
-    """
-
-    measures: Mapping[str, BaselineMeasure]
-    part: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineFamily:
-    """Baselines that one model of the user's gives.
-
-    Attributes:
-        name: What selects all of them.
-        baselines: Which.
-        load: ``module:function`` that takes it and returns a :class:`LoadedFamily`.
-    """
-
-    name: str
-    baselines: tuple[Baseline, ...]
-    load: str
-
-
-_NETWORKS = "vmmetrics.alignment.baselines.networks"
-_VBENCH = "VBench 2024"
-
-FAMILIES = (
-    BaselineFamily(
-        "raft",
-        (
-            Baseline("raft_flow_magnitude", "diagonals per second", False, "mean flow by RAFT"),
-            Baseline("raft_warping_error", "squared intensity, 0..1", True, "Lai et al. 2018, flow by RAFT"),
-            Baseline("raft_forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010, flow by RAFT"),
-        ),
-        f"{_NETWORKS}:load_raft",
-    ),
-    BaselineFamily(
-        "clip_consistency",
-        (Baseline("clip_consistency", "0..1", False, f"{_VBENCH}, background consistency"),),
-        f"{_NETWORKS}:load_clip",
-    ),
-    BaselineFamily(
-        "dino_consistency",
-        (Baseline("dino_consistency", "0..1", False, f"{_VBENCH}, subject consistency"),),
-        f"{_NETWORKS}:load_dino",
-    ),
-    BaselineFamily(
-        "film_smoothness",
-        (Baseline("film_smoothness", "0..1", False, f"{_VBENCH}, motion smoothness, FILM for AMT"),),
-        f"{_NETWORKS}:load_film",
-    ),
-    BaselineFamily(
-        "dover",
-        (Baseline("dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),),
-        "vmmetrics.alignment.baselines.dover:load",
-    ),
-    BaselineFamily(
-        "vlm_judge",
-        tuple(Baseline(f"judge_{key}", "level, 1..5", False, "rating by a video language model") for key in METRICS),
-        "vmmetrics.alignment.baselines.judge:load",
-    ),
+_OF_FAMILIES: tuple[tuple[str, str, str, bool, str], ...] = (
+    ("raft", "raft_flow_magnitude", "diagonals per second", False, "mean flow by RAFT"),
+    ("raft", "raft_warping_error", "squared intensity, 0..1", True, "Lai et al. 2018, flow by RAFT"),
+    ("raft", "raft_forward_backward_error", "‰ of the diagonal", True, "Sundaram et al. 2010, flow by RAFT"),
+    ("clip_consistency", "clip_consistency", "0..1", False, "VBench 2024, background consistency"),
+    ("dino_consistency", "dino_consistency", "0..1", False, "VBench 2024, subject consistency"),
+    ("film_smoothness", "film_smoothness", "0..1", False, "VBench 2024, motion smoothness, FILM for AMT"),
+    ("dover", "dover", "network's output", False, "DOVER 2023, technical branch, before any rescaling"),
+    *(("vlm_judge", f"judge_{k}", "level, 1..5", False, "rating by a video language model") for k in METRICS),
 )
-"""Those that run on what the user has: weights, or an endpoint."""
-
-BASELINES: Mapping[str, Baseline] = {b.name: b for b in (*CPU, *(b for f in FAMILIES for b in f.baselines))}
+BASELINES: Mapping[str, Baseline] = {b.name: b for b in CPU} | {
+    name: Baseline(name, unit, lower, source, family=family, compares=family not in ("film_smoothness", "dover"))
+    for family, name, unit, lower, source in _OF_FAMILIES
+}
 """All of them by name."""
 
 
@@ -272,14 +215,11 @@ def chosen(names: Sequence[str] | None, given: Sequence[str] = ()) -> tuple[str,
     >>> chosen(["niqe", "ssim"])
     ('ssim', 'niqe')
     """
-    families = {family.name: family for family in FAMILIES}
-    wanted: set[str] = {b.name for b in CPU} if names is None else set()
+    wanted = {b.name for b in CPU} if names is None else set()
     for name in given if names is None else names:
-        if name in families:
-            wanted.update(b.name for b in families[name].baselines)
-        elif name in BASELINES:
-            wanted.add(name)
-        else:
-            known = ", ".join([*(b.name for b in CPU), *families])
+        matching = {b.name for b in BASELINES.values() if name in (b.name, b.family)}
+        if not matching:
+            known = ", ".join([*(b.name for b in CPU), *FAMILIES])
             raise ValueError(f"Expected baselines among {known} but got {name!r}")
+        wanted |= matching
     return tuple(name for name in BASELINES if name in wanted)

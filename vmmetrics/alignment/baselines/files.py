@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -11,6 +10,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import load_tensors
 from vmmetrics.utils.weights.folder import fault_of, weights_home
 
@@ -62,9 +62,9 @@ def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: st
 def hashes(path: Path) -> dict[str, str]:
     """SHA-256 of a file, or of every file of weights and configuration in a folder, by name."""
     if path.is_file():
-        return {path.name: _sha256(path)}
+        return {path.name: sha256_of(path)}
     files = sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
-    return {file.name: _sha256(file) for file in files}
+    return {file.name: sha256_of(file) for file in files}
 
 
 def read_state(path: Path) -> Mapping[str, Any]:
@@ -124,8 +124,3 @@ def prepare_device(threads: int | None) -> Any:
     if threads is not None:
         torch.set_num_threads(threads)
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.baselines.catalogue import ONE_FRAME, LoadedFamily
+from vmmetrics.alignment.baselines.catalogue import Loaded
 from vmmetrics.alignment.baselines.files import find, hashes, model_from_folder, prepare_device, require, versions
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import MetricResult
 from vmmetrics.utils.endpoint import (
     Endpoint,
     EndpointSettings,
@@ -28,6 +28,7 @@ from vmmetrics.utils.endpoint import (
     converse,
     default_folder,
     key_of,
+    object_shape,
     objects_in,
     refuses,
 )
@@ -74,12 +75,7 @@ def question(times: Sequence[float], prompt: str | None) -> str:
 def schema() -> dict[str, Any]:
     """The JSON schema of an answer."""
     level = {"type": ["integer", "null"], "minimum": LEVELS[0], "maximum": LEVELS[1]}
-    return {
-        "type": "object",
-        "properties": dict.fromkeys(DIMENSIONS, level),
-        "required": list(DIMENSIONS),
-        "additionalProperties": False,
-    }
+    return object_shape(dict.fromkeys(DIMENSIONS, level))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +185,8 @@ class JudgeSettings:
         Raises:
             ValueError: There is none, or its address cannot be.
         """
-        if self.url is None:
-            raise ValueError("Expected an address but got None")
         return EndpointSettings(
-            self.url, self.model, tokens=self.tokens, per_minute=self.per_minute, key_variable=self.key_variable
+            self.url or "", self.model, tokens=self.tokens, per_minute=self.per_minute, key_variable=self.key_variable
         )
 
     def part(self) -> dict[str, Any]:
@@ -201,35 +195,17 @@ class JudgeSettings:
         return {"model": self.model, "url": self.url, **asked}
 
 
-class ClipJudge(Protocol):
-    """Answers a conversation; ``identity`` is what else its replies depend on, ready for JSON."""
-
-    identity: Mapping[str, Any]
-
-    def reply(self, turns: Sequence[Turn]) -> Reply:
-        """Answer what was said so far.
-
-        Raises:
-            ClipError: No answer could be had; another time it might.
-        """
-
-
-@dataclass
 class Panel:
     """Asks a judge about clips.
 
-    Attributes:
-        judge: Who answers.
+    Args:
+        judge: Who answers a conversation; its ``identity`` is what else its replies depend on, ready for JSON.
         settings: What it is shown, and where its replies are kept.
     """
 
-    judge: ClipJudge
-    settings: JudgeSettings
-    _cache: ReplyCache = field(init=False)
-
-    def __post_init__(self) -> None:
-        kept = self.settings.cache
-        self._cache = ReplyCache(default_folder("judge") if kept is None else Path(kept))
+    def __init__(self, judge: EndpointJudge | LocalJudge, settings: JudgeSettings) -> None:
+        self.judge, self.settings = judge, settings
+        self._cache = ReplyCache(default_folder("judge") if settings.cache is None else Path(settings.cache))
 
     def rate(self, clip: Clip) -> JudgeAnswer:
         """Have a clip rated, asking again a few times while the answer cannot be used.
@@ -342,10 +318,7 @@ class LocalJudge:
         return Reply(text, cut=len(answer) >= self._tokens)
 
 
-NOTHING = "the judge found nothing to rate"
-
-
-def load(given: JudgeSettings | None, threads: int | None) -> LoadedFamily:
+def load(given: JudgeSettings | None, threads: int | None) -> Loaded:
     """Make the judge ready.
 
     Raises:
@@ -356,24 +329,12 @@ def load(given: JudgeSettings | None, threads: int | None) -> LoadedFamily:
             "vlm_judge needs a model: --judge MODEL --judge-url http://.../v1 for an endpoint, "
             "or --judge FOLDER for one of transformers"
         )
-    if given.url is not None:
-        judge: ClipJudge = EndpointJudge(given)
-    else:
-        judge = LocalJudge(given, threads)
-    panel = Panel(judge, given)
-    return LoadedFamily(
-        {f"judge_{key}": _measure(panel, key) for key in DIMENSIONS}, given.part() | dict(judge.identity)
-    )
+    panel = Panel(LocalJudge(given, threads) if given.url is None else EndpointJudge(given), given)
 
-
-def _measure(panel: Panel, key: str) -> Callable[[Scene], MetricResult]:
-    def measure(scene: Scene) -> MetricResult:
-        if len(scene.clip) < 2:
-            return MetricResult(None, ONE_FRAME)
+    def measure(key: str, scene: Scene) -> float | str:
         answer = scene.once("baselines:judge", lambda: panel.rate(scene.clip))
-        if answer.missing is not None:
-            return MetricResult(None, answer.missing)
-        level = answer.levels[key]
-        return MetricResult(None, NOTHING) if level is None else MetricResult(float(level))
+        level = answer.levels.get(key)
+        return answer.missing or "the judge found nothing to rate" if level is None else float(level)
 
-    return measure
+    part = given.part() | dict(panel.judge.identity)
+    return {f"judge_{key}": partial(measure, key) for key in DIMENSIONS}, part

@@ -1,14 +1,11 @@
-"""RAFT's flow in the place of ours, for the baselines that look at flow.
-
-Teed and Deng, "RAFT: Recurrent All-Pairs Field Transforms for Optical Flow", ECCV 2020, as torchvision has it. Pictures
-have the same size as those of the embedded flow, so that the networks differ and nothing else.
-"""
+"""Baselines by networks of the user's: features by CLIP and DINO, smoothness by FILM, flow by RAFT, DOVER."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.alignment.baselines.catalogue import (
-    ONE_FRAME,
-    BaselineMeasure,
-    LoadedFamily,
+    Loaded,
     flow_magnitude,
     forward_backward_error,
+    in_grey,
     resized_frames,
     warping_error,
 )
@@ -37,16 +33,18 @@ from vmmetrics.alignment.baselines.files import (
 )
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.embedded.flow import DISFlow, look_up, pixel_grid, working_size
+from vmmetrics.perception.embedded.flow import DISFlow, pixel_grid, working_size
 from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.perception.views import IMAGENET_MEAN, IMAGENET_STD
-from vmmetrics.types import BoolArray, FloatArray, MetricResult
+from vmmetrics.types import FloatArray
 
-# VBench's motion smoothness with FILM as the interpolator, from a TorchScript file of the user's.
-#
-# Reda et al., "FILM: Frame Interpolation for Large Motion", ECCV 2022. The file holds network and weights and is called
-# as ``network(first, last, dt)`` with pictures (1, 3, H, W) in 0..1 and dt (1, 1), such as ``film_net_fp32.pt`` of
-# github.com/dajes/frame-interpolation-pytorch. Any other interpolator exported with that signature serves as well.
+
+def _tensor(frames: NDArray[np.uint8], device: Any) -> Any:
+    """(N, H, W, 3) frames as (N, 3, H, W) float32 levels."""
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(frames.transpose(0, 3, 1, 2))).to(device).float()
+
 
 # CLIP and DINO consistency of frames, with transformers' models from the user's folder.
 #
@@ -62,7 +60,7 @@ CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 """Of the pictures CLIP was trained on (its release)."""
 
 
-def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
+def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load CLIP; VBench's is ``openai/clip-vit-base-patch32``.
 
     Raises:
@@ -74,13 +72,14 @@ def load_clip(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     what = "a folder with a CLIP model of transformers, such as openai/clip-vit-base-patch32"
     path = find("clip_consistency", given, "clip-vit-base-patch32", what)
     network = model_from_folder(CLIPVisionModelWithProjection, path, ("clip", "clip_vision_model"))
-    prepared = _Pictures("bicubic", True, CLIP_MEAN, CLIP_STD)
-    return _loaded(
-        "clip_consistency", path, prepared, network, lambda net, x: net(pixel_values=x).image_embeds, threads
-    )
+
+    def encode(levels: Any) -> Any:
+        return network(pixel_values=_prepared(levels, "bicubic", CLIP_MEAN, CLIP_STD, square=True)).image_embeds
+
+    return _consistency("clip_consistency", path, network, encode, threads)
 
 
-def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
+def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load DINO; VBench's is ``facebook/dino-vitb16``.
 
     Raises:
@@ -92,67 +91,58 @@ def load_dino(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     what = "a folder with a DINO model of transformers, such as facebook/dino-vitb16"
     path = find("dino_consistency", given, "dino-vitb16", what)
     network = model_from_folder(ViTModel, path, ("vit",), add_pooling_layer=False)
-    prepared = _Pictures("bilinear", False, tuple(IMAGENET_MEAN.tolist()), tuple(IMAGENET_STD.tolist()))
 
-    def encode(net: Any, pictures: Any) -> Any:
-        return net(pixel_values=pictures, interpolate_pos_encoding=True).last_hidden_state[:, 0]
+    def encode(levels: Any) -> Any:
+        pictures = _prepared(levels, "bilinear", IMAGENET_MEAN.tolist(), IMAGENET_STD.tolist())
+        return network(pixel_values=pictures, interpolate_pos_encoding=True).last_hidden_state[:, 0]
 
-    return _loaded("dino_consistency", path, prepared, network, encode, threads)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pictures:
-    """How frames are prepared."""
-
-    mode: str
-    square: bool
-    mean: Sequence[float]
-    std: Sequence[float]
-
-    def __call__(self, frames: NDArray[np.uint8], device: Any) -> Any:
-        """(N, H, W, 3) uint8 as an (N, 3, h, w) tensor."""
-        import torch
-        from torch.nn.functional import interpolate
-
-        height, width = frames.shape[1:3]
-        short = min(height, width)
-        size = [SIDE if side == short else int(SIDE * side / short) for side in (height, width)]
-        pictures = torch.from_numpy(np.ascontiguousarray(frames.transpose(0, 3, 1, 2))).to(device).float() / 255
-        pictures = interpolate(pictures, size=size, mode=self.mode, align_corners=False, antialias=True)
-        if self.square:
-            top, left = (round((side - SIDE) / 2) for side in size)
-            pictures = pictures[:, :, top : top + SIDE, left : left + SIDE]
-        mean, std = (torch.tensor(v, device=device).view(3, 1, 1) for v in (self.mean, self.std))
-        return (pictures.clamp(0, 1) - mean) / std
+    return _consistency("dino_consistency", path, network, encode, threads)
 
 
-def _loaded(
-    name: str, path: Path, pictures: _Pictures, network: Any, encode: Callable[[Any, Any], Any], threads: int | None
-) -> LoadedFamily:
+def _prepared(levels: Any, mode: str, mean: Sequence[float], std: Sequence[float], square: bool = False) -> Any:
+    """(N, 3, H, W) levels as pictures of the short side, normalised; with ``square`` their middle."""
+    import torch
+    from torch.nn.functional import interpolate
+
+    height, width = levels.shape[2:]
+    short = min(height, width)
+    size = [SIDE if side == short else int(SIDE * side / short) for side in (height, width)]
+    pictures = interpolate(levels / 255, size=size, mode=mode, align_corners=False, antialias=True)
+    if square:
+        top, left = (round((side - SIDE) / 2) for side in size)
+        pictures = pictures[:, :, top : top + SIDE, left : left + SIDE]
+    middle, spread = (torch.tensor(v, device=levels.device).view(3, 1, 1) for v in (mean, std))
+    return (pictures.clamp(0, 1) - middle) / spread
+
+
+def _consistency(name: str, path: Path, network: Any, encode: Callable[[Any], Any], threads: int | None) -> Loaded:
+    """A baseline that compares the vectors that ``encode`` makes of (N, 3, H, W) levels."""
     device = prepare_device(threads)
-    network = network.to(device)
+    network.to(device)
 
-    def features(frames: NDArray[np.uint8]) -> FloatArray:
+    def measure(scene: Scene) -> float:
         import torch
 
+        frames = scene.clip.frames
         with torch.inference_mode():
-            batches = (frames[start : start + BATCH] for start in range(0, len(frames), BATCH))
-            found = [encode(network, pictures(batch, device)).float().cpu().numpy() for batch in batches]
-        return np.concatenate(found).astype(np.float64)
+            batches = (_tensor(frames[start : start + BATCH], device) for start in range(0, len(frames), BATCH))
+            features = np.concatenate([encode(batch).float().cpu().numpy() for batch in batches])
+        return consistency(features.astype(np.float64))
 
-    def measure(scene: Scene) -> MetricResult:
-        if len(scene.clip) < 2:
-            return MetricResult(None, ONE_FRAME)
-        return MetricResult(consistency(features(scene.clip.frames)))
+    return {name: measure}, {"weights": hashes(path), "versions": versions("torch", "transformers")}
 
-    return LoadedFamily({name: measure}, {"weights": hashes(path), "versions": versions("torch", "transformers")})
 
+# VBench's motion smoothness with FILM as the interpolator, from a TorchScript file of the user's.
+#
+# Reda et al., "FILM: Frame Interpolation for Large Motion", ECCV 2022. The file holds network and weights and is called
+# as ``network(first, last, dt)`` with pictures (1, 3, H, W) in 0..1 and dt (1, 1), such as ``film_net_fp32.pt`` of
+# github.com/dajes/frame-interpolation-pytorch. Any other interpolator exported with that signature serves as well.
 
 FILM_MULTIPLE = 64
 """FILM's pyramid halves pictures that often; its release pads to this."""
 
 
-def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
+def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load the interpolator.
 
     Raises:
@@ -167,41 +157,29 @@ def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Load
         network = torch.jit.load(str(path), map_location=device).eval().float()  # half precision is none for a CPU
     except RuntimeError as error:
         raise SetupError(f"{path}: not readable as TorchScript: {error}") from error
-    interpolator = Interpolator(network, device)
 
-    def measure(scene: Scene) -> MetricResult:
-        if len(scene.clip) < 3:
-            return MetricResult(None, "fewer than three frames: none lies between two others")
-        return MetricResult(interpolation_smoothness(scene.clip.frames, interpolator.between))
-
-    return LoadedFamily({"film_smoothness": measure}, {"weights": hashes(path), "versions": versions("torch")})
-
-
-class Interpolator:
-    """Pictures half way between two others.
-
-    Args:
-        network: Called as ``network(first, last, dt)``.
-        device: Where it is.
-    """
-
-    def __init__(self, network: Any, device: Any) -> None:
-        self._network = network
-        self._device = device
-
-    def between(self, first: NDArray[np.uint8], last: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
-        import torch
-
+    def between(first: NDArray[np.uint8], last: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The (H, W, 3) picture half way; pictures are padded to a size the network can halve."""
         height, width = first.shape[:2]
         pads = [(0, -side % FILM_MULTIPLE) for side in (height, width)]
-        padded = [np.pad(picture, [*pads, (0, 0)], mode="edge").transpose(2, 0, 1)[None] for picture in (first, last)]
         with torch.inference_mode():
-            pair = [torch.from_numpy(np.ascontiguousarray(p)).to(self._device).float() / 255 for p in padded]
-            middle = self._network(*pair, pair[0].new_full((1, 1), 0.5))[0, :, :height, :width]
+            pair = [_tensor(np.pad(p, [*pads, (0, 0)], mode="edge")[None], device) / 255 for p in (first, last)]
+            middle = network(*pair, pair[0].new_full((1, 1), 0.5))[0, :, :height, :width]
         levels = (middle.float().clamp(0, 1) * 255).round().byte().permute(1, 2, 0)
         return np.asarray(levels.cpu().numpy(), np.uint8)
 
+    def measure(scene: Scene) -> float | str:
+        if len(scene.clip) < 3:
+            return "fewer than three frames: none lies between two others"
+        return interpolation_smoothness(scene.clip.frames, between)
+
+    return {"film_smoothness": measure}, {"weights": hashes(path), "versions": versions("torch")}
+
+
+# RAFT's flow in the place of ours, for the baselines that look at flow.
+#
+# Teed and Deng, "RAFT: Recurrent All-Pairs Field Transforms for Optical Flow", ECCV 2020, as torchvision has it.
+# Pictures have the same size as those of the embedded flow, so that the networks differ and nothing else.
 
 RAFT_MULTIPLE = 8
 """RAFT works on an eighth of the picture."""
@@ -211,7 +189,7 @@ PAIRS_AT_ONCE = 4
 """Pairs at a time: about 1 GB at the working size."""
 
 
-def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> LoadedFamily:
+def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
     """Load RAFT from the user's file.
 
     Args:
@@ -223,91 +201,168 @@ def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     """
     require("torch", "torchvision")
     path = find("raft", given, "raft.pth", "the weights of torchvision's raft_large or raft_small (.pth)")
-    state = read_state(path)
-    network = _network(state, str(path))
+    network = _raft(read_state(path), path)
     device = prepare_device(threads)
-    raft = RAFT(network.to(device), device)
-    measured: dict[str, BaselineMeasure] = {
-        f"raft_{measure.__name__}": partial(measure, flow=raft.flow)
-        for measure in (flow_magnitude, warping_error, forward_backward_error)
-    }
-    return LoadedFamily(measured, {"weights": hashes(path), "versions": versions("torch", "torchvision")})
+    network.to(device)
+
+    def flow(scene: Scene) -> Flow:
+        return scene.once("baselines:raft", lambda: _flow(network, device, scene))
+
+    measures = (flow_magnitude, warping_error, forward_backward_error)
+    measured = {f"raft_{measure.__name__}": partial(measure, flow=flow) for measure in measures}
+    return measured, {"weights": hashes(path), "versions": versions("torch", "torchvision")}
 
 
-def _network(state: Mapping[str, Any], name: str) -> Any:
+def _raft(state: Mapping[str, Any], path: Path) -> Any:
     """The network that fits the weights: the large one's first layer has 64 channels, the small one's 32."""
     from torchvision.models.optical_flow import raft_large, raft_small
 
-    first = state.get("feature_encoder.convnormrelu.0.weight")
-    makers = {64: raft_large, 32: raft_small}
-    make = makers.get(len(first)) if first is not None else None
+    first = state.get("feature_encoder.convnormrelu.0.weight", ())
+    make = {64: raft_large, 32: raft_small}.get(len(first))
     if make is None:
-        raise SetupError(f"{name}: these are not the weights of torchvision's raft_large or raft_small")
+        raise SetupError(f"{path}: these are not the weights of torchvision's raft_large or raft_small")
     network = make(weights=None)
     try:
         network.load_state_dict(state)
     except RuntimeError as error:
-        raise SetupError(f"{name}: these weights do not fit torchvision's RAFT: {error}") from error
+        raise SetupError(f"{path}: these weights do not fit torchvision's RAFT: {error}") from error
     return network.eval()
 
 
-class RAFT:
-    """Dense flow by RAFT, with the validity of the embedded flow.
+def _flow(network: Any, device: Any, scene: Scene) -> Flow:
+    """The flow of every consecutive pair of frames, both ways, with the validity of the embedded flow."""
+    import torch
 
-    Args:
-        network: torchvision's network, in eval mode.
-        device: Where it is.
-    """
+    clip = scene.clip
+    wanted = working_size(clip.width, clip.height)
+    width, height = (max(LEAST, round(side / RAFT_MULTIPLE) * RAFT_MULTIPLE) for side in wanted)
+    frames = resized_frames(scene, width, height)
 
-    def __init__(self, network: Any, device: Any) -> None:
-        self._network = network
-        self._device = device
-
-    def flow(self, scene: Scene) -> Flow:
-        """The flow of every pair, computed once per scene."""
-        return scene.once("baselines:raft", lambda: self.estimate(scene))
-
-    def estimate(self, scene: Scene) -> Flow:
-        """Compute the flow of every consecutive pair of frames, both ways."""
-        clip = scene.clip
-        wanted = working_size(clip.width, clip.height)
-        width, height = (max(LEAST, round(side / RAFT_MULTIPLE) * RAFT_MULTIPLE) for side in wanted)
-        frames = resized_frames(scene, (width, height))
-        forward = self._pairs(frames[:-1], frames[1:])
-        backward = self._pairs(frames[1:], frames[:-1])
-        grid = pixel_grid(width, height)
-        forward_valid = np.stack([_agree(f, b, grid) for f, b in zip(forward, backward, strict=True)])
-        backward_valid = np.stack([_agree(b, f, grid) for f, b in zip(forward, backward, strict=True)])
-        images = np.stack([np.asarray(cv2.cvtColor(f, cv2.COLOR_RGB2GRAY), np.uint8) for f in frames])
-        scale = (clip.width / width, clip.height / height)
-        return Flow(images, forward, backward, forward_valid, backward_valid, scale)
-
-    def _pairs(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> FloatArray:
-        """(N, h, w, 2) flow from each picture to its counterpart."""
-        import torch
-
+    def estimated(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> FloatArray:
         found = []
         with torch.inference_mode():
             for start in range(0, len(first), PAIRS_AT_ONCE):
-                pair = [self._tensor(frames[start : start + PAIRS_AT_ONCE]) for frames in (first, second)]
-                found.append(self._network(*pair)[-1].permute(0, 2, 3, 1).float().cpu().numpy())
+                pair = [_tensor(f[start : start + PAIRS_AT_ONCE], device) / 127.5 - 1 for f in (first, second)]
+                found.append(network(*pair)[-1].permute(0, 2, 3, 1).float().cpu().numpy())
         return np.ascontiguousarray(np.concatenate(found), np.float32)
 
-    def _tensor(self, frames: NDArray[np.uint8]) -> Any:
-        """Frames as RAFT takes them: (N, 3, h, w) in −1..1."""
-        import torch
+    forward, backward = estimated(frames[:-1], frames[1:]), estimated(frames[1:], frames[:-1])
+    grid, agree = pixel_grid(width, height), DISFlow().agree
+    forward_valid = np.stack([agree(f, b, grid) for f, b in zip(forward, backward, strict=True)])
+    backward_valid = np.stack([agree(b, f, grid) for f, b in zip(forward, backward, strict=True)])
+    scale = (clip.width / width, clip.height / height)
+    return Flow(in_grey(frames), forward, backward, forward_valid, backward_valid, scale)
 
-        tensor = torch.from_numpy(np.ascontiguousarray(frames.transpose(0, 3, 1, 2))).to(self._device)
-        return tensor.float() / 127.5 - 1
+
+# DOVER's technical quality, with the network of the user's ``dover`` package and the published weights.
+#
+# The package (github.com/VQAssessment/DOVER, S-Lab licence: not for commercial use) pins old versions; with
+# ``pip install --no-deps`` it runs on current ones. Only its network is used: clips are read and cut here.
+#
+# Fragments, what DOVER's technical branch looks at: small pieces at full sharpness instead of a shrunken picture.
+#
+# Wu et al., "FAST-VQA", ECCV 2022, and "Exploring Video Quality Assessment on User Generated Contents from Aesthetic
+# and Technical Perspectives" (DOVER), ICCV 2023. Their code puts each piece at a random place of its cell and each
+# stretch at a random time; here pieces lie in the middle and stretches at equal distances, so that a clip has one
+# score.
+
+GRID = 7
+"""Cells along each side."""
+PIECE = 32
+"""Side of a piece in pixels."""
+LENGTH = 32
+"""Frames of a stretch ..."""
+INTERVAL = 2
+"""... of which every second one of the clip is taken ..."""
+STRETCHES = 3
+"""... and how many stretches there are (all as published)."""
 
 
-def _agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
-    """Where going there and back again ends where it began, by the embedded flow's tolerance, inside the picture."""
-    height, width = there.shape[:2]
-    target = grid + there
-    gap = there + look_up(back, target)
-    allowed = DISFlow.tolerance**2 + DISFlow.tolerance_share**2 * np.square(there).sum(-1)
-    x, y = target[..., 0], target[..., 1]
-    inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
-    agree: BoolArray = (np.square(gap).sum(-1) < allowed) & inside
-    return agree
+def stretches(frames: int) -> list[NDArray[np.int64]]:
+    """Return the frame indices of each stretch, from the first that fits to the last, equal ones once.
+
+    A clip that is too short begins again at its end, as in the published code.
+
+    >>> [s[[0, -1]].tolist() for s in stretches(100)]
+    [[0, 62], [18, 80], [36, 98]]
+    >>> [s[[0, 31]].tolist() for s in stretches(40)]
+    [[0, 22]]
+    """
+    room = max(0, frames - LENGTH * INTERVAL)
+    starts = sorted({round(start) for start in np.linspace(0, room, STRETCHES).tolist()})
+    return [(start + INTERVAL * np.arange(LENGTH)) % frames for start in starts]
+
+
+def fragments(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return (T, 224, 224, 3) pictures put together from a piece of every cell of (T, H, W, 3) frames.
+
+    Frames with a side of less than 224 pixels are enlarged until none is.
+    """
+    whole = GRID * PIECE
+    height, width = frames.shape[1:3]
+    short = min(height, width)
+    if short < whole:
+        height, width = (max(whole, round(side * whole / short)) for side in (height, width))
+        frames = np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_LINEAR) for frame in frames])
+    # the pixels along each side that lie in a piece
+    starts = (side // GRID * np.arange(GRID) + (side // GRID - PIECE) // 2 for side in (height, width))
+    rows, columns = ((start[:, None] + np.arange(PIECE)).ravel() for start in starts)
+    return np.ascontiguousarray(frames[:, rows][:, :, columns])
+
+
+BRANCH = "technical"
+DOVER_INSTALL = (
+    "pip install --no-deps git+https://github.com/VQAssessment/DOVER && pip install decord einops scikit-video timm"
+)
+_NETWORK = {  # its dover.yml, without the branch for aesthetics, whose backbone would be downloaded
+    "backbone": {BRANCH: {"type": "swin_tiny_grpb", "checkpoint": True, "pretrained": None}},
+    "backbone_preserve_keys": BRANCH,
+    "divide_head": True,
+    "vqa_head": {"in_channels": 768, "hidden_channels": 64},
+}
+
+
+def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loaded:
+    """Load DOVER.
+
+    Args:
+        given: The published ``DOVER.pth``; None looks in the folder of weights.
+        threads: For torch on the CPU.
+
+    Raises:
+        SetupError: A package or the file is missing, or the file holds other weights.
+    """
+    require("torch")
+    import torch
+
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it builds
+            from dover.models import DOVER
+
+            network = DOVER(**_NETWORK)
+    except ImportError as error:
+        raise SetupError(
+            f"dover needs the package of that name, which cannot be loaded ({error}): {DOVER_INSTALL}"
+        ) from error
+    path = find("dover", given, "DOVER.pth", "the published weights DOVER.pth")
+    technical = {key: value for key, value in read_state(path).items() if key.startswith(f"{BRANCH}_")}
+    try:
+        network.load_state_dict(technical)
+    except RuntimeError as error:
+        raise SetupError(f"{path}: these are not the weights of DOVER's technical branch: {error}") from error
+    device = prepare_device(threads)
+    network = network.to(device).eval()
+
+    def score(frames: NDArray[np.uint8]) -> float:
+        """The score of one stretch: the mean over what the head says of every place and time."""
+        pieces = (fragments(frames).astype(np.float32) / 255 - IMAGENET_MEAN) / IMAGENET_STD
+        view = torch.from_numpy(np.ascontiguousarray(pieces.transpose(3, 0, 1, 2)))[None].to(device)
+        (scores,) = network({BRANCH: view})
+        return float(scores.mean())
+
+    def measure(scene: Scene) -> float | str:
+        if len(scene.clip) < 2:
+            return "one frame: the network looks at stretches of time"
+        return float(np.mean([score(scene.clip.frames[places]) for places in stretches(len(scene.clip))]))
+
+    return {"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")}

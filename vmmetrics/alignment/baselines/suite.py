@@ -5,32 +5,31 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, BaselineMeasure, LoadedFamily, chosen
-from vmmetrics.clip import Clip
+from vmmetrics.alignment.baselines.catalogue import BASELINES, FAMILIES, ONE_FRAME, BaselineMeasure, Loaded, chosen
 from vmmetrics.perception.embedded.camera import GlobalMotion
 from vmmetrics.perception.embedded.flow import DISFlow
 from vmmetrics.perception.embedded.objects.segmenter import MotionSegmenter
 from vmmetrics.perception.embedded.pose.pose import BlazePose
 from vmmetrics.perception.embedded.quality.quality import TemporalQuality
 from vmmetrics.perception.embedded.tracker import GridTracker
+from vmmetrics.perception.presets import Preset
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.scoring.api import tasks_of
 from vmmetrics.scoring.local import prepare, run
 from vmmetrics.scoring.session import Listener
 from vmmetrics.scoring.settings import Scoring, Settings, reading_options
-from vmmetrics.scoring.suite import ClipScores, attempt
+from vmmetrics.scoring.suite import ClipScores, Suite, attempt
 from vmmetrics.scoring.table import Table
 from vmmetrics.scoring.tasks import shard as shard_of
 from vmmetrics.types import MetricResult, Protocol
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.weights.manifest import load_manifest, weight_path
-from vmmetrics.video import read_clip
 
 PRESET = "baselines"
 """What stands in records where a suite's has the name of its models."""
@@ -39,7 +38,7 @@ PROTOCOL: Protocol = "vmmetrics"
 LABEL = "baselines, each in its own unit: not VMBench's metrics"
 
 
-class BaselineSuite:
+class BaselineSuite(Suite):
     """Measures clips by baselines.
 
     Args:
@@ -65,7 +64,7 @@ class BaselineSuite:
         given = given or {}
         self.metrics = chosen(names, tuple(given))
         # the embedded models but for those that were trained for CAS: what baselines look at, no metric of ours moves
-        self._models = Models(
+        models = Models(
             flow=DISFlow(),
             camera=GlobalMotion(),
             segmenter=MotionSegmenter(),
@@ -73,6 +72,7 @@ class BaselineSuite:
             pose=BlazePose(),
             quality=TemporalQuality(),
         )
+        self._preset = Preset(models, {"flow": "DIS optical flow (OpenCV)"}, {}, published_models=False)
         self._measures: dict[str, BaselineMeasure] = {}
         self.parts: dict[str, dict[str, Any]] = {}
         for name in self.metrics:
@@ -81,57 +81,27 @@ class BaselineSuite:
                 self._measures[name] = baseline.measure
             for file in baseline.weights:
                 weight_path(file)  # verified now, before the first clip
-            self.parts[name] = {
-                "unit": baseline.unit,
-                "lower_is_better": baseline.lower_is_better,
-                "source": baseline.source,
-                **({"weights": {f: load_manifest()[f].sha256 for f in baseline.weights}} if baseline.weights else {}),
-            }
-        for family in FAMILIES:
-            wanted = [b.name for b in family.baselines if b.name in self.metrics]
-            if wanted:
-                module, _, function = family.load.partition(":")
-                loaded: LoadedFamily = getattr(import_module(module), function)(given.get(family.name), threads)
-                for name in wanted:
-                    self._measures[name] = loaded.measures[name]
-                    self.parts[name] |= loaded.part
-
-    @property
-    def reads_ahead(self) -> bool:
-        """Whether it pays to read the next clip while one is measured: not on a CPU."""
-        return False
+            part = {field: getattr(baseline, field) for field in ("unit", "lower_is_better", "source")}
+            hashes = {file: load_manifest()[file].sha256 for file in baseline.weights}
+            self.parts[name] = {**part, "weights": hashes} if hashes else part
+        for family in dict.fromkeys(found for name in self.metrics if (found := BASELINES[name].family) is not None):
+            module, _, function = FAMILIES[family].partition(":")
+            load = getattr(import_module(f"vmmetrics.alignment.baselines.{module}"), function)
+            loaded: Loaded = load(given.get(family), threads)
+            for name in (name for name in self.metrics if BASELINES[name].family == family):
+                self._measures[name] = loaded[0][name]
+                self.parts[name] |= loaded[1]
 
     def describe(self) -> dict[str, Any]:
         """Return what every value depends on, ready for JSON; :attr:`parts` has what single ones depend on."""
         return {
             "preset": PRESET,
             "protocol": PROTOCOL,
-            "models": {"flow": "DIS optical flow (OpenCV)"},
+            "models": dict(self._preset.description),
             "weights": {},
             "comparable": False,
             "label": LABEL,
         }
-
-    def scene(self, clip: Clip) -> Scene:
-        """Return the shared perception of a clip."""
-        return Scene(clip, self._models)
-
-    def score_clip(self, clip: Any, *, fps: float | None = None, layout: str | None = None) -> ClipScores:
-        """Measure one clip.
-
-        Args:
-            clip: A :class:`~vmmetrics.clip.Clip`, a path, or frames as a numpy array or torch tensor.
-            fps: Frames per second of an array.
-            layout: Axes of an array; None guesses where that is safe.
-
-        Raises:
-            ClipError: The clip cannot be read.
-        """
-        start = time.perf_counter()
-        if not isinstance(clip, Clip):
-            clip = read_clip(clip, fps=fps, layout=layout)
-        scores = self.score_scene(self.scene(clip))
-        return replace(scores, seconds=time.perf_counter() - start)
 
     def score_scene(self, scene: Scene) -> ClipScores:
         """Measure a clip whose perception is at hand, adding to it only what is still missing."""
@@ -139,8 +109,13 @@ class BaselineSuite:
         results: dict[str, MetricResult] = {}
         errors: dict[str, str] = {}
         for name in self.metrics:
-            attempt(name, partial(self._measures[name], scene), results, errors)
+            attempt(name, partial(self._result, name, scene), results, errors)
         return ClipScores(scene.clip.name, results, errors, time.perf_counter() - start, scene.clip.notes)
+
+    def _result(self, name: str, scene: Scene) -> MetricResult:
+        alone = BASELINES[name].compares and len(scene.clip) < 2
+        value = ONE_FRAME if alone else self._measures[name](scene)
+        return MetricResult(None, value) if isinstance(value, str) else MetricResult(value)
 
 
 # The configuration of a run of baselines, for the machinery that runs the metrics.

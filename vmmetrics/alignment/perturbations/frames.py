@@ -198,17 +198,13 @@ def spoil(frames: Frames, kind: str, strength: float, where: Sequence[int], rng:
             quality = [cv2.IMWRITE_JPEG_QUALITY, round(graded(strength, JPEG_QUALITY, none=100))]
             image = cv2.imdecode(cv2.imencode(".jpg", image, quality)[1], cv2.IMREAD_COLOR)
         elif kind == "ghost":
-            image = _ghost(image, clean[t - _GHOST_DELAY], shift, graded(strength, GHOST_WEIGHT))
+            weight = graded(strength, GHOST_WEIGHT)
+            moved = np.array([[1.0, 0.0, shift[0]], [0.0, 1.0, shift[1] * 0.5]])
+            other = cv2.warpAffine(clean[t - _GHOST_DELAY], moved, image.shape[1::-1], borderMode=cv2.BORDER_REFLECT)
+            image = cv2.addWeighted(image, 1 - weight, other, weight, 0)
         else:
             image = cv2.remap(image, field[..., 0], field[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
         frames[t] = image
-
-
-def _ghost(image: Frames, other: Frames, shift: NDArray[np.floating], weight: float) -> Frames:
-    """Lay an earlier frame, displaced, over this one: a double exposure."""
-    moved = np.array([[1.0, 0.0, shift[0]], [0.0, 1.0, shift[1] * 0.5]])
-    ghost = cv2.warpAffine(other, moved, image.shape[1::-1], borderMode=cv2.BORDER_REFLECT)
-    return np.asarray(cv2.addWeighted(image, 1 - weight, ghost, weight, 0), np.uint8)
 
 
 def _melt(rng: np.random.Generator, size: tuple[int, int], pixels: float) -> NDArray[np.float32]:

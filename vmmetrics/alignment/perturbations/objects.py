@@ -56,14 +56,14 @@ class Things:
     people: FloatArray
 
 
-def vanish(frames: Frames, strength: float, things: Things) -> Frames:
+def vanish(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
     """The largest thing is gone from the middle of the clip on; below strength 1 it shows through."""
-    return _painted_out(frames, _whole(things), strength, np.arange(len(frames)) >= len(frames) // 2)
+    return _painted_out(frames, things, strength, np.arange(len(frames)) >= len(frames) // 2)
 
 
-def appear(frames: Frames, strength: float, things: Things) -> Frames:
+def appear(frames: Frames, strength: float, _fps: float, things: Things) -> Frames:
     """The largest thing is not there up to the middle of the clip."""
-    return _painted_out(frames, _whole(things), strength, np.arange(len(frames)) < len(frames) // 2)
+    return _painted_out(frames, things, strength, np.arange(len(frames)) < len(frames) // 2)
 
 
 def _whole(things: Things) -> NDArray[np.bool_]:
@@ -114,18 +114,19 @@ def _largest(things: Things) -> NDArray[np.bool_]:
     return np.asarray(things.labels == max(lasting, key=lambda n: float(areas[n].mean())))
 
 
-def _painted_out(frames: Frames, mask: NDArray[np.bool_], share: float, when: NDArray[np.bool_]) -> Frames:
+def _painted_out(frames: Frames, things: Things, share: float, when: NDArray[np.bool_]) -> Frames:
+    mask = _whole(things)
     reach = max(1, round(_RIM * short_side(frames)))
     painted = frames.copy()
     for t in np.flatnonzero(when & mask.any((1, 2))):
         hole = cv2.dilate(mask[t].astype(np.uint8), np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
         soft = cv2.GaussianBlur(hole.astype(np.float32), (0, 0), reach / 2)
         weight = (share * soft)[..., None]
-        painted[t] = frames[t] * (1 - weight) + _filled(frames[t], hole > 0, 1) * weight + 0.5
+        painted[t] = frames[t] * (1 - weight) + _filled(frames[t], hole > 0) * weight + 0.5
     return painted
 
 
-def intruder(frames: Frames, strength: float, rng: Rng) -> Frames:
+def intruder(frames: Frames, strength: float, _fps: float, rng: Rng) -> Frames:
     """A thing cut from elsewhere in the picture is there from one frame to the next, moves about, and stays."""
     count, height, width = frames.shape[:3]
     size = short_side(frames)
@@ -149,7 +150,13 @@ def intruder(frames: Frames, strength: float, rng: Rng) -> Frames:
 
 def limb_stretch(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
     """A forearm or calf is up to twice as long for half a second."""
-    return _limb_changed(frames, fps, things, lambda bone: _longer(bone, 1 + STRETCH * strength))
+    factor = 1 + STRETCH * strength
+
+    def longer(bone: FloatArray) -> FloatArray:
+        along = (bone[1] - bone[0]) / max(float(np.hypot(*(bone[1] - bone[0]))), 1e-6)
+        return np.asarray(np.eye(2) + (factor - 1) * np.outer(along, along))
+
+    return _limb_changed(frames, fps, things, longer)
 
 
 def limb_snap(frames: Frames, strength: float, fps: float, things: Things) -> Frames:
@@ -159,9 +166,9 @@ def limb_snap(frames: Frames, strength: float, fps: float, things: Things) -> Fr
     return _limb_changed(frames, fps, things, lambda _: turn)
 
 
-def _longer(bone: FloatArray, factor: float) -> FloatArray:
-    along = (bone[1] - bone[0]) / max(float(np.hypot(*(bone[1] - bone[0]))), 1e-6)
-    return np.asarray(np.eye(2) + (factor - 1) * np.outer(along, along))
+OF_THINGS: dict[str, Callable[[Frames, float, float, Things], Frames]] = {
+    f.__name__: f for f in (vanish, appear, limb_stretch, limb_snap)
+}
 
 
 def _limb_changed(frames: Frames, fps: float, things: Things, change: Callable[[FloatArray], FloatArray]) -> Frames:
@@ -176,7 +183,7 @@ def _limb_changed(frames: Frames, fps: float, things: Things, change: Callable[[
         size = (frames.shape[2], frames.shape[1])
         moved = cv2.warpAffine(frames[t], affine, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         alpha = cv2.warpAffine(cut, affine, size, flags=cv2.INTER_LINEAR)[..., None]
-        bare = _filled(frames[t], cut > 0.5, 1)
+        bare = _filled(frames[t], cut > 0.5)
         under = frames[t] * (1 - cut[..., None]) + bare * cut[..., None]
         changed[t] = under * (1 - alpha) + moved * alpha + 0.5
     return changed
@@ -219,12 +226,12 @@ def _limb_mask(frames: Frames, bone: FloatArray) -> FloatArray:
     return np.asarray(cv2.GaussianBlur(inside.astype(np.float32), (0, 0), max(0.6, 0.03 * size)), np.float32)
 
 
-def _filled(image: NDArray[np.uint8], mask: NDArray[np.bool_], rim: int) -> NDArray[np.uint8]:
-    """Return ``image`` with ``mask`` and ``rim`` pixels of a small picture around it painted in from the sides."""
+def _filled(image: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return ``image`` with ``mask`` and a pixel of a small picture around it painted in from the sides."""
     height, width = mask.shape
     scale = min(1.0, _FILL_SIDE / min(height, width))
     small = round(width * scale), round(height * scale)
     hole = cv2.resize(mask.astype(np.uint8), small, interpolation=cv2.INTER_AREA)
-    hole = cv2.dilate(hole, np.ones((3, 3), np.uint8), iterations=rim)
+    hole = cv2.dilate(hole, np.ones((3, 3), np.uint8))
     painted = cv2.inpaint(cv2.resize(image, small, interpolation=cv2.INTER_AREA), hole, 3, cv2.INPAINT_TELEA)
     return np.asarray(cv2.resize(painted, (width, height)), np.uint8)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.alignment.probe.cases import CLEAN, RATE
 from vmmetrics.alignment.probe.results import (
     Curve,
@@ -91,7 +92,16 @@ def curve(scores: ProbeScores, facts: MetricFacts, defect: str) -> Curve:
     step_back = float(np.abs(fitted - [m for m, _ in means]).max()) if means else None
     monotone = None if step_back is None or facts.noise is None else step_back <= facts.noise
     noticed = next((p.strength for p in points if _is_noticed(p, facts.noise)), None)
-    reason = None if noticed is not None else _why_not(points, facts)
+    clips = max((p.change.clips for p in points if p.change is not None), default=0)
+    reason: str | None = "no change beyond chance and the metric's noise"
+    if noticed is not None:
+        reason = None
+    elif clips == 0:
+        reason = "no clip has a score before and after"
+    elif facts.noise is None:
+        reason = "the metric's noise is not known: nothing harmless was probed"
+    elif clips < LEAST_CLIPS:
+        reason = f"{clips} clips have a score before and after; an interval needs {LEAST_CLIPS}"
     return Curve(facts.name, defect, tuple(points), tuple(fitted.tolist()), step_back, monotone, noticed, reason)
 
 
@@ -118,25 +128,13 @@ def _is_noticed(point: DosePoint, noise: float | None) -> bool:
     return (mean.low > 0 or mean.high < 0) and abs(mean.mean) > noise
 
 
-def _why_not(points: Sequence[DosePoint], facts: MetricFacts) -> str:
-    clips = max((p.change.clips for p in points if p.change is not None), default=0)
-    if clips == 0:
-        return "no clip has a score before and after"
-    if facts.noise is None:
-        return "the metric's noise is not known: nothing harmless was probed"
-    if clips < LEAST_CLIPS:
-        return f"{clips} clips have a score before and after; an interval needs {LEAST_CLIPS}"
-    return "no change beyond chance and the metric's noise"
-
-
 def specificity(curves: Sequence[Curve], facts: Mapping[str, MetricFacts], defect: str) -> Specificity:
     """Return what a defect moves at its greatest strength, in units of each metric's noise."""
     effects = {}
-    for found in curves:
-        last = found.points[-1].change if found.defect == defect and found.points else None
-        noise = facts[found.metric].noise
-        if last is not None and noise:
-            effects[found.metric] = last.mean / noise
+    for found in (found for found in curves if found.defect == defect):
+        noise, change = facts[found.metric].noise, found.points[-1].change
+        if change is not None and noise:
+            effects[found.metric] = change.mean / noise
     ranked = dict(sorted(effects.items(), key=lambda item: -abs(item[1])))
     owner = DEFECTS[defect].owner
     ours = [name for name in ranked if name in METRICS]
@@ -205,38 +203,34 @@ def _invariances(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance:
         for name in INVARIANCES:
             for strength in scores.strengths(name):
                 changes, gone = scores.changes(facts.name, name, strength)
-                if not changes:
-                    continue
-                sizes = {clip: abs(change) for clip, change in changes.items()}
-                worst = max(sizes, key=lambda clip: sizes[clip])
-                mean, largest = float(np.mean(list(sizes.values()))), sizes[worst]
-                within = mean <= tolerance.mean * facts.scale and largest <= tolerance.single * facts.scale
-                yield Invariance(facts.name, name, strength, mean, largest, worst, len(sizes), gone, within)
+                if changes:
+                    worst, largest = max(((c, abs(s)) for c, s in changes.items()), key=lambda case: case[1])
+                    mean = float(np.mean(np.abs(list(changes.values()))))
+                    within = mean <= tolerance.mean * facts.scale and largest <= tolerance.single * facts.scale
+                    yield Invariance(facts.name, name, strength, mean, largest, worst, len(changes), gone, within)
 
 
 def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[RateLimit]:
-    rates = [(line["clip"], line) for line in scores.lines if line["kind"] == RATE and "scores" in line]
+    rates: dict[str, list[CaseLine]] = defaultdict(list)
+    for line in sorted(scores.lines, key=lambda line: float(line["strength"])):
+        if line["kind"] == RATE and "scores" in line:
+            rates[line["clip"]].append(line)
     for facts in metrics:
-        for clip in scores.clips:
-            before = scores.clean[clip]["scores"].get(facts.name) if clip in scores.clean else None
-            found = sorted((line for name, line in rates if name == clip), key=lambda line: line["strength"])
-            if before is None or not found:
-                continue
-            after = [(float(line["fps"]), line["scores"].get(facts.name)) for line in found]
-            tried = tuple((fps, None if score is None else score - before) for fps, score in after)
-            yield rate_limit(facts, clip, float(scores.clean[clip]["fps"]), tried, tolerance)
+        for clip in (clip for clip in scores.clips if clip in scores.clean and clip in rates):
+            before = scores.clean[clip]["scores"].get(facts.name)
+            if before is not None:
+                after = [(float(line["fps"]), line["scores"].get(facts.name)) for line in rates[clip]]
+                tried = tuple((fps, None if score is None else score - before) for fps, score in after)
+                yield rate_limit(facts, clip, float(scores.clean[clip]["fps"]), tried, tolerance)
 
 
 def rate_limit(
     facts: MetricFacts, clip: str, native: float, tried: tuple[tuple[float, float | None], ...], tolerance: Tolerance
 ) -> RateLimit:
     """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
-    lowest = native
-    for fps, change in tried:
-        if change is None or abs(change) > tolerance.single * facts.scale:
-            return RateLimit(facts.name, clip, native, lowest, True, tried)
-        lowest = fps
-    return RateLimit(facts.name, clip, native, lowest, False, tried)
+    bound = tolerance.single * facts.scale
+    kept = list(takewhile(lambda case: case[1] is not None and abs(case[1]) <= bound, tried))
+    return RateLimit(facts.name, clip, native, kept[-1][0] if kept else native, len(kept) < len(tried), tried)
 
 
 def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:

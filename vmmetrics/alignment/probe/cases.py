@@ -5,23 +5,133 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple, cast
 
 import cv2
 import numpy as np
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES, NotApplicableError, Things, perturbation
 from vmmetrics.alignment.perturbations.frames import at_rate, scaled
-from vmmetrics.alignment.perturbations.library import names
-from vmmetrics.alignment.probe.metrics import Source, score
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES, names, perturbation
+from vmmetrics.alignment.perturbations.objects import NotApplicableError, Things
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError, explain
-from vmmetrics.scoring.settings import Settings, reading_options
+from vmmetrics.scoring.settings import Scoring, Settings, reading_options
 from vmmetrics.scoring.work import Task
 from vmmetrics.video import read_clip
+
+# What can be probed: our metrics, the baselines, and any function of a clip.
+
+Function = Callable[[Clip], Mapping[str, float | None] | float | None]
+"""A metric of one's own: a score, or several by name; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSource:
+    """A metric of somebody else's.
+
+    Attributes:
+        function: The function, or ``module:name`` of one.
+        label: What its scores are called; where it gives several, they keep their names.
+    """
+
+    function: Function | str
+    label: str
+
+    def load(self) -> Function:
+        """Return the function itself.
+
+        Raises:
+            SetupError: There is none of that name.
+        """
+        if not isinstance(self.function, str):
+            return self.function
+        module, _, name = self.function.partition(":")
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise SetupError(f"No function {self.function!r} (expected module:name): {error}") from error
+        if not callable(found):
+            raise SetupError(f"{self.function} is no function but a {type(found).__name__}")
+        return cast("Function", found)
+
+
+Source = Settings | FunctionSource
+
+
+def own_function(function: Function | str) -> FunctionSource:
+    """Return a function, or ``module:name`` of one, as a source."""
+    name = function.rpartition(":")[2] if isinstance(function, str) else getattr(function, "__name__", "metric")
+    return FunctionSource(function, "metric" if name == "<lambda>" else name)
+
+
+def describe(source: Source) -> dict[str, Any]:
+    """Return what the scores of a source depend on, ready for JSON.
+
+    Raises:
+        SetupError: Something it needs is missing here.
+    """
+    if isinstance(source, FunctionSource):
+        source.load()
+        named = source.function
+        if not isinstance(named, str):
+            named = getattr(named, "__qualname__", source.label)
+        return {"function": named, "label": source.label}
+    suite = _suite(source)
+    return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
+
+
+def load(source: Source) -> None:
+    """Load the models of a source, or its function.
+
+    Raises:
+        SetupError: Something it needs is missing here.
+    """
+    if isinstance(source, FunctionSource):
+        source.load()
+    else:
+        _suite(source)
+
+
+def score(sources: Iterable[Source], clip: Clip) -> dict[str, dict[str, Any]]:
+    """Return ``scores``, ``missing`` and ``errors`` by metric; what one source does wrong is its error alone."""
+    found: dict[str, dict[str, Any]] = {"scores": {}, "missing": {}, "errors": {}}
+    for source in sources:
+        try:
+            part = _by_function(source, clip) if isinstance(source, FunctionSource) else _by_suite(source, clip)
+        except SetupError:
+            raise
+        except Exception as error:  # one metric's fault must not cost the others their answer
+            names = (source.label,) if isinstance(source, FunctionSource) else source.metrics
+            part = {"errors": dict.fromkeys(names, explain(error))}
+        for name, values in part.items():
+            found[name].update(values)
+    return found
+
+
+@cache  # models are loaded once in each process
+def _suite(source: Settings) -> Scoring:
+    return source.build()
+
+
+def _by_suite(source: Settings, clip: Clip) -> dict[str, Mapping[str, Any]]:
+    found = _suite(source).score_clip(clip)
+    scores = {name: float(value) for name, value in found.scores.items()}
+    return {"scores": scores, "missing": found.missing, "errors": found.errors}
+
+
+def _by_function(source: FunctionSource, clip: Clip) -> dict[str, Mapping[str, Any]]:
+    given = source.load()(clip)
+    named = given if isinstance(given, Mapping) else {source.label: given}
+    values = {str(name): None if value is None else float(value) for name, value in named.items()}
+    scores = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+    lost = {name: value for name, value in values.items() if name not in scores}
+    missing = {name: "no score" if value is None else f"the score is {value}" for name, value in lost.items()}
+    return {"scores": scores, "missing": missing}
+
 
 # What is done to which clip: the cases of a probe.
 
@@ -40,8 +150,7 @@ LIBRARY = 1
 """Version of the perturbations; a probe does not go on with another."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One version of a clip.
 
     Attributes:
@@ -110,19 +219,14 @@ class Plan:
 
     def configuration(self, metrics: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return what every score depends on besides clip and case."""
-        return {
-            "metrics": list(metrics),
-            "seed": self.seed,
-            "seconds": self.seconds,
-            "short_side": self.short_side,
-            "most_fps": self.most_fps,
-            "perturbations": LIBRARY,
-        }
+        own = {name: getattr(self, name) for name in ("seed", "seconds", "short_side", "most_fps")}
+        return {"metrics": list(metrics), **own, "perturbations": LIBRARY}
 
     def generator(self, clip: str, kind: str) -> np.random.Generator:
         """Return the generator of a perturbation of a clip: the same at every strength, whatever else is probed."""
-        return np.random.default_rng([self.seed, zlib.crc32(clip.encode("utf-8", "surrogatepass")),
-                                      zlib.crc32(kind.encode())])  # fmt: skip
+        return np.random.default_rng(
+            [self.seed, *(zlib.crc32(s.encode("utf-8", "surrogatepass")) for s in (clip, kind))]
+        )
 
 
 def window(clip: Clip, plan: Plan) -> Clip:
@@ -140,11 +244,6 @@ def window(clip: Clip, plan: Plan) -> Clip:
     return clip
 
 
-def needs_things(kind: str) -> bool:
-    """Whether it must be known where things and people are to make this case."""
-    return kind not in (CLEAN, RATE) and perturbation(kind).needs_things
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a worker is told.
@@ -152,26 +251,23 @@ class Work:
     Attributes:
         task: The clip.
         sha256: Of its content.
-        case: What to do to it.
+        kind: What to do to it, see :class:`Case`.
+        strength: And how much of it.
     """
 
     task: Task
     sha256: str
-    case: Case
+    kind: str
+    strength: float
 
     @property
-    def key(self) -> tuple[str, str, str, float]:
-        """What its line is known by."""
-        return self.task.clip, self.sha256, self.case.kind, self.case.strength
-
-
-def head(work: Work) -> dict[str, Any]:
-    """Return what a line begins with: clip, content and case."""
-    return {"clip": work.task.clip, "sha256": work.sha256, "kind": work.case.kind, "strength": work.case.strength}
+    def head(self) -> dict[str, Any]:
+        """What its line begins with."""
+        return {"clip": self.task.clip, "sha256": self.sha256, "kind": self.kind, "strength": self.strength}
 
 
 def key_of(line: Mapping[str, Any]) -> tuple[str, str, str, float]:
-    """Return the :attr:`Work.key` of the case of a line."""
+    """Return what a case is known by, from its line or the head of it."""
     return line["clip"], line["sha256"], line["kind"], line["strength"]
 
 
@@ -182,12 +278,10 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
         SetupError: A metric cannot run here at all.
     """
     start = time.perf_counter()
-    line = head(work)
+    line = work.head
     try:
         clip, done = _made(work, plan)
-        found = score(sources, clip)
-        line |= {"fps": clip.fps, "frames": len(clip), **done}
-        line |= {"scores": found.scores, "missing": found.missing, "errors": found.errors}
+        line |= {"fps": clip.fps, "frames": len(clip), **done, **score(sources, clip)}
     except NotApplicableError as error:
         line["inapplicable"] = str(error)
     except SetupError:
@@ -200,7 +294,7 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
 def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
     key = _Key(work.task.key, work.sha256, work.task)
     clip = _read(key, plan)
-    kind, strength = work.case.kind, work.case.strength
+    kind, strength = work.kind, work.strength
     if kind == CLEAN:
         return clip, {}
     if kind == RATE:
@@ -208,11 +302,16 @@ def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
         if len(fewer) < LEAST_FRAMES_LEFT:
             raise NotApplicableError(f"{len(fewer)} frames are left at {clip.fps / strength:.3g} a second")
         return fewer, {}
-    things = _things(key, plan) if needs_things(kind) else None
-    made = perturbation(kind)(clip, strength, plan.generator(work.task.clip, kind), things)
-    if not made.done.frames:
+    change, things = perturbation(kind), None
+    if change.needs_things:
+        try:
+            things = _find(key, plan)
+        except SetupError as error:  # whoever probes a function of his own may live without
+            raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
+    made = change(clip, strength, plan.generator(work.task.clip, kind), things)
+    if not made.frames:
         raise NotApplicableError(f"at strength {strength:.3g} nothing of this clip changes")
-    return made.clip, {"changed": list(made.done.frames), "breaks": list(made.done.breaks)}
+    return made.clip, {"changed": list(made.frames), "breaks": list(made.breaks)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +321,6 @@ class _Key:
     name: str
     sha256: str
     task: Task = field(compare=False)
-
-
-def _things(key: _Key, plan: Plan) -> Things:
-    try:
-        return _find(key, plan)
-    except SetupError as error:  # whoever probes a function of his own may live without
-        raise NotApplicableError(f"nobody can say where the things in the clip are: {error}") from error
 
 
 @lru_cache(maxsize=1)  # the cases of a clip come one after another

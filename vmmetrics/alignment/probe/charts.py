@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from vmmetrics.alignment.perturbations import DEFECTS
+from vmmetrics.alignment.perturbations.library import DEFECTS
 from vmmetrics.alignment.probe.results import ProbeReport, Specificity
 from vmmetrics.metrics.registry import METRICS, colour_of, label
 from vmmetrics.utils.display import style

@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from vmmetrics.alignment.perturbations import DEFECTS, INVARIANCES
+from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
 from vmmetrics.metrics.registry import label
 from vmmetrics.utils.display.markup import csv_text, markdown
 from vmmetrics.utils.display.tables import NONE, pipe_table
@@ -249,28 +250,30 @@ def _facts(report: ProbeReport) -> ProbeTable:
 
 def _effects(report: ProbeReport) -> ProbeTable:
     names = [m.name for m in report.metrics]
+
+    def cell(found: Specificity, name: str) -> str:
+        value = found.effects.get(name)
+        return NONE if value is None else f"{value:+.1f}{'*' if name == found.owner else ''}"
+
     rows = []
     for found in report.specificity:
-        cells = [_effect(found.effects.get(name), name == found.owner) for name in names]
+        cells = [cell(found, name) for name in names]
         first = {True: "yes", False: "no", None: NONE}[found.owner_first]
         rows.append((found.defect, label(found.owner or NONE), *cells, first))
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
     heads = ("defect", "owner", *map(label, names), "owner first")
-    return ProbeTable(
-        f"Mean change at strength {strongest}, in units of each metric's noise", heads, tuple(rows), notes
-    )
-
-
-def _effect(value: float | None, owner: bool) -> str:
-    return NONE if value is None else f"{value:+.1f}{'*' if owner else ''}"
+    title = f"Mean change at strength {strongest}, in units of each metric's noise"
+    return ProbeTable(title, heads, tuple(rows), notes)
 
 
 def _noticed(report: ProbeReport) -> ProbeTable:
-    rows = []
-    for defect in report.defects:
-        found = [report.curve(m.name, defect) for m in report.metrics]
-        rows.append((defect, *map(_noticed_cell, found)))
+    def cell(found: Curve) -> str:
+        if found.noticed is not None:
+            return f"{found.noticed:g}{'~' if found.monotone is False else ''}"
+        return "no" if any(p.change is not None and p.change.low is not None for p in found.points) else "?"
+
+    rows = [(d, *(cell(report.curve(m.name, d)) for m in report.metrics)) for d in report.defects]
     notes = (
         "the smallest strength probed at which the 95 % interval of the mean change excludes 0 and the mean change "
         "exceeds the metric's noise; ~ where the curve turns back by more than the noise",
@@ -280,35 +283,20 @@ def _noticed(report: ProbeReport) -> ProbeTable:
     return ProbeTable("Smallest strength noticed", heads, tuple(rows), notes)
 
 
-def _noticed_cell(found: Curve) -> str:
-    if found.noticed is not None:
-        return f"{found.noticed:g}{'~' if found.monotone is False else ''}"
-    known = any(p.change is not None and p.change.low is not None for p in found.points)
-    return "no" if known else "?"
-
-
 def _harmless(report: ProbeReport) -> ProbeTable:
-    def cell(found: Invariance | None) -> str:
-        if found is None:
-            return NONE
-        return f"{_amount(found.mean)}, {_amount(found.largest)}{'' if found.within else ' !'}"
-
-    by_case = {(i.change, i.strength, i.metric): i for i in report.invariances}
-    cases = sorted(
-        {(i.change, i.strength) for i in report.invariances}, key=lambda c: (list(INVARIANCES).index(c[0]), c)
-    )
+    cases: dict[tuple[str, float], dict[str, str]] = {}
+    for found in sorted(report.invariances, key=lambda i: (list(INVARIANCES).index(i.change), i.strength)):
+        mean, largest = ("0" if size < _ROUNDING else f"{size:.2g}" for size in (found.mean, found.largest))
+        cell = f"{mean}, {largest}{'' if found.within else ' !'}"
+        cases.setdefault((found.change, found.strength), {})[found.metric] = cell
     rows = tuple(
-        (f"{name} {strength:.2g}", *(cell(by_case.get((name, strength, m.name))) for m in report.metrics))
-        for name, strength in cases
+        (f"{name} {strength:.2g}", *(cells.get(m.name, NONE) for m in report.metrics))
+        for (name, strength), cells in cases.items()
     )
     t = report.tolerance
     notes = (f"!: beyond the tolerance of {t.mean:g} in the mean or {t.single:g} for one clip, of the metric's scale",)
     heads = ("change", *(label(m.name) for m in report.metrics))
     return ProbeTable("Absolute change under harmless changes: mean, largest", heads, rows, notes)
-
-
-def _amount(size: float) -> str:
-    return "0" if size < _ROUNDING else f"{size:.2g}"
 
 
 def _rates(report: ProbeReport) -> ProbeTable:
@@ -319,10 +307,9 @@ def _rates(report: ProbeReport) -> ProbeTable:
             continue
         lowest = [r.lowest for r in found]
         kept = sum(r.lowest < r.native for r in found)
-        rows.append(
-            (label(metric.name), str(len(found)), f"{lowest[0]:.3g}", f"{statistics.median(lowest):.3g}",
-             f"{lowest[-1]:.3g}", f"{kept}", str(sum(not r.bounded for r in found)))
-        )  # fmt: skip
+        rates = (f"{fps:.3g}" for fps in (lowest[0], statistics.median(lowest), lowest[-1]))
+        unbounded = sum(not r.bounded for r in found)
+        rows.append((label(metric.name), str(len(found)), *rates, str(kept), str(unbounded)))
     heads = ("metric", "clips", "lowest", "median", "highest", "below their own rate", "open below")
     notes = (
         f"the lowest rate, frames a second, down to which the score stays within {report.tolerance.single:g} of the "
@@ -356,26 +343,24 @@ def curves_csv(report: ProbeReport) -> str:
     noise = {m.name: m.noise for m in report.metrics}
     for found in report.curves:
         fitted = iter(found.fitted)
+        unit = noise[found.metric]
         for point in found.points:
-            mean = point.change
-            unit = noise[found.metric]
-            numbers = [None] * 6 if mean is None else [
-                mean.clips, mean.mean, mean.low, mean.high, mean.mean / unit if unit else None, next(fitted),
-            ]  # fmt: skip
-            rows.append((found.metric, found.defect, DEFECTS[found.defect].owner, point.strength, *numbers, point.gone,
-                         found.monotone, found.noticed))  # fmt: skip
+            numbers: list[float | None] = [None] * 6
+            if (m := point.change) is not None:
+                numbers = [m.clips, m.mean, m.low, m.high, m.mean / unit if unit else None, next(fitted)]
+            case = (found.metric, found.defect, DEFECTS[found.defect].owner, point.strength)
+            rows.append((*case, *numbers, point.gone, found.monotone, found.noticed))
     return csv_text([heads, *rows])
 
 
 def invariances_csv(report: ProbeReport) -> str:
     """Return a row per metric, harmless change and strength."""
     heads = ("metric", "change", "strength", "clips", "mean", "largest", "clip", "gone", "within")
-    return csv_text([heads, *((i.metric, i.change, i.strength, i.clips, i.mean, i.largest, i.clip, i.gone, i.within)
-                        for i in report.invariances)])  # fmt: skip
+    return csv_text([heads, *map(attrgetter(*heads), report.invariances)])
 
 
 def rates_csv(report: ProbeReport) -> str:
     """Return a row per metric, clip and frame rate tried."""
-    heads = ("metric", "clip", "native", "lowest", "bounded", "fps", "change")
-    return csv_text([heads, *((r.metric, r.clip, r.native, r.lowest, r.bounded, fps, change)
-                        for r in report.rates for fps, change in r.tried)])  # fmt: skip
+    heads = ("metric", "clip", "native", "lowest", "bounded")
+    rows = ((*attrgetter(*heads)(limit), *case) for limit in report.rates for case in limit.tried)
+    return csv_text([(*heads, "fps", "change"), *rows])

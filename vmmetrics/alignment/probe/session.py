@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -13,8 +14,18 @@ from typing import Any, Protocol
 from vmmetrics.alignment.baselines.catalogue import chosen
 from vmmetrics.alignment.baselines.suite import BaselineSettings
 from vmmetrics.alignment.probe.analysis import analyse
-from vmmetrics.alignment.probe.cases import Plan, Work, answer, head, key_of
-from vmmetrics.alignment.probe.metrics import Function, Source, describe, load, own_function
+from vmmetrics.alignment.probe.cases import (
+    CLEAN,
+    Function,
+    Plan,
+    Source,
+    Work,
+    answer,
+    describe,
+    key_of,
+    load,
+    own_function,
+)
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.engines.pool import Note, Pool, checked_timeout
 from vmmetrics.errors import ClipError, explain
@@ -32,28 +43,15 @@ from vmmetrics.video.reader import check_header
 CaseLine = dict[str, Any]
 
 
-def answers(
-    todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int, timeout: float | None = None
+def _answers(
+    todo: Sequence[Work], sources: Sequence[Source], plan: Plan, jobs: int, timeout: float | None
 ) -> Iterator[CaseLine]:
-    """Yield the line of every case, in the order they are done.
-
-    Args:
-        todo: The cases, those of a clip one after another.
-        sources: The metrics; functions must be importable by workers.
-        plan: How.
-        jobs: Worker processes; 0 works in this process.
-        timeout: Seconds that a worker may spend on a case; None is :data:`~vmmetrics.engines.pool.DEFAULT_TIMEOUT`.
-
-    Raises:
-        ValueError: A timeout without workers, not above 0 or not finite.
-        SetupError: A metric cannot run here.
-    """
-    bound = checked_timeout(timeout, jobs)
-    if bound is None:
+    """Yield the line of every case, in the order they are done; without a timeout, done in this process."""
+    if timeout is None:
         yield from (answer(work, sources, plan) for work in todo)
         return
     # Workers get the cases once, and then numbers: a clip of arrays would go through the pipe with each of its cases.
-    pool: Pool[int, CaseLine] = Pool(partial(_CaseHandler, todo, sources, plan), jobs, bound)
+    pool: Pool[int, CaseLine] = Pool(partial(_CaseHandler, todo, sources, plan), jobs, timeout)
     numbers = iter(range(len(todo)))
     try:
         while True:
@@ -62,7 +60,7 @@ def answers(
             if not pool.busy:
                 return
             for result in pool.collect():
-                yield result.answer or {**head(todo[result.item]), "error": result.failure, "seconds": result.seconds}
+                yield result.answer or {**todo[result.item].head, "error": result.failure, "seconds": result.seconds}
     finally:
         pool.close()
 
@@ -81,9 +79,8 @@ class _CaseHandler:
         return answer(self._todo[number], self._sources, self._plan)
 
 
-FORMAT = 1
-"""Version of the layout, in ``probe.json``."""
-HEADER, LINES, LOCK = "probe.json", "cases.jsonl", "probe.lock"
+LINES = "cases.jsonl"
+"""The lines of all cases, in the directory of a probe."""
 
 
 class ProbeListener(Protocol):
@@ -94,80 +91,6 @@ class ProbeListener(Protocol):
 
     def advance(self, line: CaseLine) -> None:
         """A case is done."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeSession:
-    """What is probed, with what, and how.
-
-    Attributes:
-        tasks: The clips.
-        sources: The metrics.
-        plan: What is done to the clips.
-        jobs: Worker processes; 0 works in this process.
-        timeout: Seconds that a worker may spend on a case; None is an hour.
-    """
-
-    tasks: Sequence[Task]
-    sources: Sequence[Source]
-    plan: Plan
-    jobs: int = 0
-    timeout: float | None = None
-
-    def run(self, out: Path | None, listener: ProbeListener | None = None) -> list[CaseLine]:
-        """Do every case that is not done yet, and return the lines of all.
-
-        Args:
-            out: Directory to keep the lines in and to resume from; None keeps nothing.
-            listener: Is told of every case.
-
-        Raises:
-            SetupError: ``out`` holds another probe, is in use or cannot be written; or a metric cannot run here.
-        """
-        wanted, broken = self._work()
-        if out is None:
-            return [*broken, *self._do(wanted, None, listener, [])]
-        with _Folder(out, self.configuration()) as folder:
-            # Errors are tried again: a full disk or too little memory may be mended by now.
-            kept = {key_of(line): line for line in folder.lines if "error" not in line}
-            keys = {work.key for work in wanted}
-            before = [line for key, line in kept.items() if key in keys]
-            return [*broken, *self._do(wanted, folder.journal, listener, before)]
-
-    def configuration(self) -> dict[str, Any]:
-        """Return what every line depends on."""
-        return {**self.plan.configuration([describe(s) for s in self.sources]), "versions": decisive_versions()}
-
-    def _work(self) -> tuple[list[Work], list[CaseLine]]:
-        work, broken = [], []
-        for task in self.tasks:
-            cases = list(self.plan.cases())
-            try:
-                if task.path is not None:
-                    check_header(task.path, task.root)
-                sha256 = identify(task)
-            except (OSError, ClipError) as error:
-                broken.append({**head(Work(task, "", cases[0])), "error": explain(error)})
-                continue
-            work += [Work(task, sha256, case) for case in cases]
-        return work, broken
-
-    def _do(
-        self, wanted: Sequence[Work], journal: Journal | None, listener: ProbeListener | None, before: list[CaseLine]
-    ) -> list[CaseLine]:
-        lines = list(before)
-        settled = {key_of(line) for line in before}
-        todo = [work for work in wanted if work.key not in settled]
-        if listener is not None:
-            listener.begin(len(wanted), len(before))
-        for line in answers(todo, self.sources, self.plan, self.jobs, self.timeout):
-            lines.append(line)
-            if journal is not None:
-                journal.append([line])
-            if listener is not None:
-                listener.advance(line)
-        place = {work.key: number for number, work in enumerate(wanted)}
-        return sorted(lines, key=lambda line: place[key_of(line)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,42 +110,32 @@ class _Case:
 class _Folder(SoleFolder):
     """The directory of a probe, nobody else's until the end."""
 
-    HOLDS, RECORD, LOCK, FORMAT = "cases", HEADER, LOCK, FORMAT
+    HOLDS, RECORD, LOCK = "cases", "probe.json", "probe.lock"
 
     def _read(self) -> None:
         self.journal = Journal(self.path / LINES)
         self.lines = self._lines(self.journal, _Case)
 
 
-# Probing from Python: good clips in, what every metric notices out.
+def _work_on(tasks: Sequence[Task], plan: Plan) -> tuple[list[Work], list[CaseLine]]:
+    """Every case of every clip, and the lines of clips that cannot be opened."""
+    work, broken = [], []
+    for task in tasks:
+        try:
+            if task.path is not None:
+                check_header(task.path, task.root)
+            sha256 = identify(task)
+        except (OSError, ClipError) as error:
+            broken.append({**Work(task, "", CLEAN, 0.0).head, "error": explain(error)})
+            continue
+        work += [Work(task, sha256, *case) for case in plan.cases()]
+    return work, broken
 
-# From names of metrics to who computes them.
+
+# Probing from Python: good clips in, what every metric notices out.
 
 ALL_BASELINES = "baselines"
 """Stands for every baseline that needs nothing of the user's."""
-
-
-def named_sources(names: Sequence[str], preset: str, plugins: Sequence[str] = ()) -> list[Settings]:
-    """Return who computes the metrics of these names: one source for all of ours, one for all baselines.
-
-    Args:
-        names: Keys of our metrics, baselines, or ``"baselines"``.
-        preset: Models of ours.
-        plugins: Python files that register metrics of one's own.
-
-    Raises:
-        ValueError: An unknown name.
-    """
-    load_plugins(plugins)
-    known = in_order(registered())
-    ours = tuple(name for name in known if name in names)
-    others = [name for name in names if name not in known and name != ALL_BASELINES]
-    sources = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
-    try:
-        baselines = chosen([*others, *(chosen(None) if ALL_BASELINES in names else ())])
-    except ValueError as error:
-        raise ValueError(f"No metric of ours ({', '.join(known)}) and: {error}") from error
-    return [*sources, *([BaselineSettings(metrics=baselines)] if baselines else [])]
 
 
 def probe(
@@ -277,7 +190,7 @@ def probe(
         >>> found.curve("contrast", "blur").points[-1].change.mean < 0
         True
     """
-    checked_timeout(timeout, jobs)
+    bound = checked_timeout(timeout, jobs)
     plan = plan or Plan()
     sources = sources_of(metric, preset, [os.path.abspath(path) for path in plugins])  # noqa: PTH100
     items = list(clips) if isinstance(clips, list | tuple) else [clips]
@@ -285,16 +198,45 @@ def probe(
         tasks = tasks_of_paths(items, (), prompts, subject).tasks
     else:
         tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
-    session = ProbeSession(tasks, sources, plan, jobs, timeout)
-    lines = session.run(None if out is None else Path(out), listener)
-    return analyse(lines, tolerance or Tolerance(), session.configuration())
+    wanted, broken = _work_on(tasks, plan)
+    settings = {**plan.configuration([describe(source) for source in sources]), "versions": decisive_versions()}
+    with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
+        # Errors are tried again: a full disk or too little memory may be mended by now.
+        kept = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
+        places = {key_of(work.head): number for number, work in enumerate(wanted)}
+        lines = [line for key, line in kept.items() if key in places]
+        todo = [work for work in wanted if key_of(work.head) not in kept]
+        if listener is not None:
+            listener.begin(len(wanted), len(lines))
+        for line in _answers(todo, sources, plan, jobs, bound):
+            lines.append(line)
+            if folder:
+                folder.journal.append([line])
+            if listener is not None:
+                listener.advance(line)
+    lines.sort(key=lambda line: places[key_of(line)])
+    return analyse([*broken, *lines], tolerance or Tolerance(), settings)
 
 
 def sources_of(
     metric: str | Function | Sequence[str | Function], preset: str, plugins: Sequence[str] = ()
 ) -> list[Source]:
-    """Return the sources of metrics given by name or as functions."""
+    """Return who computes metrics given by name or as functions: one source for all of ours, one for all baselines.
+
+    Raises:
+        ValueError: An unknown name.
+    """
     given = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
     names = [item for item in given if isinstance(item, str) and ":" not in item]
-    own = [own_function(item) for item in given if not isinstance(item, str) or ":" in item]
-    return [*named_sources(names, preset, plugins), *own]
+    load_plugins(plugins)
+    known = in_order(registered())
+    ours = tuple(name for name in known if name in names)
+    others = [name for name in names if name not in known and name != ALL_BASELINES]
+    try:
+        baselines = chosen([*others, *(chosen(None) if ALL_BASELINES in names else ())])
+    except ValueError as error:
+        raise ValueError(f"No metric of ours ({', '.join(known)}) and: {error}") from error
+    sources: list[Source] = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
+    if baselines:
+        sources.append(BaselineSettings(metrics=baselines))
+    return [*sources, *(own_function(item) for item in given if not isinstance(item, str) or ":" in item)]

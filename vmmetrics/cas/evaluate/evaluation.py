@@ -144,13 +144,18 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
     drawn = np.random.default_rng(seed).integers(0, count, (BOOTSTRAP_DRAWS, count))
     few = count < FEWEST_FOR_ORDER
     order = np.array([np.nan]) if few else rank_correlations(expected[None], levels[None])
+    accuracy, mae = (
+        Interval(float(each.mean())) if few else _figure(each.mean(), each[drawn].mean(axis=1))
+        for each in (right, error)
+    )
+    spearman = Interval(None)
+    if not np.isnan(order[0]):
+        spearman = _figure(order[0], rank_correlations(expected[drawn], levels[drawn]))
     return Evaluation(
         clips=count,
-        accuracy=Interval(float(right.mean())) if few else _figure(right.mean(), right[drawn].mean(axis=1)),
-        mae=Interval(float(error.mean())) if few else _figure(error.mean(), error[drawn].mean(axis=1)),
-        spearman=Interval(None)
-        if np.isnan(order[0])
-        else _figure(order[0], rank_correlations(expected[drawn], levels[drawn])),
+        accuracy=accuracy,
+        mae=mae,
+        spearman=spearman,
         # No interval: resampling clips inflates a calibration error, and would mislead.
         calibration_error=Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
         bins=bins,
@@ -242,7 +247,15 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
         SetupError: The file is no such checkpoint, or torch is missing.
     """
     if name == EMBEDDED:
-        return _embedded()
+        models = load_preset("embedded").models
+
+        def classify(clip: Clip) -> FloatArray:
+            scene = Scene(clip, models)
+            if models.plausibility is not None and not models.plausibility.view_frames(scene):
+                raise ClipError(f"{len(clip)} frames: too few to judge motion by")
+            return scene.probabilities
+
+        return LoadedClassifier(classify)
     from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
     from vmmetrics.perception.vmbench.checkpoints import read_checkpoint
 
@@ -250,18 +263,6 @@ def load_judge(name: str, device: str | None = None, precision: str | None = Non
     model = VideoMAEPlausibility.of(checkpoint, device, cast("Any", precision))
     seen = frozenset(checkpoint.meta.get("trained_prompts", ()))
     return LoadedClassifier(lambda clip: model.probabilities(clip.frames), seen)
-
-
-def _embedded() -> LoadedClassifier:
-    models = load_preset("embedded").models
-
-    def classify(clip: Clip) -> FloatArray:
-        scene = Scene(clip, models)
-        if models.plausibility is not None and not models.plausibility.view_frames(scene):
-            raise ClipError(f"{len(clip)} frames: too few to judge motion by")
-        return scene.probabilities
-
-    return LoadedClassifier(classify)
 
 
 def hold_against(

@@ -6,7 +6,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from vmmetrics.cas.evaluate.evaluation import Bin, Evaluation, EvaluationReport, Interval
-from vmmetrics.cas.labelled_clips import LabelledClip
+from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, Split
 from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
@@ -69,69 +69,57 @@ FIGURES = {
 """Attributes of an :class:`~vmmetrics.cas.evaluate.evaluation.Evaluation`, and what tables call them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """What the card is written from.
+def write_card(
+    out: Path,
+    run: Mapping[str, Any],
+    split: Split,
+    data: LabelledClips,
+    failed: Mapping[str, str],
+    history: Sequence[Epoch],
+    best: Epoch,
+    report: EvaluationReport,
+    weights: int,
+) -> None:
+    """Write ``card.md``, ``card.json``, ``curves.png`` and ``calibration.png``.
 
-    Attributes:
+    Args:
+        out: Folder that takes them.
         run: Settings, architecture, start and hashes, as plain values.
-        trained: Clips trained on.
-        held_out: Clips held out.
-        without_level: Clips in the labels without a level.
-        unreadable: ``clip`` and ``reason`` of clips left out.
+        split: Clips trained on and held out.
+        data: All clips of the labels.
+        failed: Why clips were left out, by name.
         history: Epochs.
         best: The epoch kept.
         report: Agreement over the clips held out.
         weights: Number of the model's weights.
-    """
-
-    run: Mapping[str, Any]
-    trained: Sequence[LabelledClip]
-    held_out: Sequence[LabelledClip]
-    without_level: Sequence[str]
-    unreadable: Sequence[Mapping[str, str]]
-    history: Sequence[Epoch]
-    best: Epoch
-    report: EvaluationReport
-    weights: int
-
-
-def write_card(card: Card, out: Path) -> None:
-    """Write ``card.md``, ``card.json``, ``curves.png`` and ``calibration.png`` into ``out``.
 
     Raises:
         SetupError: A file cannot be written.
     """
-    content = to_json(card)
+    packages = ("vmmetrics", "torch", "numpy", "opencv-python-headless", "av")
+    content = {
+        "created": now(),
+        "versions": {name: version_of(name) for name in packages},
+        "python": platform.python_version(),
+        **run,
+        "weights": weights,
+        "data": {
+            "trained": _counts(split.trained),
+            "held_out": _counts(split.held_out),
+            "without_level": len(data.without_level),
+            "unreadable": [{"clip": name, "reason": reason} for name, reason in failed.items()],
+        },
+        "history": [asdict(epoch) for epoch in history],
+        "best_epoch": best.number,
+        "agreement": report.to_json(),
+    }
     try:
         (out / "card.json").write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        (out / "card.md").write_text(_markdown(card, content), encoding="utf-8")
-        curves = training_chart(card.history, card.best.number)
-        save_charts({"curves": curves, "calibration": calibration_chart(card.report.overall.bins)}, out)
+        (out / "card.md").write_text(_markdown(content, report), encoding="utf-8")
+        curves = training_chart(history, best.number)
+        save_charts({"curves": curves, "calibration": calibration_chart(report.overall.bins)}, out)
     except OSError as error:
         raise cannot("write", f"the model card to {out}", error) from error
-
-
-def to_json(card: Card) -> dict[str, Any]:
-    """The card as plain values."""
-    return {
-        "created": now(),
-        "versions": {
-            name: version_of(name) for name in ("vmmetrics", "torch", "numpy", "opencv-python-headless", "av")
-        },
-        "python": platform.python_version(),
-        **card.run,
-        "weights": card.weights,
-        "data": {
-            "trained": _counts(card.trained),
-            "held_out": _counts(card.held_out),
-            "without_level": len(card.without_level),
-            "unreadable": list(card.unreadable),
-        },
-        "history": [asdict(epoch) for epoch in card.history],
-        "best_epoch": card.best.number,
-        "agreement": card.report.to_json(),
-    }
 
 
 def _counts(clips: Sequence[LabelledClip]) -> dict[str, Any]:
@@ -144,38 +132,40 @@ def _counts(clips: Sequence[LabelledClip]) -> dict[str, Any]:
     }
 
 
-def _markdown(card: Card, content: Mapping[str, Any]) -> str:
-    start, net, rate = card.run["start"], card.run["architecture"], card.run["settings"]["rate"]
+def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
+    start, net, settings = content["start"], content["architecture"], content["settings"]
     origin = "from scratch" if start is None else f"from `{start['file']}` (SHA-256 `{start['sha256']}`)"
     data = content["data"]
+    shown = {"trained": data["trained"], "held out": data["held_out"]}
+    parts = [[name, *map(str, (c["clips"], c["prompts"], *c["levels"].values()))] for name, c in shown.items()]
     lines = [
         "# Commonsense-adherence classifier",
         "",
-        f"A VideoMAE V2 of {card.weights:,} weights (width {net['width']}, depth {net['depth']}, patch {net['patch']}, "
-        f"{net['frames']} frames of {net['image']} px, 1 of every {rate} of the clip), trained {origin}. "
-        f"It gives the probabilities of the levels {', '.join(LEVELS)}; the score is the expected level on a scale "
-        "from 0 to 1.",
+        f"A VideoMAE V2 of {content['weights']:,} weights (width {net['width']}, depth {net['depth']}, "
+        f"patch {net['patch']}, {net['frames']} frames of {net['image']} px, 1 of every {settings['rate']} of the "
+        f"clip), trained {origin}. It gives the probabilities of the levels {', '.join(LEVELS)}; the score is the "
+        "expected level on a scale from 0 to 1.",
         "",
         f"Written {content['created']} by vmmetrics {content['versions']['vmmetrics']}, torch "
-        f"{content['versions']['torch']}, seed {card.run['settings']['seed']}. Labels: SHA-256 `{card.run['labels']}`.",
+        f"{content['versions']['torch']}, seed {settings['seed']}. Labels: SHA-256 `{content['labels']}`.",
         "",
         "## Data",
         "",
-        *_table(["", "clips", "prompts", *LEVELS], (_data_row(part, data[part]) for part in ("trained", "held_out"))),
+        *_table(["", "clips", "prompts", *LEVELS], parts),
         "",
         f"Held out are whole prompts: none of them was trained on. {data['without_level']} clips had no level, "
         f"{len(data['unreadable'])} could not be read.",
         "",
         "## Agreement with the labels of the clips held out",
         "",
-        *agreement_table(card.report),
+        *agreement_table(report),
         "",
-        *remarks(card.report),
+        *remarks(report),
         "",
         "Brackets: 95 % bootstrap intervals over clips. The epoch was chosen on these clips, so the figures are a "
         "little kind; evaluate on clips of your own with `vmmetrics cas eval`.",
         "",
-        f"## Training: epoch {card.best.number} of {len(card.history)} kept",
+        f"## Training: epoch {content['best_epoch']} of {len(content['history'])} kept",
         "",
         "![loss and accuracy by epoch](curves.png)",
         "",
@@ -184,7 +174,7 @@ def _markdown(card: Card, content: Mapping[str, Any]) -> str:
         "## Settings",
         "",
         "```json",
-        json.dumps(card.run["settings"], indent=2),
+        json.dumps(settings, indent=2),
         "```",
         "",
         "## Limits",
@@ -193,10 +183,6 @@ def _markdown(card: Card, content: Mapping[str, Any]) -> str:
         "lengths, may mean something else; compare scores only where they come from the same checkpoint.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _data_row(part: str, counts: Mapping[str, Any]) -> list[str]:
-    return [part.replace("_", " "), str(counts["clips"]), str(counts["prompts"]), *map(str, counts["levels"].values())]
 
 
 def agreement_table(report: EvaluationReport) -> list[str]:

@@ -10,14 +10,15 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.tables import csv_rows
+from vmmetrics.utils.tables import SEPARATORS, csv_rows
 
+T = TypeVar("T")
 Outcome = Literal["a", "b", "tie"]
 MAX_PROBLEMS = 20
 """Problems of a file that are listed before the rest is only counted."""
@@ -86,39 +87,43 @@ def read_comparisons(paths: Iterable[str | Path]) -> Comparisons:
     Raises:
         SetupError: A file cannot be read, or a line is not a comparison; every problem is named with its line.
     """
-    rows: list[Comparison] = []
-    problems: list[str] = []
     ignored: set[str] = set()
-    for path in paths:
-        for where, fields in read_rows(Path(path), problems):
-            ignored |= {name for name in fields if name not in _USED}
-            try:
-                rows.append(_comparison(fields, where))
-            except ValueError as error:
-                problems.append(f"{where}: {error}")
-    raise_problems(problems)
-    return Comparisons(tuple(rows), tuple(sorted(ignored)))
+
+    def comparison(fields: Mapping[str, Any], where: str) -> Comparison:
+        ignored.update(name for name in fields if name not in _USED)
+        return _comparison(fields, where)
+
+    return Comparisons(tuple(read_lines(paths, comparison)), tuple(sorted(ignored)))
 
 
-def read_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lines of a JSON Lines, CSV or TSV file as (where, fields); what cannot be read goes into ``problems``.
+def read_lines(paths: Iterable[str | Path], make: Callable[[Mapping[str, Any], str], T]) -> list[T]:
+    """What ``make`` makes of the fields of each line and of where it stands, in JSON Lines, CSV or TSV files.
 
     In a table an empty cell is a field that is not there.
 
     Raises:
-        SetupError: The file cannot be opened, or its kind is unknown.
+        SetupError: A file cannot be opened, its kind is unknown, or lines cannot be read or are refused by ``make``
+            (by a ValueError); all of them are named.
     """
-    suffix = path.suffix.lower()
-    if suffix not in {".jsonl", ".ndjson", ".csv", ".tsv"}:
-        raise SetupError(f"Expected a .jsonl, .csv or .tsv file but got {path}")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"Cannot read {path}: {error}") from error
-    if suffix in {".jsonl", ".ndjson"}:
-        yield from _json_lines(path, text, problems)
-    else:
-        yield from _table_rows(path, text, "\t" if suffix == ".tsv" else ",", problems)
+    made: list[T] = []
+    problems: list[str] = []
+    for path in map(Path, paths):
+        suffix = path.suffix.lower()
+        if suffix not in {".jsonl", ".ndjson", ".csv", ".tsv"}:
+            raise SetupError(f"Expected a .jsonl, .csv or .tsv file but got {path}")
+        try:
+            text = path.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SetupError(f"Cannot read {path}: {error}") from error
+        as_table = suffix in {".csv", ".tsv"}
+        rows = _table_rows(path, text, suffix, problems) if as_table else _json_lines(path, text, problems)
+        for where, fields in rows:
+            try:
+                made.append(make(fields, where))
+            except ValueError as error:
+                problems.append(f"{where}: {error}")
+    raise_problems(problems)
+    return made
 
 
 def raise_problems(problems: list[str]) -> None:
@@ -132,15 +137,15 @@ def _json_lines(path: Path, text: str, problems: list[str]) -> Iterator[tuple[st
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        where = f"{path}:{number}"
         try:
             fields = json.loads(line, object_pairs_hook=_without_repeats)
             if not isinstance(fields, dict):
                 raise ValueError("expected a JSON object")
         except (ValueError, RecursionError) as error:
-            problems.append(f"{where}: {'it is nested too deeply' if isinstance(error, RecursionError) else error}")
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            problems.append(f"{path}:{number}: {why}")
             continue
-        yield where, {name: value for name, value in fields.items() if value is not None}
+        yield f"{path}:{number}", {name: value for name, value in fields.items() if value is not None}
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -150,16 +155,16 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _table_rows(path: Path, text: str, delimiter: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv_rows(io.StringIO(text, newline=""), delimiter)
-    header: list[str] | None = None
+def _table_rows(path: Path, text: str, suffix: str, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    reader = csv_rows(io.StringIO(text, newline=""), SEPARATORS[suffix])
+    header: list[str] = []
     try:
         for cells in reader:
             values = [cell.strip() for cell in cells]
             if not any(values):
                 continue
             where = f"{path}:{reader.line_num}"
-            if header is None:
+            if not header:
                 header = values
                 if len(set(header)) < len(header) or "" in header:
                     raise SetupError(f"{where}: the column names must be there and differ: {', '.join(header)}")
@@ -226,6 +231,11 @@ def optional_text(fields: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
+def shown_prompts(a: str | None, b: str | None) -> dict[str, str | None]:
+    """The fields of a comparison that say what its clips were generated from."""
+    return {"prompt": a} if a == b else {"prompt_a": a, "prompt_b": b}
+
+
 def _weight(value: Any) -> float:
     try:
         weight = math.nan if isinstance(value, bool) else float(value)
@@ -260,17 +270,15 @@ def read_clip_list(path: Path) -> list[ListedClip]:
     Raises:
         SetupError: The file cannot be read, a line has no clip, or a clip is listed twice.
     """
-    problems: list[str] = []
     listed: dict[str, ListedClip] = {}
-    for where, fields in read_rows(path, problems):
-        try:
-            clip = required_text(fields, "clip")
-            if clip in listed:
-                raise ValueError(f"{clip} is listed twice")
-            listed[clip] = ListedClip(clip, optional_text(fields, "prompt"), optional_text(fields, "group"))
-        except ValueError as error:
-            problems.append(f"{where}: {error}")
-    raise_problems(problems)
+
+    def add(fields: Mapping[str, Any], _: str) -> None:
+        clip = required_text(fields, "clip")
+        if clip in listed:
+            raise ValueError(f"{clip} is listed twice")
+        listed[clip] = ListedClip(clip, optional_text(fields, "prompt"), optional_text(fields, "group"))
+
+    read_lines([path], add)
     return list(listed.values())
 
 
@@ -287,21 +295,22 @@ def collect_clips(rows: Iterable[Comparison], listed: Iterable[ListedClip] | Non
     Raises:
         SetupError: A clip has two prompts, or is compared and not listed.
     """
-    known = None if listed is None else {entry.clip: entry for entry in listed}
-    prompts = {} if known is None else {name: entry.prompt for name, entry in known.items()}
+    known = {entry.clip: entry for entry in listed or ()}
+    prompts = {name: entry.prompt for name, entry in known.items()}
     source = dict.fromkeys(prompts, "the list of clips")
     problems = []
     for row in rows:
         for clip, prompt in ((row.a, row.prompt_a), (row.b, row.prompt_b)):
-            if known is not None and clip not in known:
+            if listed is not None and clip not in known:
                 problems.append(f"{row.where}: {clip} is not in the list of clips")
             elif prompts.get(clip) is None:
                 prompts[clip], source[clip] = prompt, row.where
             elif prompt is not None and prompt != prompts[clip]:
                 problems.append(f"{row.where}: {clip} has another prompt in {source[clip]}")
     raise_problems(problems)
-    groups = {} if known is None else {name: entry.group for name, entry in known.items() if entry.group is not None}
-    return [
-        ListedClip(clip, prompts[clip], groups.get(clip, clip.partition("/")[0] if "/" in clip else "") or None)
-        for clip in sorted(prompts)
-    ]
+    collected = []
+    for clip in sorted(prompts):
+        given, folder = known.get(clip), clip.partition("/")[0] if "/" in clip else ""
+        group = folder if given is None or given.group is None else given.group
+        collected.append(ListedClip(clip, prompts[clip], group or None))
+    return collected

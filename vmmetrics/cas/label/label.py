@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from vmmetrics.cas.label.agreement import (
     settle_repeats,
 )
 from vmmetrics.cas.label.ask import PairQuestion
-from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips
+from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips, shown_prompts
 from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
@@ -95,30 +95,27 @@ class Labelling:
 
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready record per clip, see docs/cas-labels.md."""
-        return [self._row(number, entry) for number, entry in enumerate(self.clips)]
-
-    def _row(self, number: int, entry: ListedClip) -> dict[str, Any]:
-        level = int(self.levels.level[number])
-        judged: dict[str, Any] = dict.fromkeys(("level", "level_name", "strength", "se", "low", "high", "level_probs"))
-        if level >= 0:
-            strength, error = float(self.fit.strength[number]), float(self.fit.error[number])
-            judged = {
-                "level": level,
-                "level_name": LEVELS[level],
-                "strength": strength,
-                "se": error,
-                "low": strength - INTERVAL_Z * error,
-                "high": strength + INTERVAL_Z * error,
-                "level_probs": [round(float(p), 6) for p in self.levels.probabilities[number]],
-            }
-        return {
-            "clip": entry.clip,
-            **judged,
-            "prompt": entry.prompt,
-            "group": entry.group,
-            "component": int(self.fit.graph.component[number]),
-            "comparisons": round(float(self.times[number]), 6),
-        }
+        rows = []
+        for number, entry in enumerate(self.clips):
+            level = int(self.levels.level[number])
+            names = ("level", "level_name", "strength", "se", "low", "high", "level_probs")
+            judged: Sequence[Any] = [None] * len(names)
+            if level >= 0:
+                strength, error = float(self.fit.strength[number]), float(self.fit.error[number])
+                low, high = strength - INTERVAL_Z * error, strength + INTERVAL_Z * error
+                shares = [round(float(p), 6) for p in self.levels.probabilities[number]]
+                judged = level, LEVELS[level], strength, error, low, high, shares
+            rows.append(
+                {
+                    "clip": entry.clip,
+                    **dict(zip(names, judged, strict=True)),
+                    "prompt": entry.prompt,
+                    "group": entry.group,
+                    "component": int(self.fit.graph.component[number]),
+                    "comparisons": round(float(self.times[number]), 6),
+                }
+            )
+        return rows
 
     def uncertain(self) -> list[int]:
         """Clips whose level is less likely than not, by number, the least certain first."""
@@ -130,17 +127,13 @@ class Labelling:
 
     def meta(self) -> dict[str, Any]:
         """What is recorded beside the labels: the fit, the cuts, the components, the raters."""
-        fit, graph = self.fit, self.fit.graph
+        fit = self.fit
+        model = {"name": fit.model.name, "parameter": fit.model.parameter, "value": fit.tau, "se": fit.tau_error}
         return {
-            "tie_model": {
-                "name": fit.model.name if fit.has_ties else None,
-                "parameter": fit.model.parameter if fit.has_ties else None,
-                "value": fit.tau if fit.has_ties else None,
-                "se": fit.tau_error if fit.has_ties else None,
-            },
+            "tie_model": model if fit.has_ties else dict.fromkeys(model),
             "prior_sd": fit.prior_sd,
             "fit": goodness_of_fit(fit),
-            "maximum_without_prior": graph.has_maximum,
+            "maximum_without_prior": fit.graph.has_maximum,
             "components": self.components(),
             "scope": self.scope,
             "cuts": self._cuts(),
@@ -210,8 +203,8 @@ def label_clips(
     except ValueError as error:
         raise SetupError(str(error)) from error
     raters = tuple(rate_raters(rows, fit))
-    notes = _notes(clips, fit, settings, scope, pool, times)
-    return Labelling(clips, fit, levels, pool, scope, times, raters, repeats, notes)
+    labelling = Labelling(clips, fit, levels, pool, scope, times, raters, repeats, ())
+    return replace(labelling, notes=_notes(labelling, settings))
 
 
 def _pools(
@@ -232,15 +225,9 @@ def _pools(
     return scope, np.array([numbers[str(entry.prompt)] for entry in clips], np.int64)
 
 
-def _notes(
-    clips: Sequence[ListedClip],
-    fit: Strengths,
-    settings: LabelSettings,
-    scope: Scope,
-    pool: NDArray[np.int64],
-    times: NDArray[np.float64],
-) -> tuple[str, ...]:
-    graph, compared = fit.graph, times > 0
+def _notes(labelling: Labelling, settings: LabelSettings) -> tuple[str, ...]:
+    fit, scope, pool = labelling.fit, labelling.scope, labelling.pool
+    graph, compared = fit.graph, labelling.times > 0
     components = len(np.unique(graph.component[compared]))
     notes = []
     if settings.prior == "always":
@@ -264,18 +251,12 @@ def _notes(
         notes.append(f"pools with fewer than five clips, which cannot fill five levels: {len(small)}")
     if not fit.has_ties:
         notes.append("there are no ties: plain Bradley-Terry")
-    unlabelled = [entry.clip for entry, there in zip(clips, compared, strict=True) if not there]
-    if unlabelled:
-        notes.append(f"{len(unlabelled)} clips were in no comparison and have no level")
+    if not compared.all():
+        notes.append(f"{(~compared).sum()} clips were in no comparison and have no level")
     return tuple(notes)
 
 
 # What ``vmmetrics cas label`` writes: labels, how they came about, and pairs to ask about.
-
-
-def meta_path(labels: Path) -> Path:
-    """Where the record of ``labels`` lies: ``LABELS.meta.json`` beside ``LABELS.jsonl``."""
-    return labels.with_suffix(".meta.json")
 
 
 def write_labels(
@@ -296,8 +277,8 @@ def write_labels(
         "settings": asdict(settings),
         **labelling.meta(),
     }
-    write_json(meta_path(out), record)
-    _write_lines(out, labelling.rows())
+    write_json(out.with_suffix(".meta.json"), record)
+    write_atomically(out, b"".join(map(encode, labelling.rows())))
 
 
 def write_questions(out: Path, questions: Iterable[PairQuestion], clips: Iterable[ListedClip]) -> None:
@@ -309,12 +290,7 @@ def write_questions(out: Path, questions: Iterable[PairQuestion], clips: Iterabl
     prompts = {entry.clip: entry.prompt for entry in clips}
     lines = []
     for question in questions:
-        first, second = prompts[question.a], prompts[question.b]
-        shown: dict[str, Any] = {"prompt": first} if first == second else {"prompt_a": first, "prompt_b": second}
-        lines.append({"a": question.a, "b": question.b, "winner": None, **shown})
-        lines[-1] |= {"reason": question.reason, "gain": round(question.gain, 6)}
-    _write_lines(out, lines)
-
-
-def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    write_atomically(path, b"".join(encode(dict(line)) for line in lines))
+        line = {"a": question.a, "b": question.b, "winner": None}
+        line |= shown_prompts(prompts[question.a], prompts[question.b])
+        lines.append(line | {"reason": question.reason, "gain": round(question.gain, 6)})
+    write_atomically(out, b"".join(map(encode, lines)))

@@ -15,10 +15,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from vmmetrics.cas.label.comparisons import shown_prompts
 from vmmetrics.cas.label.videoreward_files import (
     MQ,
     REWARD_TOKENS,
@@ -286,30 +287,18 @@ def compare_rewards(
     rng = np.random.default_rng(seed)
     lines = []
     for ((a, _), (b, _)), chances in zip(pairs, probabilities, strict=True):
-        shown: dict[str, Any] = (
-            {"prompt": a.prompt} if a.prompt == b.prompt else {"prompt_a": a.prompt, "prompt_b": b.prompt}
-        )
-        line = {"a": a.clip, "b": b.clip, **shown}
+        line: dict[str, Any] = {"a": a.clip, "b": b.clip, **shown_prompts(a.prompt, b.prompt)}
+        outcomes = ("a", "tie", "b")
         if sampled:
-            lines.append(line | {"rater": RATER, "winner": ("a", "tie", "b")[rng.choice(3, p=chances / chances.sum())]})
+            lines.append(line | {"rater": RATER, "winner": outcomes[rng.choice(3, p=chances / chances.sum())]})
         else:
-            lines += [
-                line | {"winner": outcome, "weight": float(chance)}
-                for outcome, chance in zip(("a", "tie", "b"), chances, strict=True)
-                if chance > 0
-            ]
+            weighed = zip(outcomes, map(float, chances), strict=True)
+            lines += [line | {"winner": outcome, "weight": chance} for outcome, chance in weighed if chance > 0]
     return lines
 
 
-class Rewarder(Protocol):
-    """What scores clips."""
-
-    def score(self, clip: Clip) -> MotionReward:
-        """Score one clip."""
-
-
 def reward_clips(
-    sources: Sequence[Source], prompts: Prompts, model: Rewarder, model_id: str, rewards: Path
+    sources: Sequence[Source], prompts: Prompts, model: VideoReward, model_id: str, rewards: Path
 ) -> Iterator[RewardStep]:
     """Score clips one after another; those in ``rewards`` with the same content and model are not scored again.
 

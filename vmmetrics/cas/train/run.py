@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vmmetrics.cas.evaluate.evaluation import EvaluationReport, report
-from vmmetrics.cas.evaluate.model_card import Card, write_card
-from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, split_by_prompt
+from vmmetrics.cas.evaluate.model_card import write_card
+from vmmetrics.cas.labelled_clips import LabelledClip, LabelledClips, Split, split_by_prompt
 from vmmetrics.cas.train.data import try_clips
 from vmmetrics.cas.train.settings import Epoch, Nobody, TrainSettings, Watcher
-from vmmetrics.cas.train.state import BEST, Team, join
-from vmmetrics.cas.train.trainer import Split, Trainer
+from vmmetrics.cas.train.state import BEST, join
+from vmmetrics.cas.train.trainer import Trainer
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.vmbench.checkpoints import architecture_of, as_meta, load_encoder, read_checkpoint
@@ -89,7 +88,15 @@ def train(
         }
         trainer = Trainer(model, split, settings, team, out, run, workers, watcher)
         trainer.train()
-        return _finish(trainer, split, data, failed, team, out, run)
+        best = trainer.load_best()
+        probabilities = trainer.held_out_probabilities(trainer.plan)  # over all views
+        if not team.leads:
+            return None
+        levels = np.array([clip.level for clip in split.held_out])
+        found = report(probabilities, levels, [clip.group for clip in split.held_out])
+        history, weights = tuple(trainer.state.history), sum(weight.numel() for weight in model.parameters())
+        write_card(out, run, split, data, failed, history, best, found, weights)
+        return Trained(out / BEST, best, history, found, split)
 
 
 def _split(
@@ -98,12 +105,12 @@ def _split(
     for name, reason in failed.items():
         watcher.notice(f"left out: {name}: {reason}")
     readable = [clip for clip in clips if clip.clip not in failed]
-    trained, held_out = split_by_prompt(readable, settings.held_out, settings.seed)
-    absent = [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in trained)]
+    split = split_by_prompt(readable, settings.held_out, settings.seed)
+    absent = [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in split.trained)]
     if absent:
         watcher.notice(f"no clip to train on is {' or '.join(absent)}")
-    watcher.notice(f"{len(trained)} clips to train on, {len(held_out)} of other prompts held out")
-    return Split(trained, held_out)
+    watcher.notice(f"{len(split.trained)} clips to train on, {len(split.held_out)} of other prompts held out")
+    return split
 
 
 def _build_model(
@@ -122,34 +129,3 @@ def _build_model(
     fresh = load_encoder(checkpoint, model)
     watcher.notice(f"starting from {checkpoint.path}" + (f", new: {', '.join(fresh)}" if fresh else ""))
     return model, {"file": checkpoint.path.name, "sha256": checkpoint.sha256()}
-
-
-def _finish(
-    trainer: Trainer,
-    split: Split,
-    data: LabelledClips,
-    failed: Mapping[str, str],
-    team: Team,
-    out: Path,
-    run: Mapping[str, Any],
-) -> Trained | None:
-    """Evaluate the best epoch over all views, and write the card."""
-    best = trainer.load_best()
-    probabilities = trainer.held_out_probabilities(trainer.plan)
-    if not team.leads:
-        return None
-    levels = np.array([clip.level for clip in split.held_out])
-    found = report(probabilities, levels, [clip.group for clip in split.held_out])
-    card = Card(
-        run=run,
-        trained=split.trained,
-        held_out=split.held_out,
-        without_level=data.without_level,
-        unreadable=[{"clip": name, "reason": reason} for name, reason in failed.items()],
-        history=trainer.state.history,
-        best=best,
-        report=found,
-        weights=sum(weight.numel() for weight in trainer.model.parameters()),
-    )
-    write_card(card, out)
-    return Trained(out / BEST, best, tuple(trainer.state.history), found, split)

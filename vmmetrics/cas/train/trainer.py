@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 from torch.nn.parallel import DistributedDataParallel
 
-from vmmetrics.cas.labelled_clips import LabelledClip
+from vmmetrics.cas.labelled_clips import Split
 from vmmetrics.cas.train.data import Order, TrainingViews, level_weights, load_batches
 from vmmetrics.cas.train.settings import Epoch, TrainSettings, Watcher
 from vmmetrics.cas.train.state import BEST, LAST, State, Team, read_last, save
@@ -102,14 +102,6 @@ FIRST_SCALE = 1024.0
 _MIXUP, _DEPTH = 3, 4  # keep these draws apart from those of order and views (data.py)
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """The clips of a run; no prompt is in both parts."""
-
-    trained: Sequence[LabelledClip]
-    held_out: Sequence[LabelledClip]
-
-
 class Trainer:
     """Trains one model.
 
@@ -141,6 +133,7 @@ class Trainer:
         self._split, self._settings, self._team = split, settings, team
         self._out, self._run, self._workers, self._watcher = out, run, workers, watcher
         self._order = Order(len(split.trained), settings.batch, team.size, settings.seed)
+        self.steps = settings.epochs * self._order.steps  # if training is not stopped early
         self._views = TrainingViews(split.trained, self.plan, settings)
         self._optimiser = make_optimiser(model, settings)
         half = settings.precision == "fp16"
@@ -151,11 +144,6 @@ class Trainer:
         # The only buffer holds fixed positions: nothing to broadcast.
         together = team.size > 1
         self._parallel = DistributedDataParallel(model, broadcast_buffers=False) if together else self.model
-
-    @property
-    def steps(self) -> int:
-        """Steps in all, if training is not stopped early."""
-        return self._settings.epochs * self._order.steps
 
     def train(self) -> None:
         """Go on until the last epoch, or until no epoch has been better for a while."""
@@ -245,31 +233,26 @@ class Trainer:
             self._watcher.epoch(state.history)
 
     def _save_best(self) -> None:
-        keys = sorted({clip.prompt_key for clip in self._split.trained})
-        save(
-            {
-                "model": self.model.state_dict(),
-                "architecture": as_meta(self.model.net),
-                "levels": list(LEVELS),
-                "rate": self._settings.rate,
-                "trained_prompts": keys,
-                "run": dict(self._run),
-                "epoch": len(self.state.history),
-            },
-            self._out / BEST,
-        )
+        content = {
+            "model": self.model.state_dict(),
+            "architecture": as_meta(self.model.net),
+            "levels": list(LEVELS),
+            "rate": self._settings.rate,
+            "trained_prompts": sorted({clip.prompt_key for clip in self._split.trained}),
+            "run": dict(self._run),
+            "epoch": len(self.state.history),
+        }
+        save(content, self._out / BEST)
 
     def _save_last(self) -> None:
-        save(
-            {
-                "model": self.model.state_dict(),
-                "optimiser": self._optimiser.state_dict(),
-                "scaler": self._scaler.state_dict(),
-                "state": asdict(self.state),
-                "run": dict(self._run),
-            },
-            self._out / LAST,
-        )
+        content = {
+            "model": self.model.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+            "scaler": self._scaler.state_dict(),
+            "state": asdict(self.state),
+            "run": dict(self._run),
+        }
+        save(content, self._out / LAST)
 
     def _resume(self) -> None:
         stored = read_last(self._out / LAST, self._run)
