@@ -9,19 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, R, S, Said, before_last, said
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint import Client, CostEstimate, EndpointSettings, Turn, Video, estimated_tokens
+from vmmetrics.video.encoding import TICKS, write_h264
 
 if TYPE_CHECKING:
-    from av.container import OutputContainer
-    from av.packet import Packet
-    from av.video.stream import VideoStream
+    pass
 
-_TICKS = 90_000  # of a second, for the times of the frames of a video: the clock of MPEG
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
 
 
@@ -103,28 +99,9 @@ class EndpointModel:
 
 def encoded(frames: Frames) -> Video:
     """Two frames or more as an H.264 file, each at the time that the model is told, the last as long as the mean."""
-    import av
-
     file = io.BytesIO()
-    ticks = [round((told - frames.told[0]) * _TICKS) for told in frames.told]
+    ticks = [round((told - frames.told[0]) * TICKS) for told in frames.told]
     each = max(1, round(ticks[-1] / (len(ticks) - 1)))
-    with av.open(file, "w", format="mp4") as output:
-        stream = output.add_stream("libx264", rate=Fraction(_TICKS, each))
-        height, width = (side - side % 2 for side in frames.pictures.shape[1:3])  # 4:2:0 wants even sides
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        stream.codec_context.options = _CODING
-        stream.codec_context.thread_count = 1  # the same bytes on any number of cores
-        stream.time_base = stream.codec_context.time_base = Fraction(1, _TICKS)
-        for place, picture in zip(ticks, frames.pictures, strict=True):
-            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture[:height, :width]), format="rgb24")
-            frame.pts, frame.time_base = place, Fraction(1, _TICKS)
-            _write(stream.encode(frame), each, output)
-        _write(stream.encode(), each, output)
+    # readers take the rate of a file from its length: packets say how long they last
+    write_h264(file, frames.pictures, Fraction(TICKS, each), _CODING, threads=1, times=ticks, duration=each)
     return Video(file.getvalue(), len(frames.pictures))
-
-
-def _write(packets: Iterable[Packet[VideoStream]], duration: int, output: OutputContainer) -> None:
-    """Write packets that say how long they last: readers take the rate of a file from its length."""
-    for packet in packets:
-        packet.duration = duration
-        output.mux(packet)

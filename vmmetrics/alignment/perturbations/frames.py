@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 
 import cv2
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.clip import Clip
-from vmmetrics.errors import SetupError
+from vmmetrics.video.encoding import write_h264
 
 Rng = np.random.Generator
 Frames = NDArray[np.uint8]
@@ -235,16 +234,7 @@ def reencoded(clip: Clip, crf: int) -> Clip:
     high, wide = clip.height % 2, clip.width % 2
     padded = np.pad(clip.frames, ((0, 0), (0, high), (0, wide), (0, 0)), mode="edge")
     memory = io.BytesIO()
-    with av.open(memory, "w", format="mp4") as container:
-        rate = Fraction(clip.fps).limit_denominator(1001)
-        try:
-            stream = container.add_stream("libx264", rate=rate, options={"crf": str(crf)})
-        except (ValueError, av.error.FFmpegError) as error:
-            raise SetupError(f"This build of PyAV cannot encode with x264 ({error})") from error
-        stream.width, stream.height, stream.pix_fmt = padded.shape[2], padded.shape[1], "yuv420p"
-        for image in padded:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-        container.mux(stream.encode())
+    write_h264(memory, padded, clip.fps, {"crf": str(crf)})
     memory.seek(0)
     with av.open(memory, mode="r") as container:
         decoded = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]

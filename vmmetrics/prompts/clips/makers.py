@@ -15,16 +15,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
-
-import av
 
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.prompts.clips.folder import Job
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.video import read_clip
+from vmmetrics.video.encoding import write_h264
 
 # Clips from any program: a template of its command line, run without a shell.
 
@@ -143,16 +141,8 @@ def write_video(path: Path, frames: Any, fps: float) -> None:
         ClipError: It is no clip: axes that cannot be told, values that are not finite.
     """
     pictures = read_clip(frames, fps=fps, max_memory=_UNBOUNDED).frames
-    height, width = pictures.shape[1:3]
-    halves = width % 2 == 0 and height % 2 == 0
-    with av.open(str(path), "w", format="mp4") as output:
-        stream = output.add_stream("libx264", rate=Fraction(fps).limit_denominator(1001))
-        stream.width, stream.height = width, height
-        stream.pix_fmt = "yuv420p" if halves else "yuv444p"  # only the first, which plays everywhere, needs even sides
-        stream.codec_context.options = {"crf": _CRF}
-        for picture in pictures:
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-        output.mux(stream.encode())
+    odd = any(side % 2 for side in pictures.shape[1:3])
+    write_h264(path, pictures, fps, {"crf": _CRF}, chroma="yuv444p" if odd else "yuv420p")
 
 
 _INSTALL = "pip install 'vmmetrics[diffusers]'"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
@@ -15,6 +13,7 @@ from vmmetrics.scoring.show.findings import Findings, Perceived
 from vmmetrics.scoring.show.plot import draw_plot, frame_x, strips_of
 from vmmetrics.scoring.show.sheet import draw_frame
 from vmmetrics.utils.display.style import FAINT, FAULT, INK, PAPER, write
+from vmmetrics.video.encoding import TICKS, write_h264
 
 LEAST_WIDTH = 960
 """Smaller clips are enlarged, for letters that can be read."""
@@ -22,7 +21,6 @@ MOST_WIDTH = 1280
 MOST_HEIGHT = 600
 """Of the picture, without the curves."""
 _TITLE = 62
-_TICKS = 90_000  # per second, the clock of MPEG
 
 
 def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived) -> None:
@@ -37,19 +35,12 @@ def write_film(path: Path, clip: Clip, findings: Findings, perceived: Perceived)
     width, size = _layout(clip)
     plot = draw_plot(strips_of(findings, len(clip)), len(clip), clip.fps, width)
     height = _even(_TITLE + size[1] + plot.height + 8)
-    with av.open(str(path), "w", format="mp4") as output:
-        stream = output.add_stream("libx264", rate=Fraction(clip.fps).limit_denominator(1001))
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        stream.codec_context.options = {"crf": "18", "preset": "veryfast"}
-        stream.codec_context.time_base = Fraction(1, _TICKS)
-        for frame in range(len(clip)):
-            picture = draw_frame(clip, frame, findings, perceived, size)
-            page = _page(clip, frame, findings, picture, plot, (width, height))
-            encoded = av.VideoFrame.from_ndarray(page, format="rgb24")
-            encoded.pts = round(float(clip.timestamps[frame]) * _TICKS)
-            encoded.time_base = Fraction(1, _TICKS)
-            output.mux(stream.encode(encoded))
-        output.mux(stream.encode())
+    pages = (
+        _page(clip, frame, findings, draw_frame(clip, frame, findings, perceived, size), plot, (width, height))
+        for frame in range(len(clip))
+    )
+    times = [round(float(moment) * TICKS) for moment in clip.timestamps]
+    write_h264(path, pages, clip.fps, {"crf": "18", "preset": "veryfast"}, times=times)
 
 
 def _layout(clip: Clip) -> tuple[int, tuple[int, int]]:

@@ -7,12 +7,10 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +28,7 @@ from vmmetrics.utils.endpoint import RejectedError
 from vmmetrics.utils.storage.journal import Journal, iterate_lines
 from vmmetrics.utils.storage.lock import ByteLocks, Locked
 from vmmetrics.video import sample_clip
+from vmmetrics.video.encoding import write_h264
 
 _UNEVEN: Final = 1.1
 """A file whose frames usually come so many times as fast as on average has gaps; its own rate is the usual one."""
@@ -155,14 +154,7 @@ def write_at(path: Path, frames: Frames, rate: float, seconds: float) -> None:
     """
     times = math.ceil(_SHOWN_FPS / rate)
     shown = frames.pictures[_on_screen(np.array(frames.told), rate, seconds)]
-    height, width = (side - side % 2 for side in frames.pictures.shape[1:3])  # yuv420p takes even sides only
-    with av.open(str(path), "w", format="mp4") as output:
-        stream = output.add_stream("libx264", rate=Fraction(rate * times).limit_denominator(1001), options=_CODING)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        for picture in shown:
-            for _ in range(times):
-                output.mux(stream.encode(av.VideoFrame.from_ndarray(picture[:height, :width], format="rgb24")))
-        output.mux(stream.encode())
+    write_h264(path, (picture for picture in shown for _ in range(times)), rate * times, _CODING)
 
 
 def _on_screen(told: FloatArray, rate: float, seconds: float) -> NDArray[np.intp]:

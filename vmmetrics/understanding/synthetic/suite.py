@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import av
 import numpy as np
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.understanding.synthetic import questions, ways
-from vmmetrics.understanding.synthetic.figures import SIDE
 from vmmetrics.understanding.synthetic.oracle import answer
 from vmmetrics.understanding.synthetic.scenes import Draft, DrawnScene, Dwell, sampled, too_low
 from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.video.encoding import write_h264
 
 Ask = Callable[[np.random.Generator, np.random.Generator, Dwell, int], Draft]
 """From what the answer is drawn from, what all else is, the dwell and the place of the right option to a question.
@@ -173,14 +172,7 @@ def write_clip(path: Path, scene: DrawnScene) -> None:
         path: The file.
         scene: The clip.
     """
-    with av.open(str(path), "w", format="mp4") as output:
-        stream = output.add_stream("libx264", rate=scene.fps, options=_CODING)
-        stream.width = stream.height = SIDE
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.thread_count = 1  # what is written then does not depend on the machine
-        for frame in range(scene.frames):
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(scene.picture(frame), format="rgb24")))
-        output.mux(stream.encode())
+    write_h264(path, map(scene.picture, range(scene.frames)), scene.fps, _CODING, threads=1)
 
 
 def _line(item: Item, seed: int) -> dict[str, Any]:
