@@ -65,7 +65,7 @@ def test_an_import_that_is_cut_off(vmmetrics: Any, monkeypatch: pytest.MonkeyPat
     assert capfd.readouterr().err == "vmmetrics: stopped\n"
 
 
-@pytest.mark.parametrize("module", ["typer", "vmmetrics.cli.leaderboard"])
+@pytest.mark.parametrize("module", ["typer", "vmmetrics.cli.app"])
 def test_while_the_command_is_imported(module: str) -> None:
     code = f"""
 import signal, sys

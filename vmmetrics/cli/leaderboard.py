@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from vmmetrics.scoring.leaderboard import Board
-    from vmmetrics.scoring.leaderboard_text import PublishedRow
+from vmmetrics.cli.terminal import name, number, open_consoles, table, whole
+from vmmetrics.utils.storage.atomic import write_text
 
 
 def leaderboard(
@@ -31,50 +26,33 @@ def leaderboard(
 
     Runs of different presets, protocols or weights get a table each.
     """
-    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.metrics.registry import label
     from vmmetrics.scoring import leaderboard_text as text
     from vmmetrics.scoring.leaderboard import make_boards
-    from vmmetrics.scoring.leaderboard_text import published_rows
-    from vmmetrics.utils.storage.atomic import write_text
 
     output, messages = open_consoles()
     boards = make_boards(runs, by.lower())
-    known = published_rows() if published else []
+    known = text.published_rows() if published else []
     for board in boards:
-        _print(board, known, output)
+        title = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}"
+        grid = table(number(""), name("model"), *(whole(label(column)) for column in board.columns), title=title)
+        for row in board.rows:
+            cells = [text.cell_lines(row.cells[column], row.prompts) for column in board.columns]
+            shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
+            grid.add_row(str(row.rank or text.NONE), row.model, *shown)
+        if known:
+            grid.add_section()
+            grid.add_row("", Text(text.published_title(board), "italic"))
+        for one in known:
+            scores = text.published_scores(board, one)
+            grid.add_row("", Text(one.model), text.published_average(one), *scores, style="dim")
+        output.print(grid)
+        output.print(board.label, style="bold", soft_wrap=True)
+        for remark in text.remarks(board, known):
+            output.print(f"- {remark}", soft_wrap=True)
     if len(boards) > 1:
         messages.print("Several tables: their numbers are not comparable with one another", style="bold")
     for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
         if path is not None:
             write_text(path, write(boards, known))
             messages.print(f"written: {path}", soft_wrap=True)
-
-
-def _print(board: Board, published: Sequence[PublishedRow], output: Console) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.metrics.registry import label
-    from vmmetrics.scoring import leaderboard_text as text
-
-    title = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}"
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    grid.add_column("", justify="right")
-    grid.add_column("model", overflow="fold")
-    for column in board.columns:
-        grid.add_column(label(column), justify="right", no_wrap=True)
-    for row in board.rows:
-        cells = [text.cell_lines(row.cells[column], row.prompts) for column in board.columns]
-        shown = [Text("\n").join([Text(mean), *(Text(rest, "dim") for rest in below)]) for mean, *below in cells]
-        grid.add_row(str(row.rank or text.NONE), row.model, *shown)
-    if published:
-        grid.add_section()
-        grid.add_row("", Text(text.published_title(board), "italic"))
-    for known in published:
-        scores = text.published_scores(board, known)
-        grid.add_row("", Text(known.model), text.published_average(known), *scores, style="dim")
-    output.print(grid)
-    output.print(board.label, style="bold", soft_wrap=True)
-    for remark in text.remarks(board, published):
-        output.print(f"- {remark}", soft_wrap=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
+from rich.table import Column
 
-from vmmetrics.cli import understand_build, understand_minfps, understand_run
-from vmmetrics.cli.bars import agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
@@ -23,37 +23,29 @@ from vmmetrics.cli.options import (
     RunArgument,
     ScoredBy,
     Yes,
+    check_picture,
     count_option,
     seed_option,
 )
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.cli.understand_run import judge_of, print_differences, print_result, reopen, scoring
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from vmmetrics.understanding.harness.leaderboard import RunBoard
-
+from vmmetrics.cli.terminal import agree, open_consoles, table, until_stopped
+from vmmetrics.cli.understand_run import judge_of, print_notes, print_result, print_rows, reopen, scoring
+from vmmetrics.utils.schema import plain
+from vmmetrics.utils.storage.atomic import write_json, write_text
 
 # ``vmmetrics understand list``: the benchmarks that are there.
 
 
 def list_benchmarks(_plugin: BenchmarkPlugins = None) -> None:
     """Print the benchmarks: name, default frames, whether scoring asks a judge, and where they come from."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding import registry
 
     output, _ = open_consoles()
-    shown = Table("benchmark", "frames", "judge", "about", box=SIMPLE_HEAD)
+    shown = table("benchmark", "frames", "judge", "about")
     for name in registry.names():
         benchmark = registry.find(name)
         about = ": ".join(str(benchmark.data[key]) for key in ("title", "paper") if benchmark.data.get(key))
         judge = "yes" if benchmark.needs_judge else ""
-        shown.add_row(Text(name), Text(benchmark.policy), judge, Text(about))
+        shown.add_row(name, benchmark.policy, judge, about)
     output.print(shown)
 
 
@@ -72,19 +64,17 @@ def compare(
     Differences are second minus first, with 95 % intervals that draw videos; p values swap the models at random video
     by video, and Holm's are raised for the other categories of a grouping.
     """
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding.harness.leaderboard import compare_runs
-    from vmmetrics.utils.schema import plain
+    from vmmetrics.understanding.harness.scoring import DIFFERENCE_HEADS, difference_row
 
     output, messages = open_consoles()
     compared = compare_runs(first, second, scoring(protocol))
     title = f"{compared.benchmark}: {compared.names[1]} (second) minus {compared.names[0]} (first)"
-    print_differences(compared.differences, title, output)
+    print_rows(output, title, DIFFERENCE_HEADS, [difference_row(difference) for difference in compared.differences])
+    print_notes([(f"{d.group} {d.name}", d.note) for d in compared.differences], output)
     for note in compared.notes:
         output.print(note)
     if json_file is not None:
-        from vmmetrics.utils.storage.atomic import write_json
-
         write_json(json_file, plain(compared))
         messages.print(f"written: {json_file}", soft_wrap=True)
 
@@ -109,18 +99,25 @@ def leaderboard(
     A model's name is its folder's or endpoint's; runs of one model at different frame rates also become a curve in the
     picture. Runs of several benchmarks get a table each.
     """
-    from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.cli.prompts import check_picture, save_picture
+    from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.harness import leaderboard as text
-    from vmmetrics.understanding.harness.leaderboard import make_boards
 
     check_picture(picture)
-    from vmmetrics.utils.storage.atomic import write_text
-
     output, messages = open_consoles()
-    boards = make_boards(runs, scoring(protocol), by)
+    boards = text.make_boards(runs, scoring(protocol), by)
     for board in boards:
-        _print(board, output)
+        heads: list[Column] = []
+        for place, head in enumerate(text.heads(board)):
+            side: Literal["left", "right"] = "left" if place < 2 else "right"
+            heads.append(Column(head, justify=side, overflow="fold", no_wrap=place == text.OVERALL))
+        grid = table(*heads, rows=[text.cells(row, board.columns) for row in board.rows], title=text.title(board))
+        if board.references:
+            grid.add_section()
+        for reference in board.references:
+            grid.add_row(*text.published(reference, board), style="dim")
+        output.print(grid)
+        for remark in text.remarks(board):
+            output.print(f"- {remark}", soft_wrap=True)
     for path, write in ((csv, text.to_csv), (markdown, text.to_markdown), (latex, text.to_latex)):
         if path is not None:
             write_text(path, write(boards))
@@ -132,26 +129,6 @@ def leaderboard(
             file = picture if len(boards) == 1 else picture.with_stem(f"{picture.stem}-{board.benchmark}")
             save_picture(understanding_chart(board), file)
             messages.print(f"written: {file}", soft_wrap=True)
-
-
-def _print(board: RunBoard, output: Console) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from vmmetrics.understanding.harness import leaderboard as text
-
-    grid = Table(title=text.title(board), title_justify="left", box=SIMPLE_HEAD)
-    for place, head in enumerate(text.heads(board)):
-        grid.add_column(head, justify="left" if place < 2 else "right", overflow="fold", no_wrap=place == text.OVERALL)
-    for row in board.rows:
-        grid.add_row(*text.cells(row, board.columns))
-    if board.references:
-        grid.add_section()
-    for reference in board.references:
-        grid.add_row(*text.published(reference, board), style="dim")
-    output.print(grid)
-    for remark in text.remarks(board):
-        output.print(f"- {remark}", soft_wrap=True)
 
 
 # ``vmmetrics understand score``: answers of a run scored anew.
@@ -172,7 +149,6 @@ def score(
     _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding.harness import scoring as work
     from vmmetrics.understanding.harness.running import asked_of
     from vmmetrics.utils.endpoint import Client
@@ -188,8 +164,7 @@ def score(
     expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
     if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
-        if expected.requests and not yes and not agreed(messages):
-            raise typer.Exit(EXIT_INTERRUPTED)
+        agree(messages, yes or not expected.requests)
     result = work.score(benchmark, configuration, questions, answers, way, asked, loaded.problems)
     files = work.write(result, folder)
     print_result(result, output)
@@ -210,9 +185,7 @@ def submission(
     _plugin: BenchmarkPlugins = None,
 ) -> None:
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.errors import SetupError
-    from vmmetrics.utils.storage.atomic import write_text
 
     _, messages = open_consoles()
     way = scoring(protocol)
@@ -241,37 +214,18 @@ def synthetic(
 
     'vmmetrics understand run synthetic --data OUT --model ...' puts them to a model.
     """
-    from collections import Counter
-
     from rich.progress import track
 
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.understanding.synthetic.suite import BUCKETS, TASKS, bucket_of, write_suite
 
     output, messages = open_consoles()
     tasks: Counter[str] = Counter()
     buckets: Counter[str] = Counter()
-    with stoppable():
-        try:
-            for item in track(write_suite(out, count, seed), "rendering", count, console=messages, transient=True):
-                tasks[item.task] += 1
-                buckets[bucket_of(item.draft.min_fps)] += 1
-        except KeyboardInterrupt:
-            messages.print("stopped; a suite is only whole when all of it is there, run it again")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+    with until_stopped(messages, "stopped; a suite is only whole when all of it is there, run it again"):
+        for item in track(write_suite(out, count, seed), "rendering", count, console=messages, transient=True):
+            tasks[item.task] += 1
+            buckets[bucket_of(item.draft.min_fps)] += 1
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file()) / 1e6
     output.print(", ".join(f"{name} {tasks[name]}" for name in TASKS if tasks[name]))
     output.print("minFPS " + ", ".join(f"{name}: {buckets[name]}" for *_, name in BUCKETS))
     messages.print(f"written: {out} ({size:.1f} MB)", soft_wrap=True)
-
-
-app = typer.Typer(help="Motion understanding of video language models: run, score, compare.", no_args_is_help=True)
-app.command("run")(understand_run.run)
-app.command("score")(score)
-app.command("compare")(compare)
-app.command("leaderboard")(leaderboard)
-app.command("build")(understand_build.build)
-app.command("synthetic")(synthetic)
-app.command("submission")(submission)
-app.command("minfps")(understand_minfps.minfps)
-app.command("list")(list_benchmarks)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.bars import StepBar, agreed
 from vmmetrics.cli.options import (
     KEY_VARIABLE,
     MAX_COUNT,
@@ -23,15 +22,11 @@ from vmmetrics.cli.options import (
     count_option,
     jobs_option,
 )
-from vmmetrics.cli.running import EXIT_FAILURES
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from vmmetrics.understanding.construction.building import BuildFolder, Built, QuestionDecision
+    from vmmetrics.understanding.construction.building import BuildFolder, Built
     from vmmetrics.understanding.construction.settings import Opened
-    from vmmetrics.understanding.construction.units import UnitOutcome
 
 FOLDER = "vmmetrics-questions"
 """Where questions go that were given no folder."""
@@ -75,50 +70,42 @@ def build(
     and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
     or setup, 130 stopped.
     """
-    from vmmetrics.understanding.construction.building import read_decisions
+    from vmmetrics.understanding.construction.building import BuildFolder, finish, read_decisions, remaining, run
     from vmmetrics.understanding.construction.captions import Indispensability
     from vmmetrics.understanding.construction.settings import BuildSettings, open_build
 
     decisions = None if apply is None else read_decisions(apply)
-    try:
+    with usage():
         settings = BuildSettings(
             recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(reviewer or ()), answers,
             read_as, Indispensability(not keep_single, require_multi), seed, temperature, tokens, per_minute, prices,
             max_cost, key_env,
         )  # fmt: skip
         opened = open_build(settings, out)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    _build(opened, out, threads, seed, decisions, yes)
-
-
-def _build(
-    opened: Opened, out: Path, threads: int, seed: int, decisions: Sequence[QuestionDecision] | None, yes: bool
-) -> None:
-    """Do what is to be done, make the files, and say what came of it."""
-    from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.construction.building import BuildFolder, finish
-
     output, messages = open_consoles()
     made = opened.recipe
     with BuildFolder(out, made.configuration(), made.places, made.digest) as folder:
-        for warning in folder.warnings:
-            messages.print(f"warning: {warning}", style="yellow")
-        if not _begin(opened, folder, yes, messages):
-            raise typer.Exit(EXIT_INTERRUPTED)
+        warn(messages, folder.warnings)
+        _begin(opened, folder, yes, messages)
+        stopped = f"stopped; what was done is in {folder.path}, the same command goes on"
         try:
-            left = _work(opened, folder, threads, messages)
+            with until_stopped(messages, stopped), Bar(messages, len(remaining(made, folder))) as bar:
+                for outcome in run(made, folder, threads):
+                    if outcome.why:
+                        messages.print(f"{outcome.status}: {outcome.unit}: {outcome.why}", style="red")
+                    bar.step()
+            left = len(remaining(made, folder))
         finally:  # whatever stopped it, the files are of what is done
-            built = finish(opened.recipe, folder, seed, decisions)
-    _report(opened, built, out, output, messages)
+            built = finish(made, folder, seed, decisions)
+    _report(opened, built, output)
+    messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
     if left:
         messages.print(f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
-    """Say what is to be done and what it may cost; whether to go on."""
-    from vmmetrics.cli.progress import count
+def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> None:
+    """Say what is to be done and what it may cost, and go on only where that is fine."""
     from vmmetrics.understanding.construction.building import remaining
 
     for problem, number in opened.problems.items():
@@ -130,31 +117,14 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
     if opened.unfiltered:
         passed = "nobody answers blind" if opened.recipe.name == "fpsbench" else "what one frame tells is not taken out"
         messages.print(f"no --filter-model: {passed}")
-    if not todo or opened.ledger is None:
-        return True
-    for name, estimate in opened.recipe.estimates(todo):
-        messages.print(f"{name}: {estimate}")
-    return yes or agreed(messages)
+    if todo and opened.ledger is not None:
+        for name, estimate in opened.recipe.estimates(todo):
+            messages.print(f"{name}: {estimate}")
+        agree(messages, yes)
 
 
-def _work(opened: Opened, folder: BuildFolder, threads: int, messages: Console) -> int:
-    """Do what is not done; how many units are left."""
-    from vmmetrics.understanding.construction.building import remaining, run
-
-    with stoppable(), _Progress(messages, len(remaining(opened.recipe, folder))) as progress:
-        try:
-            for outcome in run(opened.recipe, folder, threads):
-                progress.advance(outcome)
-        except KeyboardInterrupt:
-            progress.stop()
-            messages.print(f"stopped; what was done is in {folder.path}, the same command goes on")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-    return len(remaining(opened.recipe, folder))
-
-
-def _report(opened: Opened, built: Built, out: Path, output: Console, messages: Console) -> None:
+def _report(opened: Opened, built: Built, output: Console) -> None:
     """What came of it, in a few lines, and what is odd about it."""
-    from vmmetrics.cli.progress import count
 
     def say(text: str) -> None:
         output.print(text, soft_wrap=True)
@@ -176,15 +146,3 @@ def _report(opened: Opened, built: Built, out: Path, output: Console, messages: 
         say(f"{built.undecided} of the questions were not reviewed; {built.strange} decisions are about others")
     if opened.ledger is not None:
         say(f"this time: {opened.ledger}")
-    messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
-
-
-class _Progress(StepBar):
-    """Units done."""
-
-    def advance(self, outcome: UnitOutcome) -> None:
-        """Count a unit, and say what went wrong with it."""
-        if outcome.why:
-            text = f"{outcome.status}: {outcome.unit}: {outcome.why}"
-            self._console.print(text, style="red")
-        self.step()
