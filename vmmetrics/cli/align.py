@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vmmetrics.cli.options import count_option, number_option, seed_option, share_option
-from vmmetrics.cli.terminal import number, open_consoles, table, usage
+from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.terminal import open_consoles, usage
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.results import StudyReport

@@ -65,16 +65,12 @@ def _group(text: str, commands: Mapping[str, str | typer.Typer]) -> typer.Typer:
 
     return typer.Typer(
         cls=Group,
-        callback=_no_options,
+        callback=lambda: None,
         help=text,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-
-
-def _no_options() -> None:
-    pass
 
 
 cas = _group(
@@ -114,7 +110,7 @@ understand = _group(
 )
 weights = _group(
     "Published weights: list, fetch, verify, find.",
-    {name: f"weights:{name}" for name in ("list", "fetch", "verify", "path")} | {"list": "weights:list_weights"},
+    {"list": "weights:list_weights", "fetch": "weights:fetch", "verify": "weights:verify", "path": "weights:path"},
 )
 app = _group(
     "Motion scores for generated video: how good the motion is, and what cost points.",

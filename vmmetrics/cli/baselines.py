@@ -10,23 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    MAX_COUNT,
-    AllowFailures,
-    AssumeFps,
-    Clips,
-    FollowLinks,
-    MaxMemory,
-    PromptsBeside,
-    RunFolder,
-    Timeout,
-    count_option,
-    jobs_option,
-    number_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option, number_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
-from vmmetrics.cli.terminal import EXIT_FAILURES, number, usage
-from vmmetrics.cli.terminal import table as grid_of
+from vmmetrics.cli.tables import number
+from vmmetrics.cli.tables import table as grid_of
+from vmmetrics.cli.terminal import EXIT_FAILURES, usage
 
 if TYPE_CHECKING:
     from vmmetrics.alignment.baselines.suite import BaselineSettings
@@ -37,8 +26,8 @@ SHOWN_MODELS = 5
 
 
 def baselines(
-    clips: Clips,
-    out: RunFolder = None,
+    clips: options.Clips,
+    out: options.RunFolder = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Names with commas between them. Default: those that need no download.")
     ] = None,
@@ -54,19 +43,20 @@ def baselines(
     ] = None,
     judge_frames: Annotated[int | None, count_option("Frames the judge is shown. Default: 12.")] = None,
     judge_per_minute: Annotated[
-        float | None, number_option("Most requests a minute to the endpoint. Default: no bound.", 0.01, MAX_COUNT)
+        float | None,
+        number_option("Most requests a minute to the endpoint. Default: no bound.", 0.01, options.MAX_COUNT),
     ] = None,
     judge_key_env: Annotated[
         str | None, typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
     ] = None,
-    prompts: PromptsBeside = None,
+    prompts: options.PromptsBeside = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Values do not depend on it.")] = None,
-    timeout: Timeout = None,
+    timeout: options.Timeout = None,
     shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: AssumeFps = None,
-    max_memory: MaxMemory = None,
-    follow_links: FollowLinks = True,
-    allow_failures: AllowFailures = False,
+    assume_fps: options.AssumeFps = None,
+    max_memory: options.MaxMemory = None,
+    follow_links: options.FollowLinks = True,
+    allow_failures: options.AllowFailures = False,
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import MAX_COUNT, finite, number_option, seed_option
-from vmmetrics.cli.terminal import count, name, open_consoles, table, whole
+from vmmetrics.cli.options import count_option, number_option, numbers, seed_option
+from vmmetrics.cli.tables import name, table, whole
+from vmmetrics.cli.terminal import count, open_consoles
 
 if TYPE_CHECKING:
     from vmmetrics.cas.label.comparisons import Comparisons
@@ -50,7 +51,7 @@ def label(
         Literal["share", "keep"],
         typer.Option(help="A rater's judgements of one pair share one voice, or each count."),
     ] = "share",
-    ask: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="How many pairs to ask next.")] = 0,
+    ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
     pairs_out: Annotated[Path | None, typer.Option(help="Where to write them (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, typer.Option(help="Also ask about clips of different prompts.")] = False,
     seed: Annotated[int, seed_option("For sides and order of the pairs asked.")] = 0,
@@ -77,7 +78,15 @@ def label(
     output, messages = open_consoles()
     listed = None if clips is None else read_clip_list(clips)
     sd = DEFAULT_PRIOR_SD if prior_sd is None else prior_sd
-    settings = LabelSettings(ties, prior, sd, cut, None if at is None else _numbers(at), scope, repeats)
+    settings = LabelSettings(
+        ties,
+        prior,
+        sd,
+        cut,
+        None if at is None else numbers(at.split(","), at, "four numbers with commas between"),
+        scope,
+        repeats,
+    )
     labelling = None
     if comparisons:
         read = read_comparisons(comparisons)
@@ -96,17 +105,10 @@ def label(
         messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {pairs_out}")
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return finite(tuple(float(part) for part in text.split(",")))
-    except ValueError as error:
-        raise typer.BadParameter(f"expected four numbers with commas between but got {text!r}") from error
-
-
 def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     """Clips, raters, fit, and what to mind."""
-    numbers: tuple[str, ...] = ("level", "P(level)", "strength", "95 % interval", "comparisons")
-    grid = table(name("clip"), *map(whole, numbers))
+    heads: tuple[str, ...] = ("level", "P(level)", "strength", "95 % interval", "comparisons")
+    grid = table(name("clip"), *map(whole, heads))
     for row in sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))[:SHOWN_CLIPS]:
         cells = ["-"] * 4
         if row["level"] is not None:
@@ -117,8 +119,8 @@ def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     if len(labelling.clips) > SHOWN_CLIPS:
         output.print(f"and {count(len(labelling.clips) - SHOWN_CLIPS, 'more clip')}, in the file")
     if labelling.raters:
-        numbers = ("comparisons", "agree with others", "steady on repeats", "agree with strengths")
-        grid = table(name("rater"), *map(whole, numbers))
+        heads = ("comparisons", "agree with others", "steady on repeats", "agree with strengths")
+        grid = table(name("rater"), *map(whole, heads))
         for rater in labelling.raters:
             shares = [rater.agreed, rater.steady, rater.with_fit]
             shown = ["-" if share is None else f"{share:.0%}" for share in shares]

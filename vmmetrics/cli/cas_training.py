@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 
 from vmmetrics.cli.options import MAX_JOBS, ClipFolder, Device, count_option, number_option, seed_option, share_option
-from vmmetrics.cli.terminal import count, name, number, open_consoles, table, until_stopped, usage
+from vmmetrics.cli.tables import name, number, table
+from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:

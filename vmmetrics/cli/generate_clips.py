@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, count_option, number_option, seed_option
+from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, seed_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def generate_clips(
         ),
     ] = None,
     fps: Annotated[float | None, number_option("With --pipeline: the rate its model makes.", 0.1, MAX_FPS)] = None,
-    frames: Annotated[int | None, typer.Option(min=2, max=MAX_COUNT, help="With --pipeline: frames per clip.")] = None,
+    frames: Annotated[int | None, count_option("With --pipeline: frames per clip.", 2)] = None,
     size: Annotated[str | None, typer.Option(help="With --pipeline: WIDTHxHEIGHT.")] = None,
     steps: Annotated[int | None, count_option("With --pipeline: denoising steps.")] = None,
     options: Annotated[
@@ -100,18 +100,9 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
         raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
     from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings
 
-    return PipelineMaker(
-        PipelineSettings(
-            pipeline=str(pipeline),
-            fps=options["fps"],
-            frames=options["frames"],
-            size=None if options["size"] is None else _size(options["size"]),
-            steps=options["steps"],
-            options=_options(options["set"] or ()),
-            device=options["device"],
-            dtype=options["dtype"],
-        )
-    )
+    others = {name: options[name] for name in ("fps", "frames", "steps", "device", "dtype")}
+    size = None if options["size"] is None else _size(options["size"])
+    return PipelineMaker(PipelineSettings(str(pipeline), size=size, options=_options(options["set"] or ()), **others))
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -8,7 +8,8 @@ import typer
 from rich.text import Text
 
 from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile
-from vmmetrics.cli.terminal import name, number, open_consoles, table, whole
+from vmmetrics.cli.tables import name, number, table, whole
+from vmmetrics.cli.terminal import open_consoles
 from vmmetrics.utils.storage.atomic import write_text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -46,6 +46,18 @@ def finite(value: _Number) -> _Number:
     return value
 
 
+def numbers(parts: Iterable[str], text: str, expected: str) -> tuple[float, ...]:
+    """Return the numbers that an option's text consists of, all finite.
+
+    Raises:
+        typer.BadParameter: A part is none; the message says what was expected instead of the text.
+    """
+    try:
+        return finite(tuple(float(part) for part in parts))
+    except ValueError as error:
+        raise typer.BadParameter(f"expected {expected} but got {text!r}") from error
+
+
 def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
     from vmmetrics.utils.plugins import run_plugins
 
@@ -62,9 +74,9 @@ Plugins = Annotated[list[Path] | None, _plugin_option("something")]
 BenchmarkPlugins = Annotated[list[Path] | None, _plugin_option("a benchmark", _run_plugins)]
 
 
-def count_option(text: str) -> Any:
-    """Return an option that takes a whole number from 1."""
-    return typer.Option(min=1, max=MAX_COUNT, help=text)
+def count_option(text: str, low: int = 1) -> Any:
+    """Return an option that takes a whole number."""
+    return typer.Option(min=low, max=MAX_COUNT, help=text)
 
 
 def seed_option(text: str) -> Any:

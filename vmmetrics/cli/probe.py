@@ -11,20 +11,11 @@ from rich.console import Console
 from rich.table import Column
 from rich.text import Text
 
-from vmmetrics.cli.options import (
-    MAX_COUNT,
-    MAX_FPS,
-    MAX_SECONDS,
-    Plugins,
-    PromptsFound,
-    Seed,
-    Timeout,
-    finite,
-    jobs_option,
-    number_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option, number_option, numbers
 from vmmetrics.cli.running import parse_names
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, name, open_consoles, table, until_stopped, usage
+from vmmetrics.cli.tables import name, table
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, open_consoles, until_stopped, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 if TYPE_CHECKING:
@@ -57,25 +48,23 @@ def probe(
     ] = None,
     rates: Annotated[bool, typer.Option(help="Look for the lowest frame rate of each metric.")] = True,
     seconds: Annotated[
-        float | None, number_option("Taken from the middle of every clip. Default: all.", 0.01, MAX_SECONDS)
+        float | None, number_option("Taken from the middle of every clip. Default: all.", 0.01, options.MAX_SECONDS)
     ] = None,
-    short_side: Annotated[
-        int | None, typer.Option(min=32, max=MAX_COUNT, help="Larger clips are made this small, pixels.")
-    ] = None,
+    short_side: Annotated[int | None, count_option("Larger clips are made this small, pixels.", 32)] = None,
     most_fps: Annotated[
-        float | None, number_option("Of faster clips every second, third, ... frame.", 0.01, MAX_FPS)
+        float | None, number_option("Of faster clips every second, third, ... frame.", 0.01, options.MAX_FPS)
     ] = None,
     tolerance: Annotated[tuple[float, float], number_option("For harmless changes: of the mean, and of one clip.")] = (
         0.03,
         0.10,
     ),
     preset: Annotated[str, typer.Option(help="Which models.")] = "embedded",
-    prompts: PromptsFound = None,
+    prompts: options.PromptsFound = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about.")] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     jobs: Annotated[int, jobs_option("Worker processes. Scores do not depend on it.")] = 1,
-    timeout: Timeout = None,
-    plugin: Plugins = None,
+    timeout: options.Timeout = None,
+    plugin: options.Plugins = None,
     out: Annotated[Path, typer.Option(help="Directory for everything found; resumes what is there.")] = Path(FOLDER),
     charts: Annotated[bool, typer.Option(help="Draw the pictures.")] = True,
 ) -> None:
@@ -121,10 +110,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return finite(tuple(float(part) for part in parse_names(text)))
-    except ValueError as error:
-        raise typer.BadParameter(f"expected numbers between commas but got {text!r}") from error
+    return numbers(parse_names(text), text, "numbers between commas")
 
 
 def _report(report: ProbeReport, out: Path, charts: bool, output: Console) -> None:
@@ -133,8 +119,8 @@ def _report(report: ProbeReport, out: Path, charts: bool, output: Console) -> No
 
     for grid in results.grids(report):
         first, *others = grid.heads
-        numbers = (Column(Text(head), justify="right", overflow="fold") for head in others)
-        output.print(table(name(Text(first)), *numbers, rows=grid.rows, title=grid.title))
+        right = (Column(Text(head), justify="right", overflow="fold") for head in others)
+        output.print(table(name(Text(first)), *right, rows=grid.rows, title=grid.title))
         for note in grid.notes:
             output.print(note, style="dim", soft_wrap=True)
     write_json(out / "report.json", report.to_json())

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    MAX_COUNT,
-    Embedding,
-    FiguresFile,
-    Parse,
-    PictureFile,
-    PromptList,
-    check_outputs,
-    check_picture,
-    count_option,
-    seed_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import check_outputs, check_picture, count_option, seed_option
 from vmmetrics.cli.terminal import open_consoles
 from vmmetrics.utils.storage.atomic import write_json
 
@@ -35,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def stats(
-    prompts: PromptList,
+    prompts: options.PromptList,
     metadata: Annotated[
         Path | None, typer.Option(help="Folder of metadata to hold the list against. Default: the library's.")
     ] = None,
-    picture: PictureFile = None,
-    json_file: FiguresFile = None,
-    parse: Parse = True,
-    embedding: Embedding = True,
+    picture: options.PictureFile = None,
+    json_file: options.FiguresFile = None,
+    parse: options.Parse = True,
+    embedding: options.Embedding = True,
     seed: Annotated[int, seed_option("Of the sample of a long list.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
@@ -108,15 +98,15 @@ def compare(
     metadata: Annotated[
         Path | None, typer.Option(help="Folder of metadata to hold both against. Default: the library's.")
     ] = None,
-    picture: PictureFile = None,
-    json_file: FiguresFile = None,
+    picture: options.PictureFile = None,
+    json_file: options.FiguresFile = None,
     size: Annotated[
         int | None,
-        typer.Option(min=2, max=MAX_COUNT, help="Prompts to compare variety at. Default: the smaller list's."),
+        count_option("Prompts to compare variety at. Default: the smaller list's.", 2),
     ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
-    parse: Parse = True,
-    embedding: Embedding = True,
+    parse: options.Parse = True,
+    embedding: options.Embedding = True,
     seed: Annotated[int, seed_option("Of the subsets.")] = 0,
 ) -> None:
     """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
@@ -147,7 +137,7 @@ def compare(
 
 
 def select(
-    prompts: PromptList,
+    prompts: options.PromptList,
     size: Annotated[int, count_option("Prompts to choose.")],
     out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
@@ -156,7 +146,7 @@ def select(
         bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
     random: Annotated[int, count_option("Random subsets to hold it against.")] = 1000,
-    json_file: FiguresFile = None,
+    json_file: options.FiguresFile = None,
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.
 

@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Column
 
-from vmmetrics.cli.options import MAX_COUNT, count_option, jobs_option, seed_option
-from vmmetrics.cli.terminal import Bar, count, open_consoles, table, until_stopped
+from vmmetrics.cli.options import count_option, jobs_option, seed_option
+from vmmetrics.cli.tables import table
+from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.extract.extraction import Extraction, ExtractSettings
@@ -42,7 +43,7 @@ def extract(
     sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
     seed: Annotated[int, seed_option("Of the draw.")] = 0,
     min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
-    examples: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="Captions kept of each thing, the shortest.")] = 3,
+    examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
     keep_repeats: Annotated[bool, typer.Option(help="Count captions that come again.")] = False,
     infer: Annotated[
         bool,

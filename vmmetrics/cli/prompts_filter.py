@@ -10,35 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    KEY_VARIABLE,
-    KeyEnv,
-    MaxCost,
-    ModelThere,
-    PerMinute,
-    Prices,
-    PromptList,
-    Threads,
-    Tokens,
-    Url,
-    Yes,
-    check_outputs,
-    count_option,
-    number_option,
-    open_client,
-    share_option,
-)
-from vmmetrics.cli.terminal import (
-    EXIT_FAILURES,
-    Bar,
-    agree,
-    name,
-    number,
-    open_consoles,
-    table,
-    until_stopped,
-    usage,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import check_outputs, count_option, number_option, open_client, share_option
+from vmmetrics.cli.tables import name, number, table
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import shortened
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
@@ -57,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def filter_prompts(
-    prompts: PromptList,
+    prompts: options.PromptList,
     out: Annotated[Path, typer.Option(help="File for what is kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
         Path | None,
@@ -79,15 +54,15 @@ def filter_prompts(
     ease: Annotated[float | None, number_option("Least reading ease (Flesch). Default: 30.")] = None,
     openings: Annotated[int | None, count_option("Most prompts with the same first three words.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave out this check; repeatable.")] = None,
-    url: Url = None,
-    model: ModelThere = None,
-    tokens: Tokens = 1024,
-    per_minute: PerMinute = None,
-    threads: Threads = 4,
-    key_env: KeyEnv = KEY_VARIABLE,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    yes: Yes = False,
+    url: options.Url = None,
+    model: options.ModelThere = None,
+    tokens: options.Tokens = 1024,
+    per_minute: options.PerMinute = None,
+    threads: options.Threads = 4,
+    key_env: options.KeyEnv = options.KEY_VARIABLE,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    yes: options.Yes = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="File for settings and counts.")] = None,
 ) -> None:
     """Drop near-duplicates and what is unsafe, hard to read or badly made; have a second model judge the rest.

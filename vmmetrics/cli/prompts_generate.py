@@ -9,35 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    KEY_VARIABLE,
-    KeyEnv,
-    MaxCost,
-    ModelThere,
-    PerMinute,
-    Prices,
-    Seed,
-    Temperature,
-    Tokens,
-    Url,
-    Yes,
-    count_option,
-    jobs_option,
-    open_client,
-    share_option,
-)
-from vmmetrics.cli.terminal import (
-    EXIT_FAILURES,
-    Bar,
-    agree,
-    count,
-    number,
-    open_consoles,
-    table,
-    until_stopped,
-    usage,
-    warn,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option, open_client, share_option
+from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan
@@ -55,17 +30,17 @@ def generate(
     candidates: Annotated[int, count_option("Prompts written for each.")] = 3,
     pattern: Annotated[list[str] | None, typer.Option(help="Only this motion pattern; repeatable.")] = None,
     camera_share: Annotated[float, share_option("Share of the combinations that ask for a camera motion.")] = 0.06,
-    seed: Seed = 0,
-    url: Url = None,
-    model: ModelThere = None,
-    temperature: Temperature = 0.8,
-    tokens: Tokens = 2048,
-    per_minute: PerMinute = None,
+    seed: options.Seed = 0,
+    url: options.Url = None,
+    model: options.ModelThere = None,
+    temperature: options.Temperature = 0.8,
+    tokens: options.Tokens = 2048,
+    per_minute: options.PerMinute = None,
     threads: Annotated[int, jobs_option("Combinations in hand at once.")] = 4,
-    key_env: KeyEnv = KEY_VARIABLE,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    yes: Yes = False,
+    key_env: options.KeyEnv = options.KEY_VARIABLE,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    yes: options.Yes = False,
 ) -> None:
     """Combine subjects, actions and places that go together, and have prompts written and looked over for each.
 

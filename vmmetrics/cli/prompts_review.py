@@ -12,7 +12,8 @@ import typer
 
 from vmmetrics.cli.options import count_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.cli.terminal import count, name, open_consoles, table, whole
+from vmmetrics.cli.tables import name, table, whole
+from vmmetrics.cli.terminal import count, open_consoles
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.review.decisions import ReviewDecision, Rule

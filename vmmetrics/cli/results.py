@@ -12,8 +12,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from vmmetrics.cli.progress import reasons
-from vmmetrics.cli.terminal import name, number, whole
-from vmmetrics.cli.terminal import table as grid_of
+from vmmetrics.cli.tables import name, number, whole
+from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.table import Table, cell
 from vmmetrics.utils.statistics.paired import Mean

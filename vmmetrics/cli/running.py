@@ -16,7 +16,6 @@ from vmmetrics.utils.display.markup import shortened
 if TYPE_CHECKING:
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
-    from vmmetrics.scoring.work import Task
 
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
@@ -54,31 +53,6 @@ def parse_bytes(text: str) -> int:
     return size
 
 
-def find_tasks(
-    clips: list[Path],
-    settings: Settings,
-    prompts: Path | None,
-    subject: str | None,
-    part: tuple[int, int] | None,
-    messages: Console,
-    follow_links: bool,
-) -> list[Task]:
-    """The clips under paths; what was looked for and is not there is said."""
-    from vmmetrics.scoring.tasks import shard as shard_of
-    from vmmetrics.scoring.tasks import tasks_of_paths
-
-    found = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
-    if not found.tasks:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    for path in clips:
-        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in found.tasks):
-            messages.print(f"no clips in {path}")
-    if found.unmatched:
-        first = ", ".join(found.unmatched[:3]) + (" ..." if len(found.unmatched) > 3 else "")
-        messages.print(f"{count(len(found.unmatched), 'prompt')} of the list without a clip: {first}")
-    return found.tasks if part is None else shard_of(found.tasks, *part)
-
-
 def run_clips(
     clips: list[Path],
     settings: Settings,
@@ -110,10 +84,21 @@ def run_clips(
         The records, and the consoles for results and for messages.
     """
     from vmmetrics.cli.progress import LiveProgress
+    from vmmetrics.scoring import tasks as finding
     from vmmetrics.scoring.local import default_directory, prepare, run
 
     output, messages = open_consoles()
-    tasks = find_tasks(clips, settings, prompts, subject, shard, messages, follow_links)
+    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
+    if not tasks:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    for path in clips:
+        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in tasks):
+            messages.print(f"no clips in {path}")
+    if unmatched:
+        first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
+        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
+    if shard is not None:
+        tasks = finding.shard(tasks, *shard)
     with usage():
         setup = prepare(settings)
     directory = default_directory(setup, clips) if out is None else out

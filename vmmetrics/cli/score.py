@@ -8,27 +8,17 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.options import (
-    AllowFailures,
-    AssumeFps,
-    Clips,
-    FollowLinks,
-    MaxMemory,
-    Plugins,
-    PromptsBeside,
-    RunFolder,
-    Timeout,
-    jobs_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import jobs_option
 from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
 from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 
 def score(
-    clips: Clips,
-    out: RunFolder = None,
-    prompts: PromptsBeside = None,
+    clips: options.Clips,
+    out: options.RunFolder = None,
+    prompts: options.PromptsBeside = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about, such as 'a black horse'.")] = None,
     metrics: Annotated[
         str | None, typer.Option(help=f"Some of {','.join(METRICS)}, and of plugins. Default: all.")
@@ -44,13 +34,13 @@ def score(
         typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
-    timeout: Timeout = None,
-    plugin: Plugins = None,
+    timeout: options.Timeout = None,
+    plugin: options.Plugins = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: AssumeFps = None,
-    max_memory: MaxMemory = None,
-    follow_links: FollowLinks = True,
-    allow_failures: AllowFailures = False,
+    assume_fps: options.AssumeFps = None,
+    max_memory: options.MaxMemory = None,
+    follow_links: options.FollowLinks = True,
+    allow_failures: options.AllowFailures = False,
 ) -> None:
     """Score the motion of clips.
 

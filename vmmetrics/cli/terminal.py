@@ -1,18 +1,15 @@
-"""Consoles, tables and bars on which text of others is text; how commands ask, refuse and stop."""
+"""Consoles and bars on which text of others is text; how commands ask, refuse and stop."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Column, Table
 from rich.text import Text
 
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
@@ -58,20 +55,6 @@ class PlainConsole(Console):
 def open_consoles() -> tuple[PlainConsole, PlainConsole]:
     """Open consoles for results (stdout) and for progress and errors (stderr)."""
     return PlainConsole(), PlainConsole(stderr=True)
-
-
-# Columns of tables: names that may be long, and numbers, which the last kind never breaks.
-name = partial(Column, overflow="fold")
-number = partial(Column, justify="right")
-whole = partial(Column, justify="right", no_wrap=True)
-
-
-def table(*columns: Column | str, rows: Iterable[Sequence[RenderableType]] = (), title: str | None = None) -> Table:
-    """Return a table as all commands print them."""
-    shown = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD)
-    for row in rows:
-        shown.add_row(*row)
-    return shown
 
 
 def count(number: int, thing: str) -> str:

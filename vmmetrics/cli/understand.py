@@ -4,30 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.table import Column
 
-from vmmetrics.cli.options import (
-    KEY_VARIABLE,
-    MAX_COUNT,
-    BenchmarkPlugins,
-    CsvFile,
-    DataOfRun,
-    KeyEnv,
-    LatexFile,
-    MarkdownFile,
-    MaxCost,
-    Prices,
-    RunArgument,
-    ScoredBy,
-    Yes,
-    check_picture,
-    count_option,
-    seed_option,
-)
-from vmmetrics.cli.terminal import agree, open_consoles, table, until_stopped
+from vmmetrics.cli import options
+from vmmetrics.cli.options import check_picture, count_option, seed_option
+from vmmetrics.cli.tables import table
+from vmmetrics.cli.terminal import agree, open_consoles, until_stopped
 from vmmetrics.cli.understand_run import judge_of, print_notes, print_result, print_rows, reopen, scoring
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_json, write_text
@@ -35,7 +20,7 @@ from vmmetrics.utils.storage.atomic import write_json, write_text
 # ``vmmetrics understand list``: the benchmarks that are there.
 
 
-def list_benchmarks(_plugin: BenchmarkPlugins = None) -> None:
+def list_benchmarks(_plugin: options.BenchmarkPlugins = None) -> None:
     """Print the benchmarks: name, default frames, whether scoring asks a judge, and where they come from."""
     from vmmetrics.understanding import registry
 
@@ -55,9 +40,9 @@ def list_benchmarks(_plugin: BenchmarkPlugins = None) -> None:
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of another.", show_default=False)],
-    protocol: ScoredBy = "vmmetrics",
+    protocol: options.ScoredBy = "vmmetrics",
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the differences.")] = None,
-    _plugin: BenchmarkPlugins = None,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Hold two models against each other on the questions both were asked.
 
@@ -84,15 +69,15 @@ def compare(
 
 def leaderboard(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)],
-    protocol: ScoredBy = "vmmetrics",
+    protocol: options.ScoredBy = "vmmetrics",
     by: Annotated[
         str | None, typer.Option(help="Grouping for the columns (task, minFPS, ...). Default: the benchmark's first.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Chart, PNG or SVG; a file for each benchmark.")] = None,
-    csv: CsvFile = None,
-    markdown: MarkdownFile = None,
-    latex: LatexFile = None,
-    _plugin: BenchmarkPlugins = None,
+    csv: options.CsvFile = None,
+    markdown: options.MarkdownFile = None,
+    latex: options.LatexFile = None,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Put scored runs into one table, the best first, with intervals over videos, paired tests and published rows.
 
@@ -106,11 +91,12 @@ def leaderboard(
     output, messages = open_consoles()
     boards = text.make_boards(runs, scoring(protocol), by)
     for board in boards:
-        heads: list[Column] = []
-        for place, head in enumerate(text.heads(board)):
-            side: Literal["left", "right"] = "left" if place < 2 else "right"
-            heads.append(Column(head, justify=side, overflow="fold", no_wrap=place == text.OVERALL))
-        grid = table(*heads, rows=[text.cells(row, board.columns) for row in board.rows], title=text.title(board))
+        columns = [
+            Column(head, justify="left" if place < 2 else "right", overflow="fold")
+            for place, head in enumerate(text.heads(board))
+        ]
+        columns[text.OVERALL].no_wrap = True
+        grid = table(*columns, rows=[text.cells(row, board.columns) for row in board.rows], title=text.title(board))
         if board.references:
             grid.add_section()
         for reference in board.references:
@@ -135,18 +121,18 @@ def leaderboard(
 
 
 def score(
-    folder: RunArgument,
+    folder: options.RunArgument,
     protocol: Annotated[str, typer.Option(help="vmmetrics, or upstream as the released code does.")] = "vmmetrics",
-    data: DataOfRun = None,
+    data: options.DataOfRun = None,
     judge: Annotated[
         str | None, typer.Option(help="endpoint:MODEL@URL, or a file with what a judge said before.")
     ] = None,
     tokens: Annotated[int, count_option("Most tokens of a judge's answer.")] = 8192,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    key_env: KeyEnv = KEY_VARIABLE,
-    yes: Yes = False,
-    _plugin: BenchmarkPlugins = None,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    key_env: options.KeyEnv = options.KEY_VARIABLE,
+    yes: options.Yes = False,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.understanding.harness import scoring as work
@@ -160,7 +146,7 @@ def score(
     shown = configuration.get("frames")
     looks = shown is not None and not str(shown["policy"]).startswith("none")
     questions = asked_of(loaded.questions, session.get("limit"), looks, answers)
-    asked = judge_of(judge, folder, tokens, prices, max_cost, key_env, messages)
+    asked = judge_of(judge, folder, messages, max_cost, tokens=tokens, prices=prices, key_variable=key_env)
     expected = benchmark.judge_estimate(questions, answers, asked) if isinstance(asked, Client) else None
     if expected is not None:
         messages.print(f"{judge}: {expected}", soft_wrap=True)
@@ -176,13 +162,13 @@ def score(
 
 
 def submission(
-    folder: RunArgument,
+    folder: options.RunArgument,
     out: Annotated[Path, typer.Option(help="File to write.")],
     protocol: Annotated[
         str, typer.Option(help="How answers are read: vmmetrics, or upstream as the released code does.")
     ] = "vmmetrics",
-    data: DataOfRun = None,
-    _plugin: BenchmarkPlugins = None,
+    data: options.DataOfRun = None,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Write the file that is handed in: every question of the benchmark, test questions with hidden keys among them."""
     from vmmetrics.errors import SetupError
@@ -206,7 +192,7 @@ def submission(
 def synthetic(
     out: Annotated[Path, typer.Option(help="Folder for clips and questions; new, empty, or of an earlier suite.")],
     count: Annotated[
-        int, typer.Option("--n", min=1, max=MAX_COUNT, help="Questions, each with a clip of its own.")
+        int, typer.Option("--n", min=1, max=options.MAX_COUNT, help="Questions, each with a clip of its own.")
     ] = 120,
     seed: Annotated[int, seed_option("Of everything random.")] = 0,
 ) -> None:

@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    KEY_VARIABLE,
-    MAX_COUNT,
-    KeyEnv,
-    MaxCost,
-    PerMinute,
-    Prices,
-    Seed,
-    Temperature,
-    Url,
-    Yes,
-    count_option,
-    jobs_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option
 from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
@@ -39,7 +27,7 @@ def build(
     source: Annotated[Path, typer.Argument(metavar="INPUT", help="Captions, annotations or questions; JSON lines.")],
     out: Annotated[Path, typer.Option(help="Folder for the questions; goes on with what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: beside INPUT.")] = None,
-    url: Url = None,
+    url: options.Url = None,
     model: Annotated[str | None, typer.Option(help="Model there that writes; for fpsbench, that proofreads.")] = None,
     filter_model: Annotated[
         list[str] | None, typer.Option(help="Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
@@ -49,19 +37,17 @@ def build(
     answers: Annotated[Path | None, typer.Option(help="fpsbench: rows of id, reviewer, answer, by people.")] = None,
     read_as: Annotated[str, typer.Option(help="fpsbench: benchmark in whose form INPUT is.")] = "custom",
     keep_single: Annotated[bool, typer.Option("--keep-single", help="tuna: keep what one frame tells.")] = False,
-    require_multi: Annotated[
-        int | None, typer.Option(min=2, max=MAX_COUNT, help="tuna: drop what so many frames do not tell.")
-    ] = None,
+    require_multi: Annotated[int | None, count_option("tuna: drop what so many frames do not tell.", 2)] = None,
     apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
-    seed: Seed = 0,
-    temperature: Temperature = 0.7,
+    seed: options.Seed = 0,
+    temperature: options.Temperature = 0.7,
     tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,
-    per_minute: PerMinute = None,
+    per_minute: options.PerMinute = None,
     threads: Annotated[int, jobs_option("Videos in hand at once.")] = 4,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    key_env: KeyEnv = KEY_VARIABLE,
-    yes: Yes = False,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    key_env: options.KeyEnv = options.KEY_VARIABLE,
+    yes: options.Yes = False,
 ) -> None:
     """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
 

@@ -10,18 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    BenchmarkName,
-    BenchmarkPlugins,
-    MaxCost,
-    PictureFile,
-    Prices,
-    Videos,
-    Yes,
-    check_picture,
-    count_option,
-)
-from vmmetrics.cli.terminal import EXIT_FAILURES, agree, number, open_consoles, table, until_stopped
+from vmmetrics.cli import options
+from vmmetrics.cli.options import check_picture, count_option
+from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.terminal import EXIT_FAILURES, agree, open_consoles, until_stopped
 from vmmetrics.errors import ClipError
 from vmmetrics.utils.schema import plain
 from vmmetrics.utils.storage.atomic import write_json
@@ -41,10 +33,10 @@ _SAMPLE = 20
 
 
 def minfps(
-    name: BenchmarkName,
+    name: options.BenchmarkName,
     data: Annotated[Path, typer.Option(help="Folder or file of the benchmark.")],
     by: Annotated[str, typer.Option(help="Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
-    videos: Videos = None,
+    videos: options.Videos = None,
     out: Annotated[Path, typer.Option(help="Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
     asks: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
     limit: Annotated[int | None, count_option("The first so many questions only.")] = None,
@@ -53,11 +45,11 @@ def minfps(
     page: Annotated[
         bool, typer.Option("--page", help="Ask the person on a page in a browser of this machine.")
     ] = False,
-    picture: PictureFile = None,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    yes: Yes = False,
-    _plugin: BenchmarkPlugins = None,
+    picture: options.PictureFile = None,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    yes: options.Yes = False,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
 

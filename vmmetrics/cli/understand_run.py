@@ -8,40 +8,15 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import (
-    KEY_VARIABLE,
-    MAX_COUNT,
-    BenchmarkName,
-    BenchmarkPlugins,
-    KeyEnv,
-    MaxCost,
-    PerMinute,
-    Prices,
-    Tokens,
-    Videos,
-    Yes,
-    count_option,
-    jobs_option,
-    number_option,
-    seed_option,
-)
-from vmmetrics.cli.terminal import (
-    EXIT_FAILURES,
-    Bar,
-    agree,
-    count,
-    number,
-    open_consoles,
-    table,
-    until_stopped,
-    usage,
-    warn,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option, number_option, seed_option
+from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 from vmmetrics.errors import SetupError
 
 if TYPE_CHECKING:
@@ -57,11 +32,9 @@ BESIDE = 3
 
 def scoring(text: str) -> Scoring:
     """A protocol by its name."""
-    if text == "vmmetrics":
-        return "vmmetrics"
-    if text == "upstream":
-        return "upstream"
-    raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
+    if text not in ("vmmetrics", "upstream"):
+        raise typer.BadParameter(f"expected vmmetrics or upstream but got {text!r}", param_hint="--protocol")
+    return cast("Scoring", text)
 
 
 def reopen(
@@ -122,15 +95,7 @@ def print_rows(output: Console, title: str, heads: Sequence[str], rows: Sequence
     output.print(shown)
 
 
-def judge_of(
-    text: str | None,
-    folder: Path,
-    tokens: int,
-    prices: tuple[float, float] | None,
-    max_cost: float | None,
-    key_env: str,
-    messages: Console,
-) -> Any:
+def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
     """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
     from vmmetrics.understanding.harness.models import ModelSettings
     from vmmetrics.utils.endpoint import THREADS, Client
@@ -147,7 +112,7 @@ def judge_of(
     if text is None or not text.startswith("endpoint:"):
         return None if text is None else Path(text)
     with usage("--judge"):
-        settings = ModelSettings(text, tokens=tokens, prices=prices, key_variable=key_env)
+        settings = ModelSettings(text, **asking)
     return Judge(settings.endpoint(), folder / "replies", max_cost)
 
 
@@ -159,33 +124,33 @@ _LETTER_TOKENS, _WORDS_TOKENS = 8, 250  # of a usual answer: to a question with 
 
 
 def run(
-    name: BenchmarkName,
+    name: options.BenchmarkName,
     model: Annotated[
         str, typer.Option(help="endpoint:MODEL@URL, hf:FOLDER, recorded:FILE, random, random:SEED, majority or oracle.")
     ],
     data: Annotated[Path, typer.Option(help="Folder or file of the benchmark, as it was released.")],
-    videos: Videos = None,
+    videos: options.Videos = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; goes on with what is there.")] = None,
     frames: Annotated[
         str | None,
         typer.Option(help="'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'."),
     ] = None,
     control: Annotated[str | None, typer.Option(help="blind: words alone; single-frame: the middle frame.")] = None,
-    side: Annotated[int, typer.Option(min=16, max=MAX_COUNT, help="Longer side of the frames, pixels.")] = 448,
+    side: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,
     form: Annotated[str, typer.Option(help="Frames as images or video; auto: as the model takes them best.")] = "auto",
     protocol: Annotated[str, typer.Option(help="Words and scoring: vmmetrics, or upstream as released.")] = "vmmetrics",
     limit: Annotated[int | None, count_option("Ask so many questions only; may grow.")] = None,
-    tokens: Tokens = 512,
+    tokens: options.Tokens = 512,
     temperature: Annotated[float, number_option("Of an endpoint.", 0, 2)] = 0.0,
     seed: Annotated[int | None, seed_option("Of an endpoint's sampling.")] = None,
-    per_minute: PerMinute = None,
+    per_minute: options.PerMinute = None,
     threads: Annotated[int | None, jobs_option("Questions at once; of a local model, of torch.")] = None,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    key_env: KeyEnv = KEY_VARIABLE,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    key_env: options.KeyEnv = options.KEY_VARIABLE,
     again: Annotated[bool, typer.Option("--again", help="Ask anew where there was an error.")] = False,
-    yes: Yes = False,
-    _plugin: BenchmarkPlugins = None,
+    yes: options.Yes = False,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Show a model the videos of a benchmark, ask it the questions, and score what it says.
 
@@ -209,7 +174,8 @@ def run(
     opened = open_model(settings, loaded.questions, folder / "replies", partial(benchmark.read_answers, protocol=words))
     loaded = replace(loaded, problems={**loaded.problems, **getattr(opened, "problems", {})})
     asking = Asking(benchmark, loaded, opened, policy, words, side, limit, own_policies=own)
-    failed = _ask(asking, model, folder, (data, videos), again, yes, messages)
+    start = {"model": model, "data": str(data.absolute()), "videos": videos and str(videos.absolute())}
+    failed = _ask(asking, folder, start, again, yes, messages)
     _score(asking, folder, output, messages)
     if failed:
         again_said = "the same command asks again where none came, --again also where there was an error"
@@ -234,15 +200,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", text).strip("-.")[-120:]
 
 
-def _ask(
-    asking: Asking,
-    model: str,
-    path: Path,
-    sources: tuple[Path, Path | None],
-    again: bool,
-    yes: bool,
-    messages: Console,
-) -> int:
+def _ask(asking: Asking, path: Path, start: dict[str, Any], again: bool, yes: bool, messages: Console) -> int:
     """Ask what is left; how many questions have no answer.
 
     Raises:
@@ -255,12 +213,10 @@ def _ask(
     found = len(asking.loaded.questions)
     if not asking.questions and not (path / "answers.jsonl").exists():
         raise SetupError(f"The videos of all {found:,} questions are missing; --videos says where they are")
-    data, videos = (None if source is None else str(source.absolute()) for source in sources)
-    session: dict[str, Any] = {"model": model, "data": data, "videos": videos, "limit": asking.limit}
-    session |= {"found": found, "versions": recorded_versions(), "machine": machine()}
+    session = {**start, "limit": asking.limit, "found": found, "versions": recorded_versions(), "machine": machine()}
     with RunFolder(path, asking.configuration(), session) as folder:
         warn(messages, folder.warnings)
-        _begin(asking, model, folder, again, yes, messages)
+        _begin(asking, folder, start["model"], again, yes, messages)
         stopped = f"stopped; what was answered is in {folder.path}, the same command goes on"
         try:
             with until_stopped(messages, stopped), Bar(messages, len(asking.remaining(folder, again))) as bar:
@@ -279,7 +235,7 @@ def _ask(
         return sum(q.id not in answers or answers[q.id].error is not None for q in asking.covered(answers))
 
 
-def _begin(asking: Asking, model: str, folder: RunFolder, again: bool, yes: bool, messages: Console) -> None:
+def _begin(asking: Asking, folder: RunFolder, model: str, again: bool, yes: bool, messages: Console) -> None:
     """Say what is to be done and what it may cost, and go on only where that is fine."""
     from vmmetrics.models.endpoint import EndpointModel
 

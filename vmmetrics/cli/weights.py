@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.table import Column
 from rich.text import Text
 
-from vmmetrics.cli.terminal import name as long
-from vmmetrics.cli.terminal import open_consoles, table, whole
+from vmmetrics.cli.tables import name as long
+from vmmetrics.cli.tables import table, whole
+from vmmetrics.cli.terminal import open_consoles
 
 if TYPE_CHECKING:
     from vmmetrics.utils.weights import Published

@@ -229,10 +229,8 @@ class Pool(Generic[Item, Answer]):
         last = time.monotonic()
         while not self._closing.wait(_TICK_SECONDS):
             now = time.monotonic()
-            passed, last = (
-                min(now - last, 5 * _TICK_SECONDS),
-                now,
-            )  # time in which this process was stopped is not counted
+            passed = min(now - last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
+            last = now
             with self._lock:
                 for worker in self._workers:
                     if worker.item is None or worker.late or wait([worker.connection], 0):
