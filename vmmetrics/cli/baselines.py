@@ -18,7 +18,6 @@ from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.cli.terminal import EXIT_FAILURES, usage
 
 if TYPE_CHECKING:
-    from vmmetrics.alignment.baselines.suite import BaselineSettings
     from vmmetrics.scoring.table import Table
 
 SHOWN_MODELS = 5
@@ -67,11 +66,20 @@ def baselines(
     Running the same command again resumes. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
+    from vmmetrics.alignment.baselines.catalogue import chosen
+    from vmmetrics.alignment.baselines.suite import BaselineSettings
+
     part = parse_shard(shard)
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if only is None else parse_names(",".join(only))
-    settings = _settings(names, given, reading_of(assume_fps, max_memory))
+    reading = reading_of(assume_fps, max_memory)
+    with usage():
+        metrics = chosen(names, tuple(given))
+        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
+        if idle:
+            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
+        settings = BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
     table, output, messages = run_clips(
         clips, settings, out, prompts=prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
@@ -100,20 +108,6 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
         return given
     with usage():
         return given | {"vlm_judge": JudgeSettings(judge, **asked)}
-
-
-def _settings(
-    names: tuple[str, ...] | None, given: Mapping[str, Any], reading: tuple[tuple[str, Any], ...]
-) -> BaselineSettings:
-    from vmmetrics.alignment.baselines.catalogue import chosen
-    from vmmetrics.alignment.baselines.suite import BaselineSettings
-
-    with usage():
-        metrics = chosen(names, tuple(given))
-        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
-        if idle:
-            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
-        return BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
 
 
 def _print(table: Table, output: Console, messages: Console) -> None:

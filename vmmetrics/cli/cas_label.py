@@ -78,15 +78,8 @@ def label(
     output, messages = open_consoles()
     listed = None if clips is None else read_clip_list(clips)
     sd = DEFAULT_PRIOR_SD if prior_sd is None else prior_sd
-    settings = LabelSettings(
-        ties,
-        prior,
-        sd,
-        cut,
-        None if at is None else numbers(at.split(","), at, "four numbers with commas between"),
-        scope,
-        repeats,
-    )
+    cuts = None if at is None else numbers(at.split(","), at, "four numbers with commas between")
+    settings = LabelSettings(ties, prior, sd, cut, cuts, scope, repeats)
     labelling = None
     if comparisons:
         read = read_comparisons(comparisons)

@@ -273,9 +273,7 @@ def checked_timeout(timeout: float | None, jobs: int) -> float | None:
 
 def _kill(process: SpawnProcess) -> None:
     """Kill a worker, stopped or not, and the processes it started."""
-    if process.pid is None:
-        return
-    if sys.platform != "win32" and not _reaped(process.pid):
+    if sys.platform != "win32" and process.pid is not None and not _reaped(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it leads no group yet, or none any more
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
