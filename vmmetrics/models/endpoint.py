@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,6 @@ from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, R, S, Said, before_last, said
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint import Client, CostEstimate, EndpointSettings, Turn, Video, estimated_tokens
-
-if TYPE_CHECKING:
-    from av.container import OutputContainer
-    from av.packet import Packet
-    from av.video.stream import VideoStream
 
 _TICKS = 90_000  # of a second, for the times of the frames of a video: the clock of MPEG
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
@@ -56,15 +50,8 @@ class EndpointModel:
         self._video = form == "video"
         self._threads = threads
 
-    @property
-    def name(self) -> str:
-        """Name of the model at the endpoint."""
-        return self.client.settings.model
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The settings that answers depend on."""
-        return {**self.client.settings.part(), "form": "video" if self._video else "images"}
+        self.name = settings.model
+        self.identity: Mapping[str, Any] = {**settings.part(), "form": "video" if self._video else "images"}
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`."""
@@ -81,8 +68,7 @@ class EndpointModel:
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Several at once."""
-        with closing(self.client.work_through(work, items, self._threads)) as done:
-            yield from done
+        return self.client.work_through(work, items, self._threads)
 
     def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
         """What asking would take, replies that are kept not counted off.
@@ -105,6 +91,11 @@ def encoded(frames: Frames) -> Video:
     """Two frames or more as an H.264 file, each at the time that the model is told, the last as long as the mean."""
     import av
 
+    def write(frame: av.VideoFrame | None = None) -> None:
+        for packet in stream.encode(frame):
+            packet.duration = each  # readers take the rate of a file from its length
+            output.mux(packet)
+
     file = io.BytesIO()
     ticks = [round((told - frames.told[0]) * _TICKS) for told in frames.told]
     each = max(1, round(ticks[-1] / (len(ticks) - 1)))
@@ -118,13 +109,6 @@ def encoded(frames: Frames) -> Video:
         for place, picture in zip(ticks, frames.pictures, strict=True):
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture[:height, :width]), format="rgb24")
             frame.pts, frame.time_base = place, Fraction(1, _TICKS)
-            _write(stream.encode(frame), each, output)
-        _write(stream.encode(), each, output)
+            write(frame)
+        write()
     return Video(file.getvalue(), len(frames.pictures))
-
-
-def _write(packets: Iterable[Packet[VideoStream]], duration: int, output: OutputContainer) -> None:
-    """Write packets that say how long they last: readers take the rate of a file from its length."""
-    for packet in packets:
-        packet.duration = duration
-        output.mux(packet)
