@@ -8,13 +8,7 @@ import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.tcs import LEFT
-from vmmetrics.perception.points import (
-    grid_queries,
-    object_tracks,
-    released_key_frames,
-    released_step,
-    unsteady_objects,
-)
+from vmmetrics.perception import points
 from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
@@ -34,7 +28,7 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     clip, released = scene.clip, scene.models.released
     if len(clip) == 1:
         return MetricResult(None, "one frame: nothing can vanish or appear")
-    if protocol == "vmbench" and released_step(clip.fps) < 1:
+    if protocol == "vmbench" and points.released_step(clip.fps) < 1:
         return MetricResult(None, f"the released code fails below 2 frames a second, and the clip has {clip.fps:g}")
     if scene.no_subject is not None:
         return MetricResult(None, scene.no_subject)
@@ -58,7 +52,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     its points.
     """
     items = scene.objects.objects
-    tracks = object_tracks(scene, unsteady_objects(scene.objects))
+    tracks = points.object_tracks(scene, points.unsteady_objects(scene.objects))
     frames = np.arange(len(scene.clip))
     no_points = PointTracks(np.zeros((len(frames), 0, 2)), np.zeros((len(frames), 0), np.bool_), np.zeros(0, np.int64))
     return [
@@ -107,7 +101,7 @@ def _released_box(event: Event, found: ReleasedObjects) -> Box | None:
 def _released_histories(scene: Scene) -> list[ObjectHistory]:
     """Every object at the released code's key frames, tracked from the ordinal of a key frame (Q13)."""
     objects = scene.objects
-    frames = released_key_frames(len(scene.clip), scene.clip.fps)
+    frames = points.released_key_frames(len(scene.clip), scene.clip.fps)
     histories = []
     for item in objects.objects:
         present = item.present[frames]
@@ -115,7 +109,7 @@ def _released_histories(scene: Scene) -> list[ObjectHistory]:
             continue  # seen between key frames only: the released code never hears of it
         ordinal = int(np.argmax(present))
         seen = objects.labels[frames[ordinal]] == item.id
-        queries = grid_queries(seen, objects.scale, ordinal)
+        queries = points.grid_queries(seen, objects.scale, ordinal)
         tracks = scene.track(f"object:{item.id}:vmbench", queries)
         histories.append(ObjectHistory(present, frames, tracks.xy, tracks.visible, ordinal))
     return histories

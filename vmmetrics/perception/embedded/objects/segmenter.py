@@ -8,6 +8,7 @@ from typing import Literal
 import cv2
 import numpy as np
 
+from vmmetrics.perception.embedded.objects import pruning
 from vmmetrics.perception.embedded.objects.evidence import (
     Evidence,
     Labels,
@@ -18,14 +19,6 @@ from vmmetrics.perception.embedded.objects.evidence import (
     warp_mask,
 )
 from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
-from vmmetrics.perception.embedded.objects.pruning import (
-    drop_replaced,
-    drop_unmoved,
-    join_pieces,
-    merge_parts,
-    trim_bare,
-    trim_residue,
-)
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
@@ -270,7 +263,7 @@ class MotionSegmenter:
     def _objects(self, evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
         """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
         labels = self._follow(evidence, moving)
-        join_pieces(evidence, labels)
+        pruning.join_pieces(evidence, labels)
         kept: list[SceneObject] = []
         least = min(len(evidence), max(3, round(self.min_seconds * evidence.fps)))
         out = np.zeros(labels.shape, np.uint8)
@@ -301,11 +294,11 @@ class MotionSegmenter:
                 new = backwards.merged[new]
             labels[labels == old] = new
         moved = {i: track.moved for i, track in forwards.tracks.items()}
-        trim_residue(labels, moving)
-        trim_bare(evidence, labels, moving)
-        drop_unmoved(evidence, labels)
-        drop_replaced(labels, moved)
-        merge_parts(labels)
+        pruning.trim_residue(labels, moving)
+        pruning.trim_bare(evidence, labels, moving)
+        pruning.drop_unmoved(evidence, labels)
+        pruning.drop_replaced(labels, moved)
+        pruning.merge_parts(labels)
         self._add_pops(evidence, labels, moving)
         return labels
 

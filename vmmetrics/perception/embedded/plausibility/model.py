@@ -186,12 +186,8 @@ class OrdinalModel:
 
     def shares(self, numbers: FloatArray) -> FloatArray:
         """Return (N, F): what each number adds to z."""
-        ramps = ramped(self.standard(numbers))
+        ramps = ramped(standardised(numbers, self.centre, self.slope, self.scale))
         return np.asarray(np.einsum("rnf,rf->nf", ramps, self.weights))
-
-    def standard(self, numbers: FloatArray) -> FloatArray:
-        """Return (N, F): by how many spreads each number exceeds what is usual at this travel; NaN where unknown."""
-        return standardised(numbers, self.centre, self.slope, self.scale)
 
     def probabilities(self, numbers: FloatArray) -> FloatArray:
         """Return (N, 5) float64, Bad to Perfect, for the numbers (N, F) of views."""

@@ -19,16 +19,8 @@ from torch import Tensor
 
 from vmmetrics.errors import ClipError
 from vmmetrics.perception.scene import Scene
+from vmmetrics.perception.vmbench.ported import qalign_network
 from vmmetrics.perception.vmbench.ported.qalign_files import load_network
-from vmmetrics.perception.vmbench.ported.qalign_network import (
-    LEVELS,
-    Network,
-    PosedPrompt,
-    Prompt,
-    answer,
-    pose,
-    read_prompt,
-)
 from vmmetrics.perception.vmbench.ported.qalign_vision import normalised, shades, squared
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
@@ -51,15 +43,15 @@ THREADS = min(8, os.cpu_count() or 1)
 class LoadedQAlign:
     """The network, ready to be shown windows."""
 
-    network: Network
-    question: PosedPrompt
+    network: qalign_network.Network
+    question: qalign_network.PosedPrompt
     table: Tensor
 
     @classmethod
-    def of(cls, network: Network, prompt: Prompt) -> LoadedQAlign:
+    def of(cls, network: qalign_network.Network, prompt: qalign_network.Prompt) -> LoadedQAlign:
         """Read the prompt with a network that is on its device, without gradients."""
         with torch.inference_mode():
-            return cls(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
+            return cls(network, qalign_network.pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
 
 
 class QAlignRater:
@@ -90,7 +82,7 @@ class QAlignRater:
             SetupError: The model cannot be loaded; the text names what is wrong.
         """
         logits = self.logits(frames, windows)
-        worth = torch.tensor(list(LEVELS.values())).to(logits)
+        worth = torch.tensor(list(qalign_network.LEVELS.values())).to(logits)
         scores = torch.softmax(logits, dim=-1) @ worth
         if not bool(torch.isfinite(scores).all()):
             raise ClipError(f"the answer of Q-Align is not finite in {self.precision}")
@@ -103,7 +95,7 @@ class QAlignRater:
 
         def answers(rows: Sequence[IntArray]) -> list[Tensor]:
             batch = torch.from_numpy(np.stack(rows)).to(self.device)
-            return list(answer(loaded.network, loaded.question, seen[batch]))
+            return list(qalign_network.answer(loaded.network, loaded.question, seen[batch]))
 
         with torch.inference_mode():
             seen = self._see(loaded, [frames[index] for index in shown])
@@ -124,7 +116,7 @@ class QAlignRater:
 
     def load(self) -> LoadedQAlign:
         """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""
-        prompt = read_prompt(self.folder / "tokenizer.model")
+        prompt = qalign_network.read_prompt(self.folder / "tokenizer.model")
         return LoadedQAlign.of(load_network(self.folder, self.device, DTYPES[self.precision]), prompt)
 
 
