@@ -131,11 +131,8 @@ def _with_box(event: Event, objects: Objects) -> Event:
 def _seen_nearest(item: SceneObject, frame: int, *, before: bool) -> int:
     """Return the last frame before ``frame`` in which the object is seen, or the first from it on."""
     seen = np.flatnonzero(item.present)
-    if before:
-        earlier = seen[seen < frame]
-        return int(earlier[-1] if len(earlier) else seen[0])
-    later = seen[seen >= frame]
-    return int(later[0] if len(later) else seen[-1])
+    place = int(np.searchsorted(seen, frame)) - before
+    return int(seen[np.clip(place, 0, len(seen) - 1)])
 
 
 def _box(objects: Objects, item: SceneObject, frame: int) -> Box | None:
@@ -143,9 +140,5 @@ def _box(objects: Objects, item: SceneObject, frame: int) -> Box | None:
     if len(rows) == 0:
         return None
     sx, sy = objects.scale
-    return (
-        float(columns.min() * sx - 0.5),
-        float(rows.min() * sy - 0.5),
-        float((columns.max() + 1) * sx - 0.5),
-        float((rows.max() + 1) * sy - 0.5),
-    )
+    x0, x1, y0, y1 = columns.min() * sx, (columns.max() + 1) * sx, rows.min() * sy, (rows.max() + 1) * sy
+    return float(x0 - 0.5), float(y0 - 0.5), float(x1 - 0.5), float(y1 - 0.5)
