@@ -47,7 +47,7 @@ def exchanged_sides(keypoints: FloatArray, scores: FloatArray, torso: float) -> 
         moved = np.linalg.norm(points[1:, None] - points[:-1, :, None], axis=-1)
         trust = np.minimum(weights[1:, None], weights[:-1, :, None])
         leap = (np.maximum(moved - FREE, 0) * trust).sum(axis=-1)  # (N-1, from, to)
-        order[np.ix_(exchanged(leap, FLIPPED), found)] = swapped
+        order[:, found] = np.where(exchanged(leap, FLIPPED)[:, None], swapped, found)
     return order
 
 
