@@ -31,7 +31,7 @@ from benchmarks.fetv_dev import RATINGS, mean_rating, rated_clips, read
 from benchmarks.seal import halves, log
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import gather
-from vmmetrics.perception.embedded.plausibility.model import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
+from vmmetrics.perception.embedded.plausibility.plausibility import NAMES, TRAVEL, WEIGHTS, OrdinalModel, summarise
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.types import FloatArray
 from vmmetrics.utils.weights.manifest import weight_path

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.cas_recipe.groups import Table
 from benchmarks.cas_recipe.ladder import CLEAN
 from benchmarks.cas_recipe.ordinal import Settings, fit
-from vmmetrics.perception.embedded.plausibility.model import LEVEL_COUNT, OrdinalModel
+from vmmetrics.perception.embedded.plausibility.plausibility import LEVEL_COUNT, OrdinalModel
 from vmmetrics.types import FloatArray
 
 FOLDS = 6

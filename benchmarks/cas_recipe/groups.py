@@ -17,7 +17,7 @@ from benchmarks.cas_recipe.sources import Source
 from vmmetrics.alignment.perturbations.frames import Frames
 from vmmetrics.clip import Clip
 from vmmetrics.perception.embedded.plausibility.evidence import PlausibilityEvidence, gather
-from vmmetrics.perception.embedded.plausibility.model import summarise
+from vmmetrics.perception.embedded.plausibility.plausibility import summarise
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.types import FloatArray
 

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from benchmarks.cas_recipe.groups import Table
 from benchmarks.cas_recipe.ladder import CLEAN
-from vmmetrics.perception.embedded.plausibility.model import (
+from vmmetrics.perception.embedded.plausibility.plausibility import (
     LEVEL_COUNT,
     NAMES,
     TRAVEL,

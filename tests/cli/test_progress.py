@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from vmmetrics.cli.consoles import PlainConsole
 from vmmetrics.cli.progress import LiveProgress
+from vmmetrics.cli.terminal import PlainConsole
 from vmmetrics.scoring.record import Record
 
 
 def progress(terminal: bool) -> tuple[LiveProgress, Any]:
     text = io.StringIO()
     console = PlainConsole(file=text, width=120, force_terminal=terminal)
-    return LiveProgress(console, ("pas",), 1), text
+    return LiveProgress(console, ("pas",)), text
 
 
 def status(live: LiveProgress) -> str:

@@ -133,7 +133,10 @@ def test_merge_shows_the_whole(vmmetrics: Any, make_clips: Any, capsys: Captured
 
 def test_the_command_starts_fast_and_loads_nothing_heavy() -> None:
     code = (
-        "import sys, vmmetrics.cli.app\n"
+        "import sys, typer.main, vmmetrics.cli.app\n"
+        "assert 'vmmetrics.cli.score' not in sys.modules  # imported when it is asked for\n"
+        "def build(group): [build(c) for c in group.commands.values() if hasattr(c, 'commands')]\n"
+        "build(typer.main.get_command(vmmetrics.cli.app.app))\n"
         "print([m for m in ('numpy', 'cv2', 'av', 'scipy', 'ai_edge_litert', 'PIL', 'torch') if m in sys.modules])"
     )
     root = Path(__file__).parents[2]

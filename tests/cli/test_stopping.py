@@ -42,7 +42,7 @@ def stop(number: int) -> Any:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_before_the_run_begins(number: int, vmmetrics: Any, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
-    monkeypatch.setattr("vmmetrics.cli.running.find_tasks", stop(number))
+    monkeypatch.setattr("vmmetrics.scoring.tasks.tasks_of_paths", stop(number))
     assert vmmetrics("score", "clips") == 130
     assert capfd.readouterr().err == "vmmetrics: stopped\n"
 
@@ -60,12 +60,12 @@ def test_an_import_that_is_cut_off(vmmetrics: Any, monkeypatch: pytest.MonkeyPat
         except BaseException:  # as extension modules do
             raise ImportError("numpy failed to import") from None
 
-    monkeypatch.setattr("vmmetrics.cli.running.find_tasks", cut_off)
+    monkeypatch.setattr("vmmetrics.scoring.tasks.tasks_of_paths", cut_off)
     assert vmmetrics("score", "clips") == 130
     assert capfd.readouterr().err == "vmmetrics: stopped\n"
 
 
-@pytest.mark.parametrize("module", ["typer", "vmmetrics.cli.leaderboard"])
+@pytest.mark.parametrize("module", ["typer", "vmmetrics.cli.app"])
 def test_while_the_command_is_imported(module: str) -> None:
     code = f"""
 import signal, sys
@@ -125,7 +125,7 @@ def test_errors_that_follow_from_nothing_stay_errors(monkeypatch: pytest.MonkeyP
     def fail(*_: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("vmmetrics.cli.running.find_tasks", fail)
+    monkeypatch.setattr("vmmetrics.scoring.tasks.tasks_of_paths", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         main(["score", "clips"])
 

@@ -33,8 +33,8 @@ def test_every_reader_refuses_an_old_torch(tmp_path: Path, monkeypatch: pytest.M
     from vmmetrics.alignment.baselines.files import read_state
     from vmmetrics.cas.label.videoreward_files import _load
     from vmmetrics.cas.train.state import read_last
+    from vmmetrics.perception.vmbench.adapters.qalign import _weights
     from vmmetrics.perception.vmbench.checkpoints import read_checkpoint, read_weights
-    from vmmetrics.perception.vmbench.ported.qalign_files import _weights
 
     for name in ("a.pt", "model.pth"):
         torch.save({}, tmp_path / name)

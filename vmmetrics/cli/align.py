@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vmmetrics.cli.options import count_option, finite, seed_option, share_option
+from vmmetrics.cli.options import count_option, number_option, seed_option, share_option
+from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.terminal import open_consoles, usage
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.alignment.results import StudyReport
     from vmmetrics.alignment.study import Study
 
@@ -29,10 +28,6 @@ Sources = Annotated[
         "released set, or 'vmbench' for VMBench's published scores.",
         show_default=False,
     ),
-]
-Dimensions = Annotated[
-    list[str] | None,
-    typer.Option(help="Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
 ]
 RatingsFormat = Annotated[
     str | None,
@@ -53,7 +48,10 @@ def align(
         ),
     ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Only this score; repeatable.")] = None,
-    dimension: Dimensions = None,
+    dimension: Annotated[
+        list[str] | None,
+        typer.Option(help="Evaluate only this column of ratings, even one that is skipped by its name; repeatable."),
+    ] = None,
     lower: Annotated[list[str] | None, typer.Option(help="Lower is better for this score; repeatable.")] = None,
     exclude_model: Annotated[
         list[str] | None, typer.Option(help="Leave out a model, such as real footage; repeatable.")
@@ -65,7 +63,7 @@ def align(
     ] = None,
     scale: Annotated[
         tuple[float, float] | None,
-        typer.Option(callback=finite, help="Lowest and highest rating there can be; others are an error."),
+        number_option("Lowest and highest rating there can be; others are an error."),
     ] = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,
@@ -80,7 +78,6 @@ def align(
     from vmmetrics.alignment.readers import read_study
     from vmmetrics.alignment.report.text import print_report
     from vmmetrics.alignment.study_report import align as hold_against
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED
     from vmmetrics.utils.storage.job_folder import prepare
 
@@ -103,14 +100,18 @@ def align(
     report = hold_against(
         study,
         exclude_models=exclude_model or (),
-        resamples=RESAMPLES if resamples is None else resamples,
+        resamples=resamples or RESAMPLES,
         seed=SEED if seed is None else seed,
         against=against,
     )
     print_report(report, output)
+    matching = study.matching
     if out is not None:
         _write(out, study, report)
-    _point(study, out, messages)
+        messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
+    if max(len(matching.scores_only), len(matching.ratings_only)) > _NAMED:
+        where = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
+        messages.print(f"all clips that only one side knows: {where}", soft_wrap=True)
 
 
 def _facing(faces: list[str]) -> dict[str, list[str]]:
@@ -125,59 +126,29 @@ def _facing(faces: list[str]) -> dict[str, list[str]]:
 
 
 def _write(out: Path, study: Study, report: StudyReport) -> None:
-    from vmmetrics.utils.storage.atomic import write_json, write_text
-
-    write_json(out / _MATCHING, _matching(study))  # first: by it the folder is known as ours, also after a kill
-    for name, text in _texts(study, report):
-        write_text(out / name, text)
-    write_json(out / "report.json", report.to_json())
-    _write_pictures(out, study, report)
-
-
-def _texts(study: Study, report: StudyReport) -> Iterator[tuple[str, str]]:
-    from vmmetrics.alignment.report.page import to_html
-    from vmmetrics.alignment.report.text import to_csv, to_latex, to_markdown
-
-    yield "table.csv", to_csv(report)
-    yield "report.md", to_markdown(report)
-    yield "table.tex", to_latex(report)
-    yield "page.html", to_html(study, report)
-
-
-def _write_pictures(out: Path, study: Study, report: StudyReport) -> None:
-    """Drawn into a folder beside and put in place one by one, so that no half of a picture is ever seen."""
     from tempfile import TemporaryDirectory
 
     from vmmetrics.alignment.report.charts import draw_charts, save_charts
+    from vmmetrics.alignment.report.page import to_html
+    from vmmetrics.alignment.report.text import to_csv, to_latex, to_markdown
+    from vmmetrics.utils.storage.atomic import write_json, write_text
 
+    matched = [
+        {"clip": clip, "prompt": prompt, "model": model}
+        for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
+    ]
+    only = {name: list(getattr(study.matching, name)) for name in ("scores_only", "ratings_only", "notes")}
+    write_json(out / _MATCHING, {"matched": matched, **only})  # first: by it the folder is ours, also after a kill
+    write_text(out / "table.csv", to_csv(report))
+    write_text(out / "report.md", to_markdown(report))
+    write_text(out / "table.tex", to_latex(report))
+    write_text(out / "page.html", to_html(study, report))
+    write_json(out / "report.json", report.to_json())
     charts = draw_charts(study, report)
-    with TemporaryDirectory(prefix=".pictures-", dir=out) as beside:
+    with TemporaryDirectory(prefix=".pictures-", dir=out) as beside:  # no half of a picture is ever seen
         for suffix in (".png", ".svg"):
             for path in save_charts(charts, Path(beside), suffix):
                 path.replace(out / path.name)
-
-
-def _matching(study: Study) -> dict[str, Any]:
-    """Everything about who was matched; the report names a few of each side only."""
-    found = study.matching
-    return {
-        "matched": [
-            {"clip": clip, "prompt": prompt, "model": model}
-            for clip, prompt, model in zip(study.clips, study.prompts, study.models, strict=True)
-        ],
-        "scores_only": list(found.scores_only),
-        "ratings_only": list(found.ratings_only),
-        "notes": list(found.notes),
-    }
-
-
-def _point(study: Study, out: Path | None, messages: Console) -> None:
-    """Say where everything lies, and where the clips are named that the report does not name."""
-    if out is not None:
-        messages.print(f"written: {out}/page.html, report.md, report.json, table.csv, table.tex, pictures")
-    if max(len(study.matching.scores_only), len(study.matching.ratings_only)) > _NAMED:
-        where = f"--out DIR writes them to {_MATCHING}" if out is None else f"{out}/{_MATCHING}"
-        messages.print(f"all clips that only one side knows: {where}", soft_wrap=True)
 
 
 # ``vmmetrics plan``: how many clips, prompts and raters a study of human alignment needs.
@@ -186,44 +157,28 @@ _RATERS = (1, 2, 3, 5, 10)
 
 
 def plan(
-    first: Annotated[
-        float,
-        typer.Option(min=-1, max=1, callback=finite, help="Spearman of one metric with the mean of three raters."),
-    ] = 0.6,
-    second: Annotated[
-        float, typer.Option(min=-1, max=1, callback=finite, help="Of another, to be told from it.")
-    ] = 0.7,
+    first: Annotated[float, number_option("Spearman of one metric with the mean of three raters.", -1, 1)] = 0.6,
+    second: Annotated[float, number_option("Of another, to be told from it.", -1, 1)] = 0.7,
     raters: Annotated[
         list[int] | None, count_option("People who rate each clip; repeatable. Default: 1, 2, 3, 5, 10.")
     ] = None,
     clips_per_prompt: Annotated[int, count_option("Clips of each prompt, each by another model.")] = 4,
     power: Annotated[float, share_option("Chance of seeing the difference.")] = 0.8,
     between: Annotated[
-        float | None,
-        typer.Option(
-            min=-1, max=1, callback=finite, help="Spearman of the two metrics with each other. Default: first × second."
-        ),
+        float | None, number_option("Spearman of the two metrics with each other. Default: first × second.", -1, 1)
     ] = None,
 ) -> None:
     """Print what a study needs to tell two metrics apart, before anyone has rated a clip."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     from vmmetrics.alignment.power import plan_study
-    from vmmetrics.cli.progress import open_consoles
 
     output, _ = open_consoles()
-    try:
+    with usage():
         plans = [
-            plan_study(first, second, raters=number, clips_per_prompt=clips_per_prompt, power=power, between=between)
-            for number in raters or _RATERS
+            plan_study(first, second, raters=people, clips_per_prompt=clips_per_prompt, power=power, between=between)
+            for people in raters or _RATERS
         ]
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    title = f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}"
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for column in ("raters", "clips", "prompts", "ratings", "ρ they see", "smallest within-model ρ"):
-        grid.add_column(column, justify="right")
+    heads = ("raters", "clips", "prompts", "ratings", "ρ they see", "smallest within-model ρ")
+    grid = table(*map(number, heads), title=f"To tell ρ = {first:g} from ρ = {second:g} with a chance of {power:.0%}")
     for found in plans:
         smallest = "-" if found.smallest_within_model is None else f"{found.smallest_within_model:.2f}"
         seen = f"{found.first:.2f} and {found.second:.2f}"

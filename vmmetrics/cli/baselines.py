@@ -8,26 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.options import (
-    MAX_COUNT,
-    AllowFailures,
-    AssumeFps,
-    Clips,
-    FollowLinks,
-    MaxMemory,
-    PromptsBeside,
-    RunFolder,
-    count_option,
-    finite,
-    jobs_option,
-)
-from vmmetrics.cli.running import TimeoutOption, end, parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option, number_option
+from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.tables import number
+from vmmetrics.cli.tables import table as grid_of
+from vmmetrics.cli.terminal import EXIT_FAILURES, usage
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from vmmetrics.alignment.baselines.suite import BaselineSettings
     from vmmetrics.scoring.table import Table
 
 SHOWN_MODELS = 5
@@ -35,8 +25,8 @@ SHOWN_MODELS = 5
 
 
 def baselines(
-    clips: Clips,
-    out: RunFolder = None,
+    clips: options.Clips,
+    out: options.RunFolder = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Names with commas between them. Default: those that need no download.")
     ] = None,
@@ -53,21 +43,19 @@ def baselines(
     judge_frames: Annotated[int | None, count_option("Frames the judge is shown. Default: 12.")] = None,
     judge_per_minute: Annotated[
         float | None,
-        typer.Option(
-            min=0.01, max=MAX_COUNT, callback=finite, help="Most requests a minute to the endpoint. Default: no bound."
-        ),
+        number_option("Most requests a minute to the endpoint. Default: no bound.", 0.01, options.MAX_COUNT),
     ] = None,
     judge_key_env: Annotated[
         str | None, typer.Option(help="Environment variable with the endpoint's key. Default: VMMETRICS_JUDGE_KEY.")
     ] = None,
-    prompts: PromptsBeside = None,
+    prompts: options.PromptsBeside = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Values do not depend on it.")] = None,
-    timeout: TimeoutOption = None,
+    timeout: options.Timeout = None,
     shard: Annotated[str | None, typer.Option(help="Part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: AssumeFps = None,
-    max_memory: MaxMemory = None,
-    follow_links: FollowLinks = True,
-    allow_failures: AllowFailures = False,
+    assume_fps: options.AssumeFps = None,
+    max_memory: options.MaxMemory = None,
+    follow_links: options.FollowLinks = True,
+    allow_failures: options.AllowFailures = False,
 ) -> None:
     """Measure clips by baselines, to compare with human ratings next to our metrics.
 
@@ -78,16 +66,26 @@ def baselines(
     Running the same command again resumes. Exit codes: 0 all measured (a missing value is fine),
     3 some clips failed, 2 wrong usage or setup.
     """
+    from vmmetrics.alignment.baselines.catalogue import chosen
+    from vmmetrics.alignment.baselines.suite import BaselineSettings
+
     part = parse_shard(shard)
     asked = {"url": judge_url, "frames": judge_frames, "per_minute": judge_per_minute, "key_variable": judge_key_env}
     given = _given(weights or [], judge, {name: value for name, value in asked.items() if value is not None})
     names = None if only is None else parse_names(",".join(only))
-    settings = _settings(names, given, reading_of(assume_fps, max_memory))
+    reading = reading_of(assume_fps, max_memory)
+    with usage():
+        metrics = chosen(names, tuple(given))
+        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
+        if idle:
+            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
+        settings = BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
     table, output, messages = run_clips(
         clips, settings, out, prompts=prompts, shard=part, jobs=jobs, timeout=timeout, follow_links=follow_links
     )
     _print(table, output, messages)
-    end(table, allow_failures)
+    if table.failed and not allow_failures:
+        raise typer.Exit(EXIT_FAILURES)
 
 
 def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,42 +106,18 @@ def _given(weights: list[str], judge: str | None, asked: Mapping[str, Any]) -> d
         if asked:
             raise typer.BadParameter("the judge's options need --judge MODEL")
         return given
-    try:
+    with usage():
         return given | {"vlm_judge": JudgeSettings(judge, **asked)}
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _settings(
-    names: tuple[str, ...] | None, given: Mapping[str, Any], reading: tuple[tuple[str, Any], ...]
-) -> BaselineSettings:
-    from vmmetrics.alignment.baselines.catalogue import chosen
-    from vmmetrics.alignment.baselines.suite import BaselineSettings
-
-    try:
-        metrics = chosen(names, tuple(given))
-        idle = [family for family in given if not set(chosen([family])) & set(metrics)]
-        if idle:
-            raise typer.BadParameter(f"--only leaves out {', '.join(idle)}, which something was given for")
-        return BaselineSettings(metrics=metrics, reading=reading, given=tuple(given.items()))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 def _print(table: Table, output: Console, messages: Console) -> None:
     """A row per baseline: unit, direction, mean over all clips and over those of each model."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as Grid
-
     from vmmetrics.alignment.baselines.catalogue import BASELINES
     from vmmetrics.cli.results import print_missing
 
     models = table.by_model() if len(table.by_model()) <= SHOWN_MODELS else {}
-    grid = Grid(box=SIMPLE_HEAD)
-    for title in ("baseline", "unit", "better"):
-        grid.add_column(title)
-    for title in ("clips", "mean", "95 % interval", *models):
-        grid.add_column(title, justify="right")
+    numbers = ("clips", "mean", "95 % interval", *models)
+    grid = grid_of("baseline", "unit", "better", *map(number, numbers))
     means = table.mean()
     for name in (name for name in BASELINES if name in table.metrics):
         mean, baseline = means.get(name), BASELINES[name]

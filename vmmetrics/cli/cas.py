@@ -1,31 +1,17 @@
-"""``vmmetrics cas``: labels for clips, and classifiers that learn from them."""
+"""``vmmetrics cas reward``: clips in, comparisons by VideoReward out."""
 
 from __future__ import annotations
 
 import hashlib
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from vmmetrics.cli import cas_label, cas_training
 from vmmetrics.cli.options import PromptsFound, seed_option
-from vmmetrics.cli.running import EXIT_FAILURES
-
-if TYPE_CHECKING:
-    from vmmetrics.cas.label.videoreward import VideoReward
-
-
-# ``vmmetrics cas reward``: clips in, comparisons by VideoReward out.
-
-
-class DType(StrEnum):
-    """Precisions to run in."""
-
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-    FLOAT32 = "float32"
+from vmmetrics.cli.terminal import EXIT_FAILURES, count, open_consoles
+from vmmetrics.utils.storage.atomic import write_atomically
+from vmmetrics.utils.storage.journal import encode
 
 
 def reward(
@@ -46,7 +32,7 @@ def reward(
     ] = False,
     seed: Annotated[int, seed_option("For drawing.")] = 0,
     device: Annotated[str, typer.Option(help="Where to run, as torch names it.")] = "cpu",
-    dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.BFLOAT16,
+    dtype: Annotated[Literal["bfloat16", "float16", "float32"], typer.Option(help="Precision.")] = "bfloat16",
 ) -> None:
     """Score motion quality with VideoReward and write what it says of every pair, for 'vmmetrics cas label'.
 
@@ -54,9 +40,7 @@ def reward(
     failed, 2 wrong usage or setup.
     """
     from vmmetrics.cas.label.videoreward import RewardStep, VideoReward, compare_rewards, reward_clips
-    from vmmetrics.cli.progress import count, open_consoles
-    from vmmetrics.utils.storage.atomic import write_atomically
-    from vmmetrics.utils.storage.journal import encode
+    from vmmetrics.cas.label.videoreward_files import weights_hash
     from vmmetrics.video import discover
     from vmmetrics.video.prompts import Prompts
 
@@ -65,10 +49,12 @@ def reward(
     if not sources:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
     known = Prompts.load(prompts, next((source.root for source in sources if source.root is not None), None))
-    scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype.value)
+    scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards
-    for step in reward_clips(sources, known, scorer, _identity(scorer, model, dtype.value), file):
+    text = hashlib.sha256(scorer.text.encode()).hexdigest()[:12]
+    identity = f"VideoReward {weights_hash(model)} {dtype} text {text}"
+    for step in reward_clips(sources, known, scorer, identity, file):
         steps.append(step)
         said = f"failed: {step.error}" if step.error else f"{step.reward:+.3f}{' (known)' if step.known else ''}"
         line = f"[{len(steps)}/{len(sources)}] {step.clip}  {said}"
@@ -82,18 +68,3 @@ def reward(
     if failed:
         messages.print(f"{failed} of {len(steps)} clips failed")
         raise typer.Exit(EXIT_FAILURES)
-
-
-def _identity(scorer: VideoReward, folder: Path, dtype: str) -> str:
-    """Names what a reward depends on besides the clip."""
-    from vmmetrics.cas.label.videoreward_files import weights_hash
-
-    said = hashlib.sha256(scorer.text.encode()).hexdigest()
-    return f"VideoReward {weights_hash(folder)} {dtype} text {said[:12]}"
-
-
-app = typer.Typer(help="Commonsense adherence: labels, and classifiers that learn from them.", no_args_is_help=True)
-app.command("label")(cas_label.label)
-app.command("reward")(reward)
-app.command("train")(cas_training.train)
-app.command("eval")(cas_training.evaluate)

@@ -2,64 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.options import MAX_COUNT, finite, seed_option
+from vmmetrics.cli.options import count_option, number_option, numbers, seed_option
+from vmmetrics.cli.tables import name, table, whole
+from vmmetrics.cli.terminal import count, open_consoles
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from vmmetrics.cas.label.comparisons import Comparisons, ListedClip
+    from vmmetrics.cas.label.comparisons import Comparisons
     from vmmetrics.cas.label.label import Labelling
 
 SHOWN_CLIPS = 40
 """Rows on the screen; all of them are in the file."""
 SHOWN_COMPONENTS = 5
-
-
-class Ties(StrEnum):
-    """Models of ties."""
-
-    DAVIDSON = "davidson"
-    RAO_KUPPER = "rao-kupper"
-
-
-class Prior(StrEnum):
-    """When to use a prior."""
-
-    AUTO = "auto"
-    NONE = "none"
-    ALWAYS = "always"
-
-
-class CutOption(StrEnum):
-    """Ways to cut."""
-
-    QUANTILE = "quantile"
-    NORMAL = "normal"
-    FIXED = "fixed"
-
-
-class ScopeOption(StrEnum):
-    """What is cut together."""
-
-    AUTO = "auto"
-    POOLED = "pooled"
-    PROMPT = "prompt"
-    COMPONENT = "component"
-
-
-class RepeatsOption(StrEnum):
-    """What repeats count for."""
-
-    SHARE = "share"
-    KEEP = "keep"
 
 
 def label(
@@ -73,24 +32,26 @@ def label(
     clips: Annotated[
         Path | None, typer.Option(help="The pool: clip, and prompt and group (model). Default: the clips compared.")
     ] = None,
-    ties: Annotated[Ties, typer.Option(help="Model of ties.")] = Ties.DAVIDSON,
+    ties: Annotated[Literal["davidson", "rao-kupper"], typer.Option(help="Model of ties.")] = "davidson",
     prior: Annotated[
-        Prior, typer.Option(help="Normal prior on strengths: auto is only where the data do not pin them down.")
-    ] = Prior.AUTO,
-    prior_sd: Annotated[
-        float | None, typer.Option(callback=finite, help="Its standard deviation, log odds. Default: 1.5.")
-    ] = None,
-    cut: Annotated[CutOption, typer.Option(help="quantile: equal shares; normal: quintiles; fixed: --at.")] = (
-        CutOption.QUANTILE
-    ),
+        Literal["auto", "none", "always"],
+        typer.Option(help="Normal prior on strengths: auto is only where the data do not pin them down."),
+    ] = "auto",
+    prior_sd: Annotated[float | None, number_option("Its standard deviation, log odds. Default: 1.5.")] = None,
+    cut: Annotated[
+        Literal["quantile", "normal", "fixed"],
+        typer.Option(help="quantile: equal shares; normal: quintiles; fixed: --at."),
+    ] = "quantile",
     at: Annotated[str | None, typer.Option(help="The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
-        ScopeOption, typer.Option(help="What is cut together: auto is all where linked, else each component.")
-    ] = ScopeOption.AUTO,
+        Literal["auto", "pooled", "prompt", "component"],
+        typer.Option(help="What is cut together: auto is all where linked, else each component."),
+    ] = "auto",
     repeats: Annotated[
-        RepeatsOption, typer.Option(help="A rater's judgements of one pair share one voice, or each count.")
-    ] = RepeatsOption.SHARE,
-    ask: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="How many pairs to ask next.")] = 0,
+        Literal["share", "keep"],
+        typer.Option(help="A rater's judgements of one pair share one voice, or each count."),
+    ] = "share",
+    ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
     pairs_out: Annotated[Path | None, typer.Option(help="Where to write them (JSONL).", show_default=False)] = None,
     across_prompts: Annotated[bool, typer.Option(help="Also ask about clips of different prompts.")] = False,
     seed: Annotated[int, seed_option("For sides and order of the pairs asked.")] = 0,
@@ -101,23 +62,24 @@ def label(
     comparisons, --clips and --ask choose the first pairs.
     """
     inputs = [*(comparisons or ()), *([] if clips is None else [clips])]
-    _check(bool(comparisons), clips, ask, inputs, out, pairs_out)
+    if bool(ask) != (pairs_out is not None):
+        raise typer.BadParameter("--ask and --pairs-out go together")
+    if not comparisons and (clips is None or not ask or out is not None):
+        raise typer.BadParameter("give comparisons, or --clips and --ask to choose the first pairs")
+    if comparisons and out is None and not ask:
+        raise typer.BadParameter("give --out for labels, --ask and --pairs-out for pairs, or both")
+    if {path.resolve() for path in inputs} & {path.resolve() for path in (out, pairs_out) if path is not None}:
+        raise typer.BadParameter("an output would overwrite an input")
+    from vmmetrics.cas.label.ask import choose_pairs
     from vmmetrics.cas.label.comparisons import read_clip_list, read_comparisons
-    from vmmetrics.cas.label.label import LabelSettings, label_clips, write_labels
-    from vmmetrics.cli.progress import open_consoles
+    from vmmetrics.cas.label.label import LabelSettings, label_clips, write_labels, write_questions
     from vmmetrics.utils.statistics.bradley_terry import DEFAULT_PRIOR_SD
 
     output, messages = open_consoles()
     listed = None if clips is None else read_clip_list(clips)
-    settings = LabelSettings(
-        ties=ties.value,
-        prior=prior.value,
-        prior_sd=DEFAULT_PRIOR_SD if prior_sd is None else prior_sd,
-        cut=cut.value,
-        fixed_cuts=None if at is None else _numbers(at),
-        scope=scope.value,
-        repeats=repeats.value,
-    )
+    sd = DEFAULT_PRIOR_SD if prior_sd is None else prior_sd
+    cuts = None if at is None else numbers(at.split(","), at, "four numbers with commas between")
+    settings = LabelSettings(ties, prior, sd, cut, cuts, scope, repeats)
     labelling = None
     if comparisons:
         read = read_comparisons(comparisons)
@@ -127,78 +89,41 @@ def label(
             write_labels(out, labelling, settings, read, inputs)
             messages.print(f"labels: {out}, how they came about: {out.with_suffix('.meta.json')}")
     if pairs_out is not None:
-        _ask(labelling, listed or [], ask, pairs_out, across_prompts, seed, messages)
-
-
-def _check(
-    compared: bool, clips: Path | None, ask: int, inputs: Sequence[Path], out: Path | None, pairs_out: Path | None
-) -> None:
-    """Refuse combinations of options that ask for nothing, or for what cannot be."""
-    if bool(ask) != (pairs_out is not None):
-        raise typer.BadParameter("--ask and --pairs-out go together")
-    if not compared and (clips is None or not ask or out is not None):
-        raise typer.BadParameter("give comparisons, or --clips and --ask to choose the first pairs")
-    if compared and out is None and not ask:
-        raise typer.BadParameter("give --out for labels, --ask and --pairs-out for pairs, or both")
-    if {path.resolve() for path in inputs} & {path.resolve() for path in (out, pairs_out) if path is not None}:
-        raise typer.BadParameter("an output would overwrite an input")
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return finite(tuple(float(part) for part in text.split(",")))
-    except ValueError as error:
-        raise typer.BadParameter(f"expected four numbers with commas between but got {text!r}") from error
+        pool = sorted(listed or [], key=lambda entry: entry.clip) if labelling is None else labelling.clips
+        groups = ["" if across_prompts else entry.prompt for entry in pool]
+        fit = None if labelling is None else labelling.fit
+        questions = choose_pairs([entry.clip for entry in pool], groups, fit, ask, seed=seed)
+        write_questions(pairs_out, questions, pool)
+        linking = sum(question.reason == "connect" for question in questions)
+        messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {pairs_out}")
 
 
 def _print(labelling: Labelling, read: Comparisons, output: Console) -> None:
     """Clips, raters, fit, and what to mind."""
-    from vmmetrics.cli.progress import count
-
-    output.print(_clips(labelling))
-    if len(labelling.clips) > SHOWN_CLIPS:
-        output.print(f"and {count(len(labelling.clips) - SHOWN_CLIPS, 'more clip')}, in the file")
-    if labelling.raters:
-        output.print(_raters(labelling))
-    for line in _summary(labelling, read):
-        output.print(line, soft_wrap=True)
-
-
-def _clips(labelling: Labelling) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("clip", overflow="fold")
-    for name in ("level", "P(level)", "strength", "95 % interval", "comparisons"):
-        table.add_column(name, justify="right", no_wrap=True)
+    heads: tuple[str, ...] = ("level", "P(level)", "strength", "95 % interval", "comparisons")
+    grid = table(name("clip"), *map(whole, heads))
     for row in sorted(labelling.rows(), key=lambda row: (row["component"], -(row["strength"] or 0)))[:SHOWN_CLIPS]:
         cells = ["-"] * 4
         if row["level"] is not None:
             likely = f"{row['level_probs'][row['level']]:.2f}"
             cells = [row["level_name"], likely, f"{row['strength']:+.2f}", f"[{row['low']:+.2f}, {row['high']:+.2f}]"]
-        table.add_row(row["clip"], *cells, f"{row['comparisons']:g}")
-    return table
-
-
-def _raters(labelling: Labelling) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("rater", overflow="fold")
-    for name in ("comparisons", "agree with others", "steady on repeats", "agree with strengths"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for rater in labelling.raters:
-        shares = [rater.agreed, rater.steady, rater.with_fit]
-        shown = ["-" if share is None else f"{share:.0%}" for share in shares]
-        table.add_row(rater.rater, str(rater.comparisons), *shown)
-    return table
+        grid.add_row(row["clip"], *cells, f"{row['comparisons']:g}")
+    output.print(grid)
+    if len(labelling.clips) > SHOWN_CLIPS:
+        output.print(f"and {count(len(labelling.clips) - SHOWN_CLIPS, 'more clip')}, in the file")
+    if labelling.raters:
+        heads = ("comparisons", "agree with others", "steady on repeats", "agree with strengths")
+        grid = table(name("rater"), *map(whole, heads))
+        for rater in labelling.raters:
+            shares = [rater.agreed, rater.steady, rater.with_fit]
+            shown = ["-" if share is None else f"{share:.0%}" for share in shares]
+            grid.add_row(rater.rater, str(rater.comparisons), *shown)
+        output.print(grid)
+    for line in _summary(labelling, read):
+        output.print(line, soft_wrap=True)
 
 
 def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
-    from vmmetrics.cli.progress import count
-
     meta, fit = labelling.meta(), labelling.fit
     lines = [f"{count(len(read.rows), 'comparison')} of {count(len(labelling.clips), 'clip')}; "
              + ", ".join(f"{name} {share:.0%}" for name, share in meta["level_shares"].items())]  # fmt: skip
@@ -232,25 +157,3 @@ def _summary(labelling: Labelling, read: Comparisons) -> list[str]:
         more = ", ..." if len(uncertain) > 3 else ""
         lines.append(f"uncertain: the level of {count(len(uncertain), 'clip')} is less likely than not ({names}{more})")
     return lines + [f"note: {note}" for note in labelling.notes]
-
-
-def _ask(
-    labelling: Labelling | None,
-    listed: Sequence[ListedClip],
-    number: int,
-    out: Path,
-    across_prompts: bool,
-    seed: int,
-    messages: Console,
-) -> None:
-    from vmmetrics.cas.label.ask import choose_pairs
-    from vmmetrics.cas.label.label import write_questions
-    from vmmetrics.cli.progress import count
-
-    clips = sorted(listed, key=lambda entry: entry.clip) if labelling is None else labelling.clips
-    groups = ["" if across_prompts else entry.prompt for entry in clips]
-    fit = None if labelling is None else labelling.fit
-    questions = choose_pairs([entry.clip for entry in clips], groups, fit, number, seed=seed)
-    write_questions(out, questions, clips)
-    linking = sum(question.reason == "connect" for question in questions)
-    messages.print(f"{count(len(questions), 'pair')} to ask, {linking} of them to link clips: {out}")

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.options import MAX_JOBS, ClipFolder, Device, count_option, finite, seed_option, share_option
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.options import MAX_JOBS, ClipFolder, Device, count_option, number_option, seed_option, share_option
+from vmmetrics.cli.tables import name, number, table
+from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
+from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
 
     from vmmetrics.cas.evaluate.evaluation import EvaluationReport
-    from vmmetrics.cas.train.run import Trained
-    from vmmetrics.cas.train.settings import Epoch, TrainSettings
+    from vmmetrics.cas.train.settings import Epoch
+
+Precision = Literal["fp32", "fp16", "bf16"]
 
 
 # ``vmmetrics cas eval``: a classifier against labelled clips.
@@ -36,68 +38,39 @@ def evaluate(
     ] = False,
     device: Device = None,
     precision: Annotated[
-        PrecisionOption | None, typer.Option(help="Default: fp16 on a GPU, as the released code, else fp32.")
+        Precision | None, typer.Option(help="Default: fp16 on a GPU, as the released code, else fp32.")
     ] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
     from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
     from vmmetrics.cas.labelled_clips import read_labelled_clips
-    from vmmetrics.cli.progress import count, open_consoles
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
-    with TrainingProgress(messages) as progress:
-        judge = load_judge(classifier, device, None if precision is None else precision.value)
+    with _TrainingProgress(messages) as progress:
+        judge = load_judge(classifier, device, precision)
         found = hold_against(judge, data, include_seen=include_seen, progress=progress.judging)
     for clip, reason in found.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
     if found.seen:
-        text = (
-            f"left out: {count(len(found.seen), 'clip')} of prompts that were trained on; --include-seen takes them in"
-        )
-        messages.print(text, soft_wrap=True)
-    print_report(found.report, output)
+        prompts = f"{count(len(found.seen), 'clip')} of prompts that were trained on"
+        messages.print(f"left out: {prompts}; --include-seen takes them in", soft_wrap=True)
+    _print_report(found.report, output)
     if out is not None:
-        from vmmetrics.utils.storage.atomic import write_json
-
         write_json(out, found.to_json())
 
 
-def print_report(report: EvaluationReport, output: Console) -> None:
+def _print_report(report: EvaluationReport, output: Console) -> None:
     """Print a row for all clips and one per group, and what the figures are to be held against."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     from vmmetrics.cas.evaluate.model_card import FIGURES, cells, remarks
 
-    grid = Table(box=SIMPLE_HEAD)
-    grid.add_column("group", overflow="fold")
-    for name in ("clips", *FIGURES.values()):
-        grid.add_column(name, justify="right")
+    grid = table(name("group"), number("clips"), *map(number, FIGURES.values()))
     grid.add_row("all", *cells(report.overall))
     for group, evaluation in report.groups.items() if len(report.groups) > 1 else ():
         grid.add_row(group or "(none)", *cells(evaluation))
     output.print(grid)
     for line in remarks(report):
         output.print(line, soft_wrap=True)
-
-
-class Size(StrEnum):
-    """Published sizes of VideoMAE V2."""
-
-    SMALL = "small"
-    BASE = "base"
-    LARGE = "large"
-    HUGE = "huge"
-    GIANT = "giant"
-
-
-class PrecisionOption(StrEnum):
-    """Of matrix products."""
-
-    FP32 = "fp32"
-    FP16 = "fp16"
-    BF16 = "bf16"
 
 
 def train(
@@ -109,28 +82,26 @@ def train(
     start: Annotated[
         Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
     ] = None,
-    size: Annotated[Size | None, typer.Option(help="Size of a network from scratch. Default: small.")] = None,
+    size: Annotated[
+        Literal["small", "base", "large", "huge", "giant"] | None,
+        typer.Option(help="Size of a network from scratch. Default: small."),
+    ] = None,
     epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
     batch: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
     lr: Annotated[float | None, share_option("Learning rate of the head. Default: 5e-4.")] = None,
     layer_decay: Annotated[float | None, share_option("Factor on it per block downwards. Default: 0.75.")] = None,
     weight_decay: Annotated[float | None, share_option("AdamW's. Default: 0.05.")] = None,
     warmup: Annotated[float | None, share_option("Share of the steps for warming up. Default: 0.1.")] = None,
-    mixup: Annotated[
-        float | None, typer.Option(min=0, max=1000, callback=finite, help="Alpha of mixup; 0 for none. Default: 0.2.")
-    ] = None,
+    mixup: Annotated[float | None, number_option("Alpha of mixup; 0 for none. Default: 0.2.", 0, 1000)] = None,
     smoothing: Annotated[float | None, share_option("Label smoothing. Default: 0.1.")] = None,
     balance: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=10, callback=finite, help="0: every clip weighs the same; 1: every level does. Default: 1."
-        ),
+        float | None, number_option("0: every clip weighs the same; 1: every level does. Default: 1.", 0, 10)
     ] = None,
     drop_path: Annotated[float | None, share_option("Stochastic depth of the last block. Default: 0.1.")] = None,
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
     patience: Annotated[int | None, count_option("Epochs to wait for a better one. Default: 8.")] = None,
     rate: Annotated[int | None, count_option("Every how many frames one is taken. Default: 4.")] = None,
-    precision: Annotated[PrecisionOption | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
+    precision: Annotated[Precision | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
     checkpointing: Annotated[
         bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
     ] = None,
@@ -147,55 +118,33 @@ def train(
     with figures and plots, and last.pt to go on from. On several GPUs: torchrun --nproc-per-node N -m vmmetrics cas
     train ...
     """
-    options = {
+    options: dict[str, Any] = {
         "epochs": epochs, "batch": batch, "lr": lr, "layer_decay": layer_decay, "weight_decay": weight_decay,
         "warmup": warmup, "mixup": mixup, "smoothing": smoothing, "balance": balance, "drop_path": drop_path,
         "held_out": held_out, "patience": patience, "rate": rate, "checkpointing": checkpointing,
-        "save_every": save_every, "seed": seed, "precision": None if precision is None else precision.value,
+        "save_every": save_every, "seed": seed, "precision": precision,
     }  # fmt: skip
     if start is not None and size is not None:
         raise typer.BadParameter("--size is for a network from scratch; a checkpoint has its own")
-    _train(clips, labels, out, _settings(options), start or (size or Size.SMALL), device, workers)
-
-
-def _train(
-    clips: Path, labels: Path, out: Path, settings: TrainSettings, start: Path | Size, device: str | None, workers: int
-) -> None:
     from vmmetrics.cas.labelled_clips import read_labelled_clips
     from vmmetrics.cas.train.run import train as train_classifier
-    from vmmetrics.cli.progress import open_consoles
-
-    output, messages = open_consoles()
-    data = read_labelled_clips([clips], labels)
-    origin = start.value if isinstance(start, Size) else start
-    with stoppable(), TrainingProgress(messages) as progress:
-        try:
-            trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
-        except KeyboardInterrupt:
-            messages.print(f"stopped; the same command goes on with what was saved in {out}")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-    if trained is not None:
-        _print(trained, out, output)
-
-
-def _settings(options: dict[str, Any]) -> TrainSettings:
-    """Settings with the options that were given; for the others the library has its defaults."""
     from vmmetrics.cas.train.settings import TrainSettings
 
-    try:
-        return TrainSettings(**{name: value for name, value in options.items() if value is not None})
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    with usage():
+        settings = TrainSettings(**{name: value for name, value in options.items() if value is not None})
+    output, messages = open_consoles()
+    data = read_labelled_clips([clips], labels)
+    origin = start or size or "small"
+    kept = f"stopped; the same command goes on with what was saved in {out}"
+    with until_stopped(messages, kept), _TrainingProgress(messages) as progress:
+        trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
+    if trained is not None:
+        output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
+        _print_report(trained.report, output)
+        output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
 
 
-def _print(trained: Trained, out: Path, output: Console) -> None:
-
-    output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
-    print_report(trained.report, output)
-    output.print(f"{trained.checkpoint}, {out / 'card.md'}", soft_wrap=True)
-
-
-class TrainingProgress:
+class _TrainingProgress:
     """Shows clips tried, steps done and what each epoch came to.
 
     Args:
@@ -206,7 +155,7 @@ class TrainingProgress:
         self._console = console
         self._bar: Progress | None = None
 
-    def __enter__(self) -> TrainingProgress:
+    def __enter__(self) -> _TrainingProgress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         if self._console.is_terminal:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vmmetrics.cli.options import MAX_COUNT, MAX_FPS, MAX_SECONDS, count_option, finite, seed_option
-from vmmetrics.cli.running import EXIT_FAILURES
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, seed_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.clips.loop import Maker
+    from vmmetrics.utils.storage.journal import Line
 
 
 def generate_clips(
@@ -32,11 +32,8 @@ def generate_clips(
             "shell. Also {index}, {sample}, {subject}, {action}, {place}, {pattern}."
         ),
     ] = None,
-    fps: Annotated[
-        float | None,
-        typer.Option(min=0.1, max=MAX_FPS, callback=finite, help="With --pipeline: the rate its model makes."),
-    ] = None,
-    frames: Annotated[int | None, typer.Option(min=2, max=MAX_COUNT, help="With --pipeline: frames per clip.")] = None,
+    fps: Annotated[float | None, number_option("With --pipeline: the rate its model makes.", 0.1, MAX_FPS)] = None,
+    frames: Annotated[int | None, count_option("With --pipeline: frames per clip.", 2)] = None,
     size: Annotated[str | None, typer.Option(help="With --pipeline: WIDTHxHEIGHT.")] = None,
     steps: Annotated[int | None, count_option("With --pipeline: denoising steps.")] = None,
     options: Annotated[
@@ -48,8 +45,7 @@ def generate_clips(
         str | None, typer.Option(help="With --pipeline. Default: bfloat16 on cuda, float32 elsewhere.")
     ] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option(min=0.1, max=MAX_SECONDS, callback=finite, help="With --command: seconds a clip may take."),
+        float | None, number_option("With --command: seconds a clip may take.", 0.1, MAX_SECONDS)
     ] = None,
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
     seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
@@ -64,7 +60,6 @@ def generate_clips(
     Running the same command again resumes; several at once on one folder share the work. What made
     each clip is in generation.jsonl. Exit codes: 0 all made, 3 some failed, 2 wrong usage or setup.
     """
-    from vmmetrics.cli.progress import ClipProgress, count, open_consoles
     from vmmetrics.prompts.clips.folder import plan_of
     from vmmetrics.prompts.clips.loop import generate
     from vmmetrics.prompts.files import read_entries
@@ -73,20 +68,14 @@ def generate_clips(
                    "dtype": dtype}  # fmt: skip
     maker = _maker(pipeline, command, of_pipeline, timeout)
     entries = read_entries(prompts)
-    try:
+    with usage("--only"):
         plan = plan_of(entries, only or (), limit, samples, seed)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--only") from error
     if not plan.jobs:
         raise typer.BadParameter(f"no prompt of {prompts} is wanted")
     _, messages = open_consoles()
-    with stoppable(), ClipProgress(messages) as progress:
-        try:
-            outcome = generate(out, plan, maker, progress)
-        except KeyboardInterrupt:
-            progress.stop()
-            messages.print(f"stopped; what was made is in {out}, the same command goes on")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+    kept = f"stopped; what was made is in {out}, the same command goes on"
+    with until_stopped(messages, kept), _ClipProgress(messages) as progress:
+        outcome = generate(out, plan, maker, progress)
     messages.print(
         f"{count(len(outcome.made), 'clip')} in {out}, {len(outcome.failed)} failed; next: vmmetrics score {out}",
         soft_wrap=True,
@@ -111,18 +100,9 @@ def _maker(pipeline: str | None, command: str | None, options: dict[str, Any], t
         raise typer.BadParameter("--pipeline needs --fps: the rate that its model makes, which its files do not say")
     from vmmetrics.prompts.clips.makers import PipelineMaker, PipelineSettings
 
-    return PipelineMaker(
-        PipelineSettings(
-            pipeline=str(pipeline),
-            fps=options["fps"],
-            frames=options["frames"],
-            size=None if options["size"] is None else _size(options["size"]),
-            steps=options["steps"],
-            options=_options(options["set"] or ()),
-            device=options["device"],
-            dtype=options["dtype"],
-        )
-    )
+    others = {name: options[name] for name in ("fps", "frames", "steps", "device", "dtype")}
+    size = None if options["size"] is None else _size(options["size"])
+    return PipelineMaker(PipelineSettings(str(pipeline), size=size, options=_options(options["set"] or ()), **others))
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -144,3 +124,26 @@ def _options(texts: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             found[name.strip()] = value
     return found
+
+
+class _ClipProgress(Bar):
+    """Shows clips made, and why others were not: a bar on a terminal, a line per clip elsewhere."""
+
+    def begin(self, total: int, made: int) -> None:
+        """Start; ``made`` clips were there before."""
+        before = f", {made} of them there already" if made else ""
+        self._console.print(f"{count(total, 'clip')}{before}")
+        self.start(total, made)
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Say what was found damaged."""
+        warn(self._console, warnings)
+
+    def advance(self, line: Line) -> None:
+        """Count a clip, and say why it failed."""
+        self._done += 1
+        name = str(line["clip"])
+        if "error" in line:
+            self._console.print(f"failed: {name}: {line['error']!s}", style="red", soft_wrap=True)
+        if not self.show() and "error" not in line:
+            self._console.print(f"[{self._done}/{self._total}] {name}  {line.get('seconds', 0):.1f} s")

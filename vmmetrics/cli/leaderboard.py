@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from vmmetrics.cli.options import CsvFile, LatexFile, MarkdownFile
+from vmmetrics.cli.terminal import open_consoles
 
 
 def leaderboard(
@@ -23,7 +24,6 @@ def leaderboard(
 
     Runs of different presets, protocols or weights get a table each.
     """
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.scoring.leaderboard import make_boards
     from vmmetrics.scoring.leaderboard_text import board_parts, published_rows, to_csv
     from vmmetrics.utils.display.tables import print_parts, to_latex, to_markdown

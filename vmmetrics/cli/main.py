@@ -24,12 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             app(args=None if arguments is None else list(arguments), prog_name="vmmetrics")
         except (VMMetricsError, OSError) as error:
-            typer.echo(f"vmmetrics: {_sentence(error)}", err=True)
+            lines = [os_sentence(error)] if isinstance(error, OSError) else map(str, error.args)
+            typer.echo("vmmetrics: " + "\n".join(map(clean, lines)), err=True)
             sys.exit(2)
-
-
-def _sentence(error: VMMetricsError | OSError) -> str:
-    """Return what the user reads: our own lines, or what the system refused and where."""
-    if isinstance(error, OSError):
-        return clean(os_sentence(error))
-    return "\n".join(clean(str(line)) for line in error.args)

@@ -1,13 +1,15 @@
-"""What the commands on prompt lists must not do with the files they are given."""
+"""Options that several commands have, and what those of an endpoint and of files to be written come to."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from vmmetrics.cli.terminal import usage
 
 if TYPE_CHECKING:
     from vmmetrics.utils.endpoint import Client
@@ -44,14 +46,16 @@ def finite(value: _Number) -> _Number:
     return value
 
 
-Plugins = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--plugin",
-        help="Python file that registers something of your own; it is run. May be given again.",
-        show_default=False,
-    ),
-]
+def numbers(parts: Iterable[str], text: str, expected: str) -> tuple[float, ...]:
+    """Return the numbers that an option's text consists of, all finite.
+
+    Raises:
+        typer.BadParameter: A part is none; the message says what was expected instead of the text.
+    """
+    try:
+        return finite(tuple(float(part) for part in parts))
+    except ValueError as error:
+        raise typer.BadParameter(f"expected {expected} but got {text!r}") from error
 
 
 def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
@@ -61,20 +65,18 @@ def _run_plugins(paths: list[Path] | None) -> list[Path] | None:
     return paths
 
 
-BenchmarkPlugins = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--plugin",
-        callback=_run_plugins,
-        show_default=False,
-        help="Python file that registers a benchmark of your own; it is run. May be given again.",
-    ),
-]
+def _plugin_option(what: str, callback: Callable[..., Any] | None = None) -> Any:
+    text = f"Python file that registers {what} of your own; it is run. May be given again."
+    return typer.Option("--plugin", callback=callback, show_default=False, help=text)
 
 
-def count_option(text: str) -> Any:
-    """Return an option that takes a whole number from 1."""
-    return typer.Option(min=1, max=MAX_COUNT, help=text)
+Plugins = Annotated[list[Path] | None, _plugin_option("something")]
+BenchmarkPlugins = Annotated[list[Path] | None, _plugin_option("a benchmark", _run_plugins)]
+
+
+def count_option(text: str, low: int = 1) -> Any:
+    """Return an option that takes a whole number."""
+    return typer.Option(min=low, max=MAX_COUNT, help=text)
 
 
 def seed_option(text: str) -> Any:
@@ -87,9 +89,14 @@ def jobs_option(text: str) -> Any:
     return typer.Option(min=1, max=MAX_JOBS, help=text)
 
 
+def number_option(text: str, low: float | None = None, high: float | None = None) -> Any:
+    """Return an option that takes a finite number, or several, in a range."""
+    return typer.Option(min=low, max=high, callback=finite, help=text)
+
+
 def share_option(text: str) -> Any:
     """Return an option that takes a number from 0 to 1."""
-    return typer.Option(min=0, max=1, callback=finite, help=text)
+    return number_option(text, 0, 1)
 
 
 # Options of the commands that ask a model behind an endpoint, and the client that they describe.
@@ -99,19 +106,14 @@ KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
 
 Url = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (http://localhost:8000/v1).")]
 ModelThere = Annotated[str | None, typer.Option(help="Name of the model there.")]
-Tokens = Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Most tokens of an answer.")]
-PerMinute = Annotated[
-    float | None,
-    typer.Option(min=0.01, max=MAX_COUNT, callback=finite, help="Most requests a minute, to each endpoint."),
-]
-Threads = Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Questions in the air at once.")]
+Tokens = Annotated[int, count_option("Most tokens of an answer.")]
+PerMinute = Annotated[float | None, number_option("Most requests a minute, to each endpoint.", 0.01, MAX_COUNT)]
+Threads = Annotated[int, jobs_option("Questions in the air at once.")]
 Prices = Annotated[
     tuple[float, float] | None,
     typer.Option(callback=finite, metavar="IN OUT", help="Of a million tokens sent, and answered."),
 ]
-MaxCost = Annotated[
-    float | None, typer.Option(min=0, max=MAX_PRICE, callback=finite, help="Stop before more than this is spent.")
-]
+MaxCost = Annotated[float | None, number_option("Stop before more than this is spent.", 0, MAX_PRICE)]
 KeyEnv = Annotated[str, typer.Option(help="Environment variable with the endpoint's key.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")]
 
@@ -125,10 +127,11 @@ PromptsBeside = Annotated[
     Path | None, typer.Option(help="Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")
 ]
 AssumeFps = Annotated[
+    float | None, number_option("Frames per second where a clip states none. Default: 8.", 0.01, MAX_FPS)
+]
+Timeout = Annotated[
     float | None,
-    typer.Option(
-        min=0.01, max=MAX_FPS, callback=finite, help="Frames per second where a clip states none. Default: 8."
-    ),
+    number_option("Seconds a clip may take, then it fails; the others go on. Default: 3600.", 0.1, MAX_SECONDS),
 ]
 MaxMemory = Annotated[
     str | None, typer.Option(help="Bound on one clip's memory, such as 2GB; larger clips are downscaled. Default: 4GB.")
@@ -143,7 +146,7 @@ Device = Annotated[str | None, typer.Option(help="cuda or cpu. Default: a GPU wh
 CsvFile = Annotated[Path | None, typer.Option(help="Write a CSV with everything.")]
 MarkdownFile = Annotated[Path | None, typer.Option(help="Write a Markdown table.")]
 LatexFile = Annotated[Path | None, typer.Option(help="Write a LaTeX table (booktabs).")]
-Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Everything random.")]
+Seed = Annotated[int, seed_option("Everything random.")]
 PromptList = Annotated[
     str, typer.Argument(metavar="LIST", help="'library', 'mini', or a list (.json, .jsonl).", show_default=False)
 ]
@@ -151,7 +154,7 @@ PictureFile = Annotated[Path | None, typer.Option(help="File for the picture (.p
 FiguresFile = Annotated[Path | None, typer.Option("--json", help="File for the figures.")]
 Parse = Annotated[bool, typer.Option(help="Parts of speech, where spaCy is installed.")]
 Embedding = Annotated[bool, typer.Option(help="Nearest neighbours, where the embedding is installed.")]
-Temperature = Annotated[float, typer.Option(callback=finite, min=0, max=2, help="Of the writing.")]
+Temperature = Annotated[float, number_option("Of the writing.", 0, 2)]
 ScoredBy = Annotated[str, typer.Option(help="Scores of which protocol: vmmetrics or upstream.")]
 RunArgument = Annotated[Path, typer.Argument(help="Folder of a run.")]
 DataOfRun = Annotated[Path | None, typer.Option(help="The benchmark's data. Default: where the run had them.")]
@@ -163,13 +166,9 @@ def open_client(
     url: str | None,
     model: str | None,
     replies: Path,
-    *,
-    tokens: int,
-    temperature: float = 0.0,
-    per_minute: float | None,
     prices: tuple[float, float] | None,
     max_cost: float | None,
-    key_env: str,
+    **asking: Any,
 ) -> Client | None:
     """The client of an endpoint; None where no endpoint is named.
 
@@ -177,12 +176,9 @@ def open_client(
         url: Base address.
         model: Name of the model there.
         replies: Folder where replies are kept.
-        tokens: Of an answer, at most.
-        temperature: Of the sampling.
-        per_minute: Requests, at most.
         prices: Of a million tokens sent, and answered.
         max_cost: Most that may be spent.
-        key_env: Environment variable with the key.
+        asking: Other fields of :class:`~vmmetrics.utils.endpoint.EndpointSettings`.
 
     Raises:
         typer.BadParameter: The options do not go together, or one cannot be.
@@ -196,13 +192,8 @@ def open_client(
             raise typer.BadParameter("prices and a bound on the cost need --url and --model")
         return None
     given, answered = prices or (None, None)
-    try:
-        settings = EndpointSettings(
-            url, model, tokens=tokens, temperature=temperature, per_minute=per_minute, input_price=given,
-            output_price=answered, key_variable=key_env,
-        )  # fmt: skip
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    with usage():
+        settings = EndpointSettings(url, model, input_price=given, output_price=answered, **asking)
     return Client(settings, replies, max_cost)
 
 
@@ -223,3 +214,9 @@ def check_outputs(lists: Sequence[str], outputs: Sequence[Path | None]) -> None:
         raise typer.BadParameter("a list that is read would be written over; choose another name")
     if len(set(written)) < len(written):
         raise typer.BadParameter("two of the files to be written are one; give them different names")
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a name that no picture can have, before anything is worked out."""
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        raise typer.BadParameter(f"expected a name in .png or .svg but got {path}", param_hint="--picture")

@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli import prompts_extract, prompts_filter, prompts_generate, prompts_review
-from vmmetrics.cli.options import (
-    MAX_COUNT,
-    Embedding,
-    FiguresFile,
-    Parse,
-    PictureFile,
-    PromptList,
-    check_outputs,
-    count_option,
-    seed_option,
-)
+from vmmetrics.cli import options
+from vmmetrics.cli.options import check_outputs, check_picture, count_option, seed_option
+from vmmetrics.cli.terminal import open_consoles
+from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.figure import Figure
-    from rich.console import Console
+
+    from vmmetrics.prompts.statistics.report import ListComparison, ListStatistics
 
 
 # ``vmmetrics prompts stats``: a prompt list in figures.
 
-PICTURES = (".png", ".svg")
-
 
 def stats(
-    prompts: PromptList,
+    prompts: options.PromptList,
     metadata: Annotated[
         Path | None, typer.Option(help="Folder of metadata to hold the list against. Default: the library's.")
     ] = None,
-    picture: PictureFile = None,
-    json_file: FiguresFile = None,
-    parse: Parse = True,
-    embedding: Embedding = True,
+    picture: options.PictureFile = None,
+    json_file: options.FiguresFile = None,
+    parse: options.Parse = True,
+    embedding: options.Embedding = True,
     seed: Annotated[int, seed_option("Of the sample of a long list.")] = 0,
 ) -> None:
     """Count what is in a list, measure how varied it is, and flag what contradicts the metadata."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, read_metadata
     from vmmetrics.prompts.report.tables import print_statistics
     from vmmetrics.prompts.statistics.report import describe, prepare
@@ -54,29 +45,16 @@ def stats(
     output, messages = open_consoles()
     known = read_metadata(metadata)
     prepared = prepare(
-        read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=teller(messages)
+        read_entries(prompts), Path(prompts).stem, seed=seed, parse=parse, embed=embedding, say=_teller(messages)
     )
     found = describe(prepared, known, seed=seed)
     print_statistics(found, output)
-    if picture is not None:
-        from vmmetrics.prompts.report.charts import statistics_chart
-
-        save_picture(statistics_chart(found), picture)
-    save_json(found.to_json(), json_file)
-    for path in (picture, json_file):
-        if path is not None:
-            messages.print(f"written: {path}", soft_wrap=True)
+    _save(found, picture, json_file, messages)
 
 
-def teller(messages: Console) -> Callable[[str], None]:
+def _teller(messages: Console) -> Callable[[str], None]:
     """Prints what takes a while."""
     return lambda text: messages.print(f"{text} ...", soft_wrap=True)
-
-
-def check_picture(path: Path | None) -> None:
-    """Refuse a name that no picture can have, before anything is worked out."""
-    if path is not None and path.suffix.lower() not in PICTURES:
-        raise typer.BadParameter(f"expected a name in {' or '.join(PICTURES)} but got {path}", param_hint="--picture")
 
 
 def save_picture(figure: Figure, path: Path) -> None:
@@ -94,14 +72,19 @@ def save_picture(figure: Figure, path: Path) -> None:
         raise cannot("write", path, error) from error
 
 
-def save_json(value: Any, path: Path | None) -> None:
-    """Write figures where a file was asked for."""
-    from vmmetrics.utils.storage.atomic import write_json
+def _save(found: ListStatistics | ListComparison, picture: Path | None, file: Path | None, messages: Console) -> None:
+    """Write what was asked for."""
+    if picture is not None:
+        from vmmetrics.prompts.report.charts import comparison_chart, statistics_chart
+        from vmmetrics.prompts.statistics.report import ListStatistics
 
-    if path is None:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, value)
+        save_picture(statistics_chart(found) if isinstance(found, ListStatistics) else comparison_chart(found), picture)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, found.to_json())
+    for path in (picture, file):
+        if path is not None:
+            messages.print(f"written: {path}", soft_wrap=True)
 
 
 # ``vmmetrics prompts compare``: two prompt lists side by side.
@@ -115,19 +98,18 @@ def compare(
     metadata: Annotated[
         Path | None, typer.Option(help="Folder of metadata to hold both against. Default: the library's.")
     ] = None,
-    picture: PictureFile = None,
-    json_file: FiguresFile = None,
+    picture: options.PictureFile = None,
+    json_file: options.FiguresFile = None,
     size: Annotated[
         int | None,
-        typer.Option(min=2, max=MAX_COUNT, help="Prompts to compare variety at. Default: the smaller list's."),
+        count_option("Prompts to compare variety at. Default: the smaller list's.", 2),
     ] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
-    parse: Parse = True,
-    embedding: Embedding = True,
+    parse: options.Parse = True,
+    embedding: options.Embedding = True,
     seed: Annotated[int, seed_option("Of the subsets.")] = 0,
 ) -> None:
     """Hold two lists against each other: counts as they are, variety also at equal size, with intervals."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, read_metadata
     from vmmetrics.prompts.report.tables import print_comparison
     from vmmetrics.prompts.statistics.report import compare as hold_against
@@ -136,7 +118,7 @@ def compare(
     check_picture(picture)
     check_outputs([first, second], [picture, json_file])
     output, messages = open_consoles()
-    say = teller(messages)
+    say = _teller(messages)
     known = read_metadata(metadata)
     names = [Path(source).stem for source in (first, second)]
     if names[0] == names[1]:
@@ -148,21 +130,14 @@ def compare(
     say(f"{draws} random subsets")
     found = hold_against(sides[0], sides[1], known, size=size, draws=draws, seed=seed)
     print_comparison(found, output)
-    if picture is not None:
-        from vmmetrics.prompts.report.charts import comparison_chart
-
-        save_picture(comparison_chart(found), picture)
-    save_json(found.to_json(), json_file)
-    for path in (picture, json_file):
-        if path is not None:
-            messages.print(f"written: {path}", soft_wrap=True)
+    _save(found, picture, json_file, messages)
 
 
 # ``vmmetrics prompts select``: a balanced subset.
 
 
 def select(
-    prompts: PromptList,
+    prompts: options.PromptList,
     size: Annotated[int, count_option("Prompts to choose.")],
     out: Annotated[Path, typer.Option(help="File for the subset (.json, .jsonl), in the list's order.")],
     seed: Annotated[int, seed_option("Of ties and of the random subsets.")] = 0,
@@ -171,18 +146,16 @@ def select(
         bool, typer.Option(help="Also come near every prompt of the list (facility location on sentence embeddings).")
     ] = False,
     random: Annotated[int, count_option("Random subsets to hold it against.")] = 1000,
-    json_file: FiguresFile = None,
+    json_file: options.FiguresFile = None,
 ) -> None:
     """Choose prompts that cover actions, subjects and places and keep the list's proportions.
 
     Prints the objective and the distance to the list's proportions beside those of random subsets.
     """
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, write_entries
     from vmmetrics.prompts.report.tables import print_selection
     from vmmetrics.prompts.selection import select as choose
     from vmmetrics.utils.schema import plain
-    from vmmetrics.utils.storage.atomic import write_json
 
     check_outputs([prompts], [out, json_file])
     output, messages = open_consoles()
@@ -198,13 +171,3 @@ def select(
         write_json(json_file, {"list": prompts, "seed": seed, **plain(found)})
     print_selection(found, len(entries), output)
     messages.print(f"written: {out}", soft_wrap=True)
-
-
-app = typer.Typer(help="Motion prompts: extract, generate, filter, review, select, measure.", no_args_is_help=True)
-app.command("review")(prompts_review.review)
-app.command("select")(select)
-app.command("stats")(stats)
-app.command("compare")(compare)
-app.command("extract")(prompts_extract.extract)
-app.command("filter")(prompts_filter.filter_prompts)
-app.command("generate")(prompts_generate.generate)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Column
 
-from vmmetrics.cli.options import MAX_COUNT, count_option, jobs_option, seed_option
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.options import count_option, jobs_option, seed_option
+from vmmetrics.cli.tables import table
+from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.prompts.extract.extraction import Extraction, ExtractSettings
 
 SHOWN = 10
@@ -42,7 +43,7 @@ def extract(
     sample: Annotated[int | None, count_option("Of those, draw so many at random.")] = None,
     seed: Annotated[int, seed_option("Of the draw.")] = 0,
     min_count: Annotated[int, count_option("Leave out what was seen less often.")] = 1,
-    examples: Annotated[int, typer.Option(min=0, max=MAX_COUNT, help="Captions kept of each thing, the shortest.")] = 3,
+    examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
     keep_repeats: Annotated[bool, typer.Option(help="Count captions that come again.")] = False,
     infer: Annotated[
         bool,
@@ -57,7 +58,6 @@ def extract(
 
     Exit codes: 0 done, 2 wrong usage or setup.
     """
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.extract import extraction
     from vmmetrics.prompts.extract.extraction import ExtractSettings
 
@@ -66,65 +66,39 @@ def extract(
         keep_repeats=keep_repeats, infer=infer,
     )  # fmt: skip
     output, messages = open_consoles()
-    with stoppable(), _Reading(messages) as reading:
-        try:
-            found = extraction.extract(corpus, out, settings, lexicon, reading.advance, jobs)
-        except KeyboardInterrupt:
-            reading.stop()
-            messages.print("stopped; nothing was written")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+    with until_stopped(messages, "stopped; nothing was written"), _Reading(messages) as reading:
+        found = extraction.extract(corpus, out, settings, lexicon, reading.advance, jobs)
     _print(found, output)
     _explain(found.record, settings, messages)
     messages.print(f"written: {out}", soft_wrap=True)
 
 
 def _print(found: Extraction, output: Console) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    def show(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        columns = (Column(head, justify="right" if head == "count" else "left", overflow="fold") for head in heads)
+        if rows:
+            output.print(table(*columns, rows=rows[:SHOWN], title=f"{len(rows)} {what}"))
 
     data = found.metadata
-    grids: Sequence[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = (
-        (
-            f"{len(data.subjects)} subjects",
-            ("subject", "count", "class", "from", "modifiers"),
-            [
-                (
-                    s.noun,
-                    str(s.count),
-                    s.subject_class or "-",
-                    s.source.split(":")[0] or "-",
-                    ", ".join(s.modifiers[:4]),
-                )
-                for s in data.subjects[:SHOWN]
-            ],
-        ),
-        (
-            f"{len(data.actions)} actions",
-            ("action", "count", "pattern", "done by"),
-            [
-                (f"{a.lemma} {a.complement}".strip(), str(a.count), a.pattern or "-", ", ".join(a.classes[:3]))
-                for a in data.actions[:SHOWN]
-            ],
-        ),
-        (
-            f"{len(data.places)} places",
-            ("place", "count", "setting", "said"),
-            [(p.name, str(p.count), p.setting, p.phrase) for p in data.places[:SHOWN]],
-        ),
+    subjects = [
+        (s.noun, str(s.count), s.subject_class or "-", s.source.split(":")[0] or "-", ", ".join(s.modifiers[:4]))
+        for s in data.subjects
+    ]
+    actions = [
+        (f"{a.lemma} {a.complement}".strip(), str(a.count), a.pattern or "-", ", ".join(a.classes[:3]))
+        for a in data.actions
+    ]
+    show("subjects", ("subject", "count", "class", "from", "modifiers"), subjects)
+    show("actions", ("action", "count", "pattern", "done by"), actions)
+    show(
+        "places",
+        ("place", "count", "setting", "said"),
+        [(p.name, str(p.count), p.setting, p.phrase) for p in data.places],
     )
-    for title, heads, rows in grids:
-        shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-        for head in heads:
-            shown.add_column(head, justify="right" if head == "count" else "left", overflow="fold")
-        for row in rows:
-            shown.add_row(*row)
-        if rows:
-            output.print(shown)
 
 
 def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Console) -> None:
     """Say what was dropped, what is not known, and what would help."""
-    from vmmetrics.cli.progress import count
     from vmmetrics.prompts.extract.captions import DROPPED
 
     captions, found = record["captions"], record["found"]
@@ -147,37 +121,23 @@ def _explain(record: dict[str, Any], settings: ExtractSettings, messages: Consol
         messages.print(line, soft_wrap=True)
 
 
-class _Reading:
+class _Reading(Bar):
     """How far the reading is: a bar on a terminal, a line now and then elsewhere."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        self._console = console
-        self._start = self._said = time.monotonic()
-        columns = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        self._bar = Progress(*columns, console=console, transient=True) if console.is_terminal else None
-        self._task = self._bar.add_task("", total=1.0) if self._bar is not None else None
-
-    def __enter__(self) -> _Reading:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Take the bar off the screen."""
-        if self._bar is not None:
-            self._bar.stop()
+        super().__init__(console)
+        described = TextColumn("{task.description}")
+        self.start(1, 0, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), described)
+        self._said = self._start
 
     def advance(self, captions: int, share: float) -> None:
         """Note that so many captions were read, which are this share of the corpus."""
         now = time.monotonic()
-        if self._bar is not None and self._task is not None:
+        if self._bar is not None:
             if captions % 100 == 0:
-                self._bar.update(self._task, completed=share, description=f"{captions} captions")
+                self.show(completed=share, description=f"{captions} captions")
         elif now - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = now
             left = (now - self._start) * (1 - share) / share if share > 0 else 0.0

@@ -6,21 +6,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vmmetrics.cli.options import count_option, seed_option
 from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
-from vmmetrics.prompts.review.decisions import Rule
+from vmmetrics.cli.tables import name, table, whole
+from vmmetrics.cli.terminal import count, open_consoles
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from vmmetrics.prompts.review.agreement import Agreed, ReviewAgreement
-    from vmmetrics.prompts.review.decisions import ReviewDecision
-    from vmmetrics.prompts.review.reviewing import Progress
+    from vmmetrics.prompts.review.decisions import ReviewDecision, Rule
     from vmmetrics.utils.statistics.bootstrap import Estimate
 
 SHOWN_DIFFERENCES = 20
@@ -52,7 +48,9 @@ def review(
         str | None, typer.Option(metavar="LIST", help="Apply the decisions to this list and write it to --out.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="List to write (.json or .jsonl).", show_default=False)] = None,
-    rule: Annotated[Rule, typer.Option(help="What decides where reviewers differ.")] = Rule.UNANIMOUS,
+    rule: Annotated[
+        Literal["unanimous", "any-drop", "majority"], typer.Option(help="What decides where reviewers differ.")
+    ] = "unanimous",
     reviewers: Annotated[int, count_option("Decisions that an entry must have to be taken over.")] = 1,
     conflicts: Annotated[
         Path | None,
@@ -85,19 +83,18 @@ def review(
         raise typer.BadParameter("--apply LIST and --out FILE go together")
     if not files:
         raise typer.BadParameter("--apply needs the decisions: --decisions FILE")
-    from vmmetrics.prompts.review.decisions import read_decisions
+    from vmmetrics.prompts.review.decisions import Rule, read_decisions
 
     made = read_decisions(dict.fromkeys(files))
     if agreement:
         _print_agreement(made)
     if apply is not None and out is not None:
-        _apply(apply, made, rule, reviewers, out, conflicts, files)
+        _apply(apply, made, Rule(rule), reviewers, out, conflicts, files)
 
 
 def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], seed: int, show_others: bool) -> None:
     if prompts is None or not (reviewer and reviewer.strip()) or len(files) != 1:
         raise typer.BadParameter("a review needs LIST, --reviewer NAME and --decisions FILE")
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries
     from vmmetrics.prompts.review.decisions import DecisionFile
     from vmmetrics.prompts.review.reviewing import Review
@@ -122,70 +119,54 @@ def _review(prompts: str | None, reviewer: str | None, files: Sequence[Path], se
         except KeyboardInterrupt:
             raise typer.Exit(EXIT_INTERRUPTED) from None
         finally:
-            messages.print(*_summary(session.progress(), by_lines.warned), sep="\n", soft_wrap=True)
-
-
-def _summary(progress: Progress, warned: int) -> list[str]:
-    from vmmetrics.cli.progress import count
-
-    said = f"{progress.done} of {progress.total} decided: {progress.kept} kept, {progress.edited} edited, "
-    said += f"{progress.dropped} dropped, {progress.corrected} with corrected fields; the same command goes on"
-    return [said, f"{count(warned, 'warning')}, printed above"] if warned else [said]
+            done = session.progress()
+            said = (
+                f"{done.done} of {done.total} decided: {done.kept} kept, {done.edited} edited, {done.dropped} dropped, "
+            )
+            said += f"{done.corrected} with corrected fields; the same command goes on"
+            warned = [f"{count(by_lines.warned, 'warning')}, printed above"] if by_lines.warned else []
+            messages.print(said, *warned, sep="\n", soft_wrap=True)
 
 
 def _print_agreement(decisions: Sequence[ReviewDecision]) -> None:
-    from vmmetrics.cli.progress import count, open_consoles
     from vmmetrics.prompts.review.agreement import measure_agreement
+    from vmmetrics.prompts.review.screen import decision_text
 
     output, _ = open_consoles()
     found = measure_agreement(decisions)
-    output.print(_reviewers_table(found))
-    output.print(f"{count(found.shared, 'prompt')} decided by two or more reviewers")
-    if found.shared:
-        output.print(_agreement_table(found))
-    if found.differing:
-        _print_differences(found, output)
-
-
-def _reviewers_table(found: ReviewAgreement) -> Table:
     timed = any(one.seconds is not None for one in found.reviewers)
-    table = _table("reviewer", "decided", "kept", "edited", "dropped", *(["median s"] if timed else []))
+    heads = ("decided", "kept", "edited", "dropped", *(["median s"] if timed else []))
+    grid = table(name("reviewer"), *map(whole, heads))
     for one in found.reviewers:
         numbers = (one.kept + one.edited + one.dropped, one.kept, one.edited, one.dropped)
         seconds = ["-" if one.seconds is None else f"{one.seconds:.1f}"] if timed else []
-        table.add_row(one.name, *map(str, numbers), *seconds)
-    return table
-
-
-def _agreement_table(found: ReviewAgreement) -> Table:
-    table = _table("", "same", "Cohen's κ", "Krippendorff's α", "prompts")
-    rows: list[tuple[str, Agreed]] = [("keep, edit or drop", found.three), ("stays or goes", found.two)]
-    rows += [(f"stays or goes: {first}, {second}", agreed) for (first, second), agreed in found.pairs.items()]
-    for name, agreed in rows:
-        shown = (_percent(agreed.percent), _figure(agreed.cohen), _figure(agreed.alpha))
-        table.add_row(name, *shown, str(agreed.percent.n))
-    return table
-
-
-def _print_differences(found: ReviewAgreement, output: Console) -> None:
-
-    from vmmetrics.prompts.review.screen import decision_text
-
-    output.print(f"{len(found.differing)} differ:")
+        grid.add_row(one.name, *map(str, numbers), *seconds)
+    output.print(grid)
+    output.print(f"{count(found.shared, 'prompt')} decided by two or more reviewers")
+    if found.shared:
+        grid = table(name(""), *map(whole, ("same", "Cohen's κ", "Krippendorff's α", "prompts")))
+        rows = [("keep, edit or drop", found.three), ("stays or goes", found.two)]
+        rows += [(f"stays or goes: {first}, {second}", agreed) for (first, second), agreed in found.pairs.items()]
+        for kind, agreed in rows:
+            same = agreed.percent
+            percent = "-" if same.value is None else f"{same.value:.0%}"
+            grid.add_row(kind, percent, _figure(agreed.cohen), _figure(agreed.alpha), str(same.n))
+        output.print(grid)
+    if found.differing:
+        output.print(f"{len(found.differing)} differ:")
     for sides in found.differing[:SHOWN_DIFFERENCES]:
-        first = next(iter(sides.values()))
-        output.print(f"{first.index}  {first.prompt}", soft_wrap=True)
-        for name, decision in sides.items():
-            output.print(f"      {name}: {decision_text(decision)}", style="dim", soft_wrap=True)
+        entry = next(iter(sides.values()))
+        output.print(f"{entry.index}  {entry.prompt}", soft_wrap=True)
+        for reviewer, decision in sides.items():
+            output.print(f"      {reviewer}: {decision_text(decision)}", style="dim", soft_wrap=True)
     if len(found.differing) > SHOWN_DIFFERENCES:
         output.print(f"and {len(found.differing) - SHOWN_DIFFERENCES} more; --apply writes them to a file")
 
 
 def _apply(
-    name: str, decisions: Sequence[ReviewDecision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
+    source: str, decisions: Sequence[ReviewDecision], rule: Rule, reviewers: int, out: Path, conflicts: Path | None,
     inputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.prompts.files import read_entries, write_entries
     from vmmetrics.prompts.review.agreement import apply_decisions
     from vmmetrics.utils.weights.manifest import shipped_list
@@ -195,9 +176,9 @@ def _apply(
         "conflicts": conflicts or out.with_name(f"{out.stem}.conflicts{out.suffix}"),
         "undecided": out.with_name(f"{out.stem}.undecided{out.suffix}"),
     }
-    if {p.resolve() for p in (out, *aside.values())} & {p.resolve() for p in (shipped_list(name), *inputs)}:
+    if {p.resolve() for p in (out, *aside.values())} & {p.resolve() for p in (shipped_list(source), *inputs)}:
         raise typer.BadParameter("an output would overwrite an input")
-    applied = apply_decisions(read_entries(name), decisions, rule, reviewers)
+    applied = apply_decisions(read_entries(source), decisions, rule, reviewers)
     parts = {"conflicts": applied.conflicts, "undecided": applied.undecided}
     write_entries(out, applied.kept)
     for what, path in aside.items():
@@ -208,21 +189,6 @@ def _apply(
     said += [f"{len(parts[what])} {what}: {aside[what]}" for what in parts if parts[what]]
     for line in said:
         messages.print(line, soft_wrap=True)
-
-
-def _table(first: str, *others: str) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column(first, overflow="fold")
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def _percent(value: Estimate) -> str:
-    return "-" if value.value is None else f"{value.value:.0%}"
 
 
 def _figure(value: Estimate) -> str:

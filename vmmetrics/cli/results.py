@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from vmmetrics.cli.progress import reasons
+from vmmetrics.cli.tables import name, number, whole
+from vmmetrics.cli.tables import table as grid_of
 from vmmetrics.metrics.registry import registered
 from vmmetrics.scoring.table import Table, cell
 from vmmetrics.utils.statistics.paired import Mean
@@ -36,8 +37,9 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
         output.print(f"and {len(table) - SHOWN_CLIPS} more clips, in scores.csv")
     if len(table) > 1:
         output.print(_means(table))
-    if len(table.by_tag("pattern")) > 1:
-        output.print(_patterns(table))
+    patterns = [(str(pattern), part) for pattern, part in table.by_tag("pattern").items()]
+    if len(patterns) > 1:
+        output.print(_grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, patterns))
     print_missing(table, output)
     output.print(table.label, style="bold", soft_wrap=True)
     for record in table.failed if name_failures else []:
@@ -49,13 +51,9 @@ def print_results(table: Table, output: Console, messages: Console, *, name_fail
 
 
 def _clips(table: Table) -> Grid:
-    grid = Grid(box=SIMPLE_HEAD)
-    grid.add_column("clip", overflow="fold")
-    for metric in table.metrics:
-        grid.add_column(metric.upper(), justify="right", no_wrap=True)
+    heads = [metric.upper() for metric in table.metrics]
     indexed = any(record.motion_index is not None for record in table)
-    if indexed:
-        grid.add_column("INDEX", justify="right", no_wrap=True)
+    grid = grid_of(name("clip"), *map(whole, heads), *([whole("INDEX")] if indexed else []))
     for record in table.records[:SHOWN_CLIPS]:
         cells = [cell(record, metric) for metric in table.metrics]
         if indexed:
@@ -74,24 +72,15 @@ def _means(table: Table) -> Grid:
     return _grid_of_means("mean [95 % bootstrap interval]", "model" if models else "", table, rows)
 
 
-def _patterns(table: Table) -> Grid:
-    """A row per motion pattern."""
-    rows = [(str(name), part) for name, part in table.by_tag("pattern").items()]
-    return _grid_of_means("by motion pattern (all tags: breakdown.csv)", "pattern", table, rows)
-
-
 def _grid_of_means(title: str, head: str, table: Table, rows: Sequence[tuple[str | Text, Table]]) -> Grid:
-    grid = Grid(title=title, title_justify="left", box=SIMPLE_HEAD)
-    grid.add_column(head, overflow="fold")
-    grid.add_column("clips", justify="right")
     columns = [*table.metrics, *(["motion_index"] if "motion_index" in table.mean() else [])]
-    for metric in columns:
-        grid.add_column(metric.upper().removeprefix("MOTION_"), justify="right", no_wrap=True)
-    for name, part in rows:
+    heads = [metric.upper().removeprefix("MOTION_") for metric in columns]
+    grid = grid_of(name(head), number("clips"), *map(whole, heads), title=title)
+    for shown, part in rows:
         means = part.mean()
         foreign = {metric for metric in columns if all(metric in record.not_applicable for record in part)}
         cells = [Text("n/a", "dim") if metric in foreign else _mean(means.get(metric)) for metric in columns]
-        grid.add_row(name, str(len(part)), *cells)
+        grid.add_row(shown, str(len(part)), *cells)
     return grid
 
 

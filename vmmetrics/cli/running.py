@@ -1,44 +1,27 @@
-"""What the commands that work through clips share: options, tasks, and a run that can be stopped."""
+"""What the commands that work through clips share: values of options, tasks, and a run that can be stopped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.options import MAX_SECONDS, finite
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
 from vmmetrics.utils.display.markup import shortened
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.scoring.settings import Settings
     from vmmetrics.scoring.table import Table
-    from vmmetrics.scoring.work import Task
 
-EXIT_FAILURES = 3
-"""Some clips failed; missing scores are no failures."""
 DEFAULT_JOBS = 1
 """A worker process of its own even for one clip at a time: a clip that brings it down does not end the run."""
-
 MAX_BYTES = 2**50
 """More than any machine has."""
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-
-
-TimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        min=0.1,
-        max=MAX_SECONDS,
-        callback=finite,
-        help="Seconds a clip may take, then it fails; the others go on. Default: 3600.",
-    ),
-]
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -68,32 +51,6 @@ def parse_bytes(text: str) -> int:
             param_hint="--max-memory",
         )
     return size
-
-
-def find_tasks(
-    clips: list[Path],
-    settings: Settings,
-    prompts: Path | None,
-    subject: str | None,
-    part: tuple[int, int] | None,
-    messages: Console,
-    follow_links: bool,
-) -> list[Task]:
-    """The clips under paths; what was looked for and is not there is said."""
-    from vmmetrics.cli.progress import count
-    from vmmetrics.scoring.tasks import shard as shard_of
-    from vmmetrics.scoring.tasks import tasks_of_paths
-
-    found = tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
-    if not found.tasks:
-        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    for path in clips:
-        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in found.tasks):
-            messages.print(f"no clips in {path}")
-    if found.unmatched:
-        first = ", ".join(found.unmatched[:3]) + (" ..." if len(found.unmatched) > 3 else "")
-        messages.print(f"{count(len(found.unmatched), 'prompt')} of the list without a clip: {first}")
-    return found.tasks if part is None else shard_of(found.tasks, *part)
 
 
 def run_clips(
@@ -126,24 +83,29 @@ def run_clips(
     Returns:
         The records, and the consoles for results and for messages.
     """
-    from vmmetrics.cli.progress import LiveProgress, count, open_consoles
+    from vmmetrics.cli.progress import LiveProgress
+    from vmmetrics.scoring import tasks as finding
     from vmmetrics.scoring.local import default_directory, prepare, run
 
     output, messages = open_consoles()
-    tasks = find_tasks(clips, settings, prompts, subject, shard, messages, follow_links)
-    try:
+    tasks, unmatched = finding.tasks_of_paths(clips, settings.metrics, prompts, subject, follow_links)
+    if not tasks:
+        raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
+    for path in clips:
+        if path.is_dir() and not any(t.path and t.path.is_relative_to(path.absolute()) for t in tasks):
+            messages.print(f"no clips in {path}")
+    if unmatched:
+        first = ", ".join(unmatched[:3]) + (" ..." if len(unmatched) > 3 else "")
+        messages.print(f"{count(len(unmatched), 'prompt')} of the list without a clip: {first}")
+    if shard is not None:
+        tasks = finding.shard(tasks, *shard)
+    with usage():
         setup = prepare(settings)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     directory = default_directory(setup, clips) if out is None else out
     messages.print(f"{count(len(tasks), 'clip')}, {setup.label}")
-    with stoppable(), LiveProgress(messages, shown, jobs or DEFAULT_JOBS) as progress:
-        try:
-            table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
-        except KeyboardInterrupt:
-            progress.stop()
-            messages.print(f"stopped; what was scored is in {directory}, the same command goes on")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+    kept = f"stopped; what was scored is in {directory}, the same command goes on"
+    with until_stopped(messages, kept), LiveProgress(messages, shown) as progress:
+        table = run(setup, tasks, jobs or DEFAULT_JOBS, directory, progress, timeout)
     return table, output, messages
 
 
@@ -152,9 +114,3 @@ def reading_of(assume_fps: float | None, max_memory: str | None) -> tuple[tuple[
     from vmmetrics.scoring.settings import reading_options
 
     return tuple(reading_options(assume_fps, None if max_memory is None else parse_bytes(max_memory)).items())
-
-
-def end(table: Table, allow_failures: bool) -> None:
-    """Leave with the exit code that says whether clips failed."""
-    if table.failed and not allow_failures:
-        raise typer.Exit(EXIT_FAILURES)

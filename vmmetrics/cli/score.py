@@ -8,25 +8,17 @@ from typing import Annotated
 
 import typer
 
-from vmmetrics.cli.options import (
-    AllowFailures,
-    AssumeFps,
-    Clips,
-    FollowLinks,
-    MaxMemory,
-    Plugins,
-    PromptsBeside,
-    RunFolder,
-    jobs_option,
-)
-from vmmetrics.cli.running import TimeoutOption, end, parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli import options
+from vmmetrics.cli.options import jobs_option
+from vmmetrics.cli.running import parse_names, parse_shard, reading_of, run_clips
+from vmmetrics.cli.terminal import EXIT_FAILURES, open_consoles, usage
 from vmmetrics.metrics.registry import METRICS, load_plugins
 
 
 def score(
-    clips: Clips,
-    out: RunFolder = None,
-    prompts: PromptsBeside = None,
+    clips: options.Clips,
+    out: options.RunFolder = None,
+    prompts: options.PromptsBeside = None,
     subject: Annotated[str | None, typer.Option(help="What every clip is about, such as 'a black horse'.")] = None,
     metrics: Annotated[
         str | None, typer.Option(help=f"Some of {','.join(METRICS)}, and of plugins. Default: all.")
@@ -42,13 +34,13 @@ def score(
         typer.Option(help="Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
-    timeout: TimeoutOption = None,
-    plugin: Plugins = None,
+    timeout: options.Timeout = None,
+    plugin: options.Plugins = None,
     shard: Annotated[str | None, typer.Option(help="Score part i of n, as i/n; join with 'vmmetrics merge'.")] = None,
-    assume_fps: AssumeFps = None,
-    max_memory: MaxMemory = None,
-    follow_links: FollowLinks = True,
-    allow_failures: AllowFailures = False,
+    assume_fps: options.AssumeFps = None,
+    max_memory: options.MaxMemory = None,
+    follow_links: options.FollowLinks = True,
+    allow_failures: options.AllowFailures = False,
 ) -> None:
     """Score the motion of clips.
 
@@ -68,10 +60,8 @@ def score(
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.settings import Settings
 
-    try:
+    with usage():
         settings = Settings(**{name: value for name, value in choice.items() if value is not None})  # type: ignore[arg-type]
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
     table, output, messages = run_clips(
         clips,
         settings,
@@ -85,7 +75,8 @@ def score(
         shown=settings.metrics,
     )
     print_results(table, output, messages)
-    end(table, allow_failures)
+    if table.failed and not allow_failures:
+        raise typer.Exit(EXIT_FAILURES)
 
 
 # ``vmmetrics merge``: the shards of a run made one.
@@ -96,7 +87,6 @@ def merge(
     out: Annotated[Path, typer.Option(help="New run directory.", show_default=False)],
 ) -> None:
     """Join run directories of one configuration, such as the shards of a large set."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.cli.results import print_results
     from vmmetrics.scoring.merge import merge as merge_runs
 
@@ -126,7 +116,6 @@ def show(
         raise typer.BadParameter(f"expected a name that ends in .png or .mp4 but got {out.name}")
     if not out.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder {out.absolute().parent} does not exist")
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.scoring.recall import recall
     from vmmetrics.scoring.show.film import write_film
     from vmmetrics.scoring.show.findings import Findings, perceive

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.bars import StepBar, agreed
-from vmmetrics.cli.options import (
-    KEY_VARIABLE,
-    MAX_COUNT,
-    KeyEnv,
-    MaxCost,
-    PerMinute,
-    Prices,
-    Seed,
-    Temperature,
-    Url,
-    Yes,
-    count_option,
-    jobs_option,
-)
-from vmmetrics.cli.running import EXIT_FAILURES
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli import options
+from vmmetrics.cli.options import count_option, jobs_option
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consoles, until_stopped, usage, warn
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.understanding.construction.building import BuildFolder
     from vmmetrics.understanding.construction.settings import Opened
-    from vmmetrics.understanding.construction.units import UnitOutcome
 
 FOLDER = "vmmetrics-questions"
 """Where questions go that were given no folder."""
@@ -44,7 +27,7 @@ def build(
     source: Annotated[Path, typer.Argument(metavar="INPUT", help="Captions, annotations or questions; JSON lines.")],
     out: Annotated[Path, typer.Option(help="Folder for the questions; goes on with what is there.")] = Path(FOLDER),
     videos: Annotated[Path | None, typer.Option(help="Folder of the videos. Default: beside INPUT.")] = None,
-    url: Url = None,
+    url: options.Url = None,
     model: Annotated[str | None, typer.Option(help="Model there that writes; for fpsbench, that proofreads.")] = None,
     filter_model: Annotated[
         list[str] | None, typer.Option(help="Model that filters: MODEL[@URL] or hf:FOLDER. fpsbench: answers blind.")
@@ -54,19 +37,17 @@ def build(
     answers: Annotated[Path | None, typer.Option(help="fpsbench: rows of id, reviewer, answer, by people.")] = None,
     read_as: Annotated[str, typer.Option(help="fpsbench: benchmark in whose form INPUT is.")] = "custom",
     keep_single: Annotated[bool, typer.Option("--keep-single", help="tuna: keep what one frame tells.")] = False,
-    require_multi: Annotated[
-        int | None, typer.Option(min=2, max=MAX_COUNT, help="tuna: drop what so many frames do not tell.")
-    ] = None,
+    require_multi: Annotated[int | None, count_option("tuna: drop what so many frames do not tell.", 2)] = None,
     apply: Annotated[list[Path] | None, typer.Option(help="Review file whose decisions (keep, drop) to apply.")] = None,
-    seed: Seed = 0,
-    temperature: Temperature = 0.7,
+    seed: options.Seed = 0,
+    temperature: options.Temperature = 0.7,
     tokens: Annotated[int, count_option("Most tokens of what is written.")] = 4096,
-    per_minute: PerMinute = None,
+    per_minute: options.PerMinute = None,
     threads: Annotated[int, jobs_option("Videos in hand at once.")] = 4,
-    prices: Prices = None,
-    max_cost: MaxCost = None,
-    key_env: KeyEnv = KEY_VARIABLE,
-    yes: Yes = False,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    key_env: options.KeyEnv = options.KEY_VARIABLE,
+    yes: options.Yes = False,
 ) -> None:
     """Have questions written, checked by rules, and filtered by models that see too little; or gate those there are.
 
@@ -75,48 +56,39 @@ def build(
     and review files can be repeated. Exit codes: 0 all done, 3 some videos are missing or got no reply, 2 wrong usage
     or setup, 130 stopped.
     """
-    from vmmetrics.understanding.construction.building import read_decisions
+    from vmmetrics.understanding.construction.building import BuildFolder, read_decisions
     from vmmetrics.understanding.construction.settings import BuildSettings, open_build
 
     decisions = None if apply is None else read_decisions(apply)
-    try:
+    with usage():
         settings = BuildSettings(
             recipe, source, videos, url, model, tuple(filter_model or ()), video_model, tuple(reviewer or ()), answers,
             read_as, not keep_single, require_multi, seed, temperature, tokens, per_minute, prices, max_cost, key_env,
         )  # fmt: skip
         opened = open_build(settings, out)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    _build(opened, out, threads, seed, decisions, yes)
-
-
-def _build(
-    opened: Opened, out: Path, threads: int, seed: int, decisions: Mapping[str, list[str]] | None, yes: bool
-) -> None:
-    """Do what is to be done, make the files, and say what came of it."""
-    from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.understanding.construction.building import BuildFolder
-
     output, messages = open_consoles()
     with BuildFolder(out, opened.recipe) as folder:
-        for warning in folder.warnings:
-            messages.print(f"warning: {warning}", style="yellow")
-        if not _begin(opened, folder, yes, messages):
-            raise typer.Exit(EXIT_INTERRUPTED)
+        warn(messages, folder.warnings)
+        _begin(opened, folder, yes, messages)
+        stopped = f"stopped; what was done is in {folder.path}, the same command goes on"
         try:
-            left = _work(folder, threads, messages)
+            with until_stopped(messages, stopped), Bar(messages, len(folder.remaining)) as bar:
+                for outcome in folder.run(threads):
+                    if outcome.why:
+                        messages.print(f"{outcome.status}: {outcome.unit}: {outcome.why}", style="red")
+                    bar.step()
+            left = len(folder.remaining)
         finally:  # whatever stopped it, the files are of what is done
             summary, reviewed = folder.finish(seed, decisions)
-    _report(opened, summary, reviewed, out, output, messages)
+    _report(opened, summary, reviewed, output)
+    messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
     if left:
         messages.print(f"{left} not done; the same command tries them again")
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> bool:
-    """Say what is to be done and what it may cost; whether to go on."""
-    from vmmetrics.cli.progress import count
-
+def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) -> None:
+    """Say what is to be done and what it may cost, and go on only where that is fine."""
     for problem, number in opened.problems.items():
         messages.print(f"{number:,} {problem}")
     todo, wanted = folder.remaining, len(opened.recipe.places)
@@ -126,36 +98,14 @@ def _begin(opened: Opened, folder: BuildFolder, yes: bool, messages: Console) ->
     if opened.unfiltered:
         passed = "nobody answers blind" if opened.recipe.name == "fpsbench" else "what one frame tells is not taken out"
         messages.print(f"no --filter-model: {passed}")
-    if not todo or opened.ledger is None:
-        return True
-    for name, estimate in opened.recipe.estimates(todo):
-        messages.print(f"{name}: {estimate}")
-    return yes or agreed(messages)
+    if todo and opened.ledger is not None:
+        for name, estimate in opened.recipe.estimates(todo):
+            messages.print(f"{name}: {estimate}")
+        agree(messages, yes)
 
 
-def _work(folder: BuildFolder, threads: int, messages: Console) -> int:
-    """Do what is not done; how many units are left."""
-    with stoppable(), _Progress(messages, len(folder.remaining)) as progress:
-        try:
-            for outcome in folder.run(threads):
-                progress.advance(outcome)
-        except KeyboardInterrupt:
-            progress.stop()
-            messages.print(f"stopped; what was done is in {folder.path}, the same command goes on")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-    return len(folder.remaining)
-
-
-def _report(
-    opened: Opened,
-    summary: dict[str, Any],
-    reviewed: tuple[int, int] | None,
-    out: Path,
-    output: Console,
-    messages: Console,
-) -> None:
+def _report(opened: Opened, summary: dict[str, Any], reviewed: tuple[int, int] | None, output: Console) -> None:
     """What came of it, in a few lines, and what is odd about it."""
-    from vmmetrics.cli.progress import count
 
     def say(text: str) -> None:
         output.print(text, soft_wrap=True)
@@ -177,15 +127,3 @@ def _report(
         say(f"{undecided} of the questions were not reviewed; {strange} decisions are about others")
     if opened.ledger is not None:
         say(f"this time: {opened.ledger}")
-    messages.print(f"written: {out}/questions.jsonl", soft_wrap=True)
-
-
-class _Progress(StepBar):
-    """Units done."""
-
-    def advance(self, outcome: UnitOutcome) -> None:
-        """Count a unit, and say what went wrong with it."""
-        if outcome.why:
-            text = f"{outcome.status}: {outcome.unit}: {outcome.why}"
-            self._console.print(text, style="red")
-        self.step()

@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from vmmetrics.cli.bars import agreed
-from vmmetrics.cli.options import MAX_PRICE, BenchmarkName, BenchmarkPlugins, PictureFile, Videos, count_option, finite
-from vmmetrics.cli.running import EXIT_FAILURES
-from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.cli import options
+from vmmetrics.cli.options import check_picture, count_option
+from vmmetrics.cli.tables import number, table
+from vmmetrics.cli.terminal import EXIT_FAILURES, agree, open_consoles, until_stopped
+from vmmetrics.errors import ClipError
+from vmmetrics.utils.schema import plain
+from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.models.endpoint import EndpointModel
     from vmmetrics.models.questions import Question
     from vmmetrics.understanding.harness.benchmark import Benchmark
     from vmmetrics.understanding.harness.models import ModelSettings
-    from vmmetrics.understanding.minfps import Distribution, QuestionRate
-    from vmmetrics.understanding.minfps.asking import Annotator, Asked
+    from vmmetrics.understanding.minfps import QuestionRate
+    from vmmetrics.understanding.minfps.asking import Annotator
 
 PERSON = "person:"
 _LETTER_TOKENS = 8  # of a usual answer
@@ -31,10 +33,10 @@ _SAMPLE = 20
 
 
 def minfps(
-    name: BenchmarkName,
+    name: options.BenchmarkName,
     data: Annotated[Path, typer.Option(help="Folder or file of the benchmark.")],
     by: Annotated[str, typer.Option(help="Who says: person:NAME, oracle (synthetic suite), or a model as for 'run'.")],
-    videos: Videos = None,
+    videos: options.Videos = None,
     out: Annotated[Path, typer.Option(help="Folder of what was said; goes on with it.")] = Path("vmmetrics-minfps"),
     asks: Annotated[int, count_option("Times a model must be right, options shuffled.")] = 4,
     limit: Annotated[int | None, count_option("The first so many questions only.")] = None,
@@ -43,16 +45,11 @@ def minfps(
     page: Annotated[
         bool, typer.Option("--page", help="Ask the person on a page in a browser of this machine.")
     ] = False,
-    picture: PictureFile = None,
-    prices: Annotated[
-        tuple[float, float] | None,
-        typer.Option(callback=finite, metavar="IN OUT", help="Of a million tokens sent, and answered."),
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, max=MAX_PRICE, callback=finite, help="Stop before more than this is spent.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether the cost is fine.")] = False,
-    _plugin: BenchmarkPlugins = None,
+    picture: options.PictureFile = None,
+    prices: options.Prices = None,
+    max_cost: options.MaxCost = None,
+    yes: options.Yes = False,
+    _plugin: options.BenchmarkPlugins = None,
 ) -> None:
     """Find the lowest frame rate of each question: from 1 fps up by 1 until it can be answered, or down by halves.
 
@@ -60,9 +57,9 @@ def minfps(
     on where it stopped. Exit codes: 0 all done, 3 some videos cannot be shown or some questions get no answer, 2 wrong
     usage or setup, 130 stopped.
     """
-    from vmmetrics.cli.progress import open_consoles
-    from vmmetrics.cli.prompts import check_picture
     from vmmetrics.understanding import registry
+    from vmmetrics.understanding.harness.models import ModelSettings
+    from vmmetrics.understanding.minfps import distributions
     from vmmetrics.understanding.minfps.asking import Asked, rates_found
 
     check_picture(picture)
@@ -78,13 +75,22 @@ def minfps(
     if by.startswith(PERSON) and by != PERSON:
         opened = _person(by.removeprefix(PERSON), out, questions, play, page, messages)
     else:
-        settings = None if by == "oracle" else _settings(by, prices, max_cost)
+        try:
+            settings = None if by == "oracle" else ModelSettings(by, prices=prices, max_cost=max_cost)
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}; or person:NAME", param_hint="--by") from error
         opened = _model(settings, benchmark, questions, out, asks, yes, messages)
-    with opened as annotator, Asked(out, annotator, about) as asked:
-        failed = _work(asked, questions, messages)
+    failed = 0
+    kept = "stopped; what was said is kept, the same command goes on"
+    with opened as annotator, Asked(out, annotator, about) as asked, until_stopped(messages, kept):
+        for place, (question, rate, why) in enumerate(asked.work_through(questions), 1):
+            failed += why is not None
+            said = f"{rate:g} fps" if rate is not None else "at no rate"
+            messages.print(f"[{place}/{len(questions)}] {question.id}: {said if why is None else why}", soft_wrap=True)
     found = rates_found(out, questions)
     _show(found, name, group, output, picture)
-    _write(found, group, out)
+    rows = [{**plain(question), "min_fps": question.min_fps} for question in found]
+    write_json(out / "minfps.json", {"questions": rows, "distribution": plain(distributions(found, group))})
     messages.print(f"written: {out}", soft_wrap=True)
     if failed:
         raise typer.Exit(EXIT_FAILURES)
@@ -94,6 +100,7 @@ def minfps(
 def _person(
     name: str, out: Path, questions: Sequence[Question], play: bool, page: bool, messages: Console
 ) -> Iterator[Annotator]:
+    from vmmetrics.understanding.minfps import in_words
     from vmmetrics.understanding.minfps.asking import person_annotator
 
     if page:
@@ -106,18 +113,16 @@ def _person(
         return
 
     def ask(question: Question, path: Path, rate: float) -> bool:
-        return _ask(question, path, rate, play, messages)
+        shown = (question.text, *question.lettered)
+        messages.print("", f"{path} shows {in_words(rate)}", *shown, sep="\n", soft_wrap=True)
+        if play:
+            typer.launch(str(path))
+        try:
+            return typer.confirm("Can it be answered from this?", err=True)
+        except typer.Abort:
+            raise KeyboardInterrupt from None
 
     yield person_annotator(name, out / "clips", ask)
-
-
-def _settings(by: str, prices: tuple[float, float] | None, max_cost: float | None) -> ModelSettings:
-    from vmmetrics.understanding.harness.models import ModelSettings
-
-    try:
-        return ModelSettings(by, prices=prices, max_cost=max_cost)
-    except ValueError as error:
-        raise typer.BadParameter(f"{error}; or person:NAME", param_hint="--by") from error
 
 
 @contextmanager
@@ -141,8 +146,7 @@ def _model(
     todo = [question for question in questions if question.id not in done]
     if todo:
         _say_cost(model, benchmark, todo, messages)
-        if not (yes or agreed(messages)):
-            raise typer.Exit(EXIT_INTERRUPTED)
+        agree(messages, yes)
     try:
         yield model_annotator(model, benchmark, asks)
     finally:
@@ -151,7 +155,6 @@ def _model(
 
 def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Question], messages: Console) -> None:
     """What it takes if every question is asked at every rate, once: the first wrong answer at a rate ends it."""
-    from vmmetrics.errors import ClipError
     from vmmetrics.understanding.minfps import frames_on_the_way
     from vmmetrics.understanding.minfps.asking import extent_of
 
@@ -169,49 +172,18 @@ def _say_cost(model: EndpointModel, benchmark: Benchmark, questions: Sequence[Qu
     messages.print(f"{model.name}, if no rate is enough: {estimate}", soft_wrap=True)
 
 
-def _ask(question: Question, path: Path, rate: float, play: bool, messages: Console) -> bool:
-    """Put a question to the person at the terminal."""
-    from vmmetrics.understanding.minfps import in_words
-
-    shown = (question.text, *question.lettered)
-    messages.print("", f"{path} shows {in_words(rate)}", *shown, sep="\n", soft_wrap=True)
-    if play:
-        typer.launch(str(path))
-    try:
-        return typer.confirm("Can it be answered from this?", err=True)
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-
-
-def _work(asked: Asked, questions: Sequence[Question], messages: Console) -> int:
-    """Ask what was not asked before; how many questions could not be."""
-    failed = 0
-    with stoppable():
-        try:
-            for number, (question, rate, why) in enumerate(asked.work_through(questions), 1):
-                failed += why is not None
-                said = f"{rate:g} fps" if rate is not None else "at no rate"
-                text = f"[{number}/{len(questions)}] {question.id}: {said if why is None else why}"
-                messages.print(text, soft_wrap=True)
-        except KeyboardInterrupt:
-            messages.print("stopped; what was said is kept, the same command goes on")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-    return failed
-
-
 def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console, picture: Path | None) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     from vmmetrics.cli.prompts import save_picture
     from vmmetrics.understanding.minfps import agreement, distributions
 
     rows = distributions(found, group)
-    grid = Table(title=f"{name}: minFPS", title_justify="left", box=SIMPLE_HEAD)
-    for place, head in enumerate((group, "n", "never", "mean", "quartiles", *list(rows[0].buckets)[:-1])):
-        grid.add_column(head, justify="left" if place == 0 else "right")
+    buckets = list(rows[0].buckets)[:-1]  # the last is "never" again
+    grid = table(group, *map(number, ("n", "never", "mean", "quartiles", *buckets)), title=f"{name}: minFPS")
     for row in rows:
-        grid.add_row(*_cells(row))
+        mean = "" if row.mean is None else f"{row.mean:.2f}"
+        quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
+        counts = (row.n, row.never, mean, quartiles, *(row.buckets[bucket] for bucket in buckets))
+        grid.add_row(row.name, *map(str, counts))
     output.print(grid)
     annotators = sorted({who for question in found for who in question.by})
     output.print(f"minimum over {', '.join(annotators) or 'nobody'}", style="dim")
@@ -227,19 +199,3 @@ def _show(found: Sequence[QuestionRate], name: str, group: str, output: Console,
         from vmmetrics.understanding.report import minfps_chart
 
         save_picture(minfps_chart(rows, f"{name}: minFPS by {', '.join(annotators)}"), picture)
-
-
-def _cells(row: Distribution) -> list[str]:
-    mean = "" if row.mean is None else f"{row.mean:.2f}"
-    quartiles = "" if row.quartiles is None else " / ".join(f"{value:g}" for value in row.quartiles)
-    counts = [str(count) for count in row.buckets.values()][:-1]  # the last is "never" again
-    return [row.name, f"{row.n}", f"{row.never}", mean, quartiles, *counts]
-
-
-def _write(found: Sequence[QuestionRate], group: str, out: Path) -> None:
-    from vmmetrics.understanding.minfps import distributions
-    from vmmetrics.utils.schema import plain
-    from vmmetrics.utils.storage.atomic import write_json
-
-    questions = [{**plain(question), "min_fps": question.min_fps} for question in found]
-    write_json(out / "minfps.json", {"questions": questions, "distribution": plain(distributions(found, group))})

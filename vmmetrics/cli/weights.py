@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
+from rich.console import Console
+from rich.table import Column
+from rich.text import Text
+
+from vmmetrics.cli.tables import name as long
+from vmmetrics.cli.tables import table, whole
+from vmmetrics.cli.terminal import open_consoles
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from vmmetrics.utils.weights.download import Progress as Told
     from vmmetrics.utils.weights.fetch import FetchListener
-    from vmmetrics.utils.weights.folder import Inspection
     from vmmetrics.utils.weights.manifest import Published
 
 
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
 
 def doctor() -> None:
     """Say what is installed, which presets can run here, and which command mends what is missing."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.scoring import checkup
 
     output, _ = open_consoles()
@@ -43,41 +46,36 @@ def doctor() -> None:
 
 EXIT_DAMAGED = 1
 
-app = typer.Typer(help="Published weights: list, fetch, verify, find.", no_args_is_help=True)
 
-
-@app.command("list")
 def list_weights(
     names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all.")] = None,
 ) -> None:
     """List the published checkpoints, what needs them, and what is here."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.utils.weights.fetch import gigabytes
     from vmmetrics.utils.weights.folder import inspect, weights_home
     from vmmetrics.utils.weights.manifest import select
 
     output, _ = open_consoles()
     home = weights_home()
-    grid = Table(box=SIMPLE_HEAD)
-    grid.add_column("name", no_wrap=True)
-    for title in ("set", "for", "licence", "source"):
-        grid.add_column(title, overflow="fold")
-    grid.add_column("size", justify="right", no_wrap=True)
-    grid.add_column("here", no_wrap=True)
+    middle = map(long, ("set", "for", "licence", "source"))
+    grid = table(Column("name", no_wrap=True), *middle, whole("size"), Column("here", no_wrap=True))
     for entry in select(names or None):
-        state, style = _state(inspect(entry, home, "sizes"))
-        size = ("" if _is_exact(entry) else "~") + gigabytes(entry.size)
-        cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, _where(entry), size)
-        grid.add_row(*map(Text, cells), Text(state, style))
+        found = inspect(entry, home, "sizes")
+        if found.faults:
+            state = Text("damaged", "red")
+        elif found.missing:
+            state = Text("partly", "yellow") if found.files else Text("-", "dim")
+        else:
+            state = Text("yes", "green")
+        exact = all(file.bytes is not None for file in entry.files if file.about is not None or file.bytes is not None)
+        size = ("" if exact else "~") + gigabytes(entry.size)
+        where = entry.source if entry.hub else urlsplit(entry.files[0].url or "").netloc
+        cells = (entry.name, ", ".join(entry.sets), entry.used_by, entry.licence, where, size)
+        grid.add_row(*map(Text, cells), state)
     output.print(grid)
     output.print(f"weights folder: {home}", soft_wrap=True)
 
 
-@app.command()
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Checkpoints and sets, such as vmbench.", show_default=False)],
     copies: Annotated[
@@ -95,7 +93,6 @@ def fetch(
     ] = False,
 ) -> None:
     """Fetch published weights; what was cut off goes on, what is here and whole is left alone."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.utils.weights import fetch as fetching
 
     output, messages = open_consoles()
@@ -106,12 +103,10 @@ def fetch(
         output.print(f"{one.entry.name}: {one.path}", soft_wrap=True)
 
 
-@app.command()
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Checkpoints and sets. Default: all that are here.")] = None,
 ) -> None:
     """Hash every file anew and hold it against the published and the recorded hash. Exit code 1 if one is wrong."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.utils.weights.folder import inspect, weights_home
     from vmmetrics.utils.weights.manifest import select
 
@@ -130,10 +125,8 @@ def verify(
         raise typer.Exit(EXIT_DAMAGED)
 
 
-@app.command()
 def path(name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: the weights folder.")] = None) -> None:
     """Print where a checkpoint lies, checked, or where the weights folder is."""
-    from vmmetrics.cli.progress import open_consoles
     from vmmetrics.utils.weights.folder import resolve, weights_home
 
     place = weights_home() if name is None else resolve(name)
@@ -142,22 +135,6 @@ def path(name: Annotated[str | None, typer.Argument(help="Checkpoint. Default: t
         output.print(str(place), soft_wrap=True)
     else:  # a script that reads it needs the very bytes
         typer.echo(os.fsencode(place))
-
-
-def _state(found: Inspection) -> tuple[str, str]:
-    if found.faults:
-        return "damaged", "red"
-    if not found.missing:
-        return "yes", "green"
-    return ("partly", "yellow") if found.files else ("-", "dim")
-
-
-def _where(entry: Published) -> str:
-    return entry.source if entry.hub else urlsplit(entry.files[0].url or "").netloc
-
-
-def _is_exact(entry: Published) -> bool:
-    return all(file.bytes is not None for file in entry.files if file.about is not None or file.bytes is not None)
 
 
 class _Bars:

@@ -229,10 +229,8 @@ class Pool(Generic[Item, Answer]):
         last = time.monotonic()
         while not self._closing.wait(_TICK_SECONDS):
             now = time.monotonic()
-            passed, last = (
-                min(now - last, 5 * _TICK_SECONDS),
-                now,
-            )  # time in which this process was stopped is not counted
+            passed = min(now - last, 5 * _TICK_SECONDS)  # time in which this process was stopped is not counted
+            last = now
             with self._lock:
                 for worker in self._workers:
                     if worker.item is None or worker.late or wait([worker.connection], 0):
@@ -275,9 +273,7 @@ def checked_timeout(timeout: float | None, jobs: int) -> float | None:
 
 def _kill(process: SpawnProcess) -> None:
     """Kill a worker, stopped or not, and the processes it started."""
-    if process.pid is None:
-        return
-    if sys.platform != "win32" and not _reaped(process.pid):
+    if sys.platform != "win32" and process.pid is not None and not _reaped(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it leads no group yet, or none any more
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()

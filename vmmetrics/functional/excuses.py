@@ -46,9 +46,7 @@ def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, f
         >>> is_edge_vanish(tracks, np.array([[True], [False]]), 0, (100, 100))
         True
     """
-    xy, visible, size = _checked(tracks, visibility, query_frame, frame_size)
-    after = np.arange(len(xy)) > query_frame
-    return _left_through_edge(xy[after], visible[after], size, EDGE_VANISH_INVISIBLE)
+    return _left_through_edge(*_after(tracks, visibility, query_frame, frame_size), EDGE_VANISH_INVISIBLE)
 
 
 def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]) -> bool:
@@ -71,9 +69,7 @@ def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, f
         >>> is_edge_emerge(tracks, np.array([[False], [True]]), 1, (100, 100))
         True
     """
-    xy, visible, size = _checked(tracks, visibility, query_frame, frame_size)
-    before = np.arange(len(xy)) < query_frame
-    return _left_through_edge(xy[before], visible[before], size, EDGE_EMERGE_INVISIBLE)
+    return _left_through_edge(*_before(tracks, visibility, query_frame, frame_size), EDGE_EMERGE_INVISIBLE)
 
 
 def is_small_vanish(
@@ -99,8 +95,8 @@ def is_small_vanish(
         >>> is_small_vanish(tracks, np.ones((2, 2), bool), 0, (100, 100))
         True
     """
-    xy, _, size = _checked(tracks, visibility, query_frame, frame_size)
-    return _is_ever_small(xy[np.arange(len(xy)) > query_frame], size, SMALL_VANISH_SIZE)
+    xy, _, size = _after(tracks, visibility, query_frame, frame_size)
+    return _is_ever_small(xy, size, SMALL_VANISH_SIZE)
 
 
 def is_small_emerge(
@@ -125,8 +121,8 @@ def is_small_emerge(
         >>> is_small_emerge(tracks, np.ones((2, 2), bool), 1, (100, 100))
         True
     """
-    xy, _, size = _checked(tracks, visibility, query_frame, frame_size)
-    return _is_ever_small(xy[np.arange(len(xy)) < query_frame], size, SMALL_EMERGE_SIZE)
+    xy, _, size = _before(tracks, visibility, query_frame, frame_size)
+    return _is_ever_small(xy, size, SMALL_EMERGE_SIZE)
 
 
 def is_vanish_detection_error(
@@ -151,9 +147,8 @@ def is_vanish_detection_error(
         >>> is_vanish_detection_error(tracks, np.array([[True, True], [True, False]]), 0, (100, 100))
         True
     """
-    _, visible, _ = _checked(tracks, visibility, query_frame, frame_size)
-    after = np.arange(len(visible)) > query_frame
-    return not (_invisible_share(visible[after]) >= GONE_VANISH_INVISIBLE).any()
+    _, visible, _ = _after(tracks, visibility, query_frame, frame_size)
+    return not (_invisible_share(visible) >= GONE_VANISH_INVISIBLE).any()
 
 
 def is_emerge_detection_error(
@@ -178,9 +173,8 @@ def is_emerge_detection_error(
         >>> is_emerge_detection_error(tracks, np.array([[False, False], [True, True]]), 1, (100, 100))
         False
     """
-    _, visible, _ = _checked(tracks, visibility, query_frame, frame_size)
-    before = np.arange(len(visible)) < query_frame
-    return not (_invisible_share(visible[before]) >= GONE_EMERGE_INVISIBLE).any()
+    _, visible, _ = _before(tracks, visibility, query_frame, frame_size)
+    return not (_invisible_share(visible) >= GONE_EMERGE_INVISIBLE).any()
 
 
 def is_outside(xy: FloatArray, frame_size: tuple[float, float]) -> BoolArray:
@@ -194,12 +188,26 @@ def relative_extent(xy: FloatArray, frame_size: tuple[float, float]) -> float:
     return float(((high - low) / np.asarray(frame_size)).max())
 
 
-def _checked(
-    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
-) -> tuple[FloatArray, BoolArray, tuple[float, float]]:
+_Frames = tuple[FloatArray, BoolArray, tuple[float, float]]
+"""Tracks, visibility and the size of the frame, checked."""
+
+
+def _after(tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: tuple[float, float]) -> _Frames:
+    xy, visible, size = _checked(tracks, visibility, query, frame_size)
+    after = np.arange(len(xy)) > query
+    return xy[after], visible[after], size
+
+
+def _before(tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: tuple[float, float]) -> _Frames:
+    xy, visible, size = _checked(tracks, visibility, query, frame_size)
+    before = np.arange(len(xy)) < query
+    return xy[before], visible[before], size
+
+
+def _checked(tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: tuple[float, float]) -> _Frames:
     xy = as_floats("tracks", tracks, "T, N, 2")
     visible = as_bools("visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
-    as_integer("query_frame", query_frame)
+    as_integer("query_frame", query)
     return xy, visible, as_frame_size(frame_size)
 
 

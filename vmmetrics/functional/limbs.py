@@ -223,18 +223,30 @@ def _swapped_frames(pair: FloatArray) -> NDArray[np.intp]:
     straight = np.linalg.norm(after - before, axis=-1).sum(axis=-1) / elapsed
     crossed = np.linalg.norm(after[:, ::-1] - before, axis=-1).sum(axis=-1) / elapsed
     crossed += SWAP_COST + USUAL_MOVEMENTS * float(np.median(straight))
-    cost = np.array([0.0, SWAP_STAY_COST])
-    choices = np.zeros((len(frames), 2), dtype=np.intp)
-    for t in range(1, len(frames)):
-        steps = np.array([[straight[t - 1], crossed[t - 1]], [crossed[t - 1], straight[t - 1]]]) + cost[:, None]
-        choices[t] = steps.argmin(axis=0)
-        cost = steps.min(axis=0) + np.array([0.0, SWAP_STAY_COST])
-    state = int(cost.argmin())
-    swapped = np.zeros(len(frames), dtype=bool)
-    for t in range(len(frames) - 1, -1, -1):
-        swapped[t] = state == 1
-        state = int(choices[t, state])
-    return frames[swapped]
+    steps = np.moveaxis(np.array([[straight, crossed], [crossed, straight]]), -1, 0)
+    return frames[exchanged(steps, SWAP_STAY_COST)]
+
+
+def exchanged(steps: FloatArray, stay: float) -> BoolArray:
+    """Return the states, straight or exchanged, of N frames that cost least (Viterbi).
+
+    Args:
+        steps: (N - 1, 2, 2) cost of going from one state to another, between frames.
+        stay: Cost of each frame spent exchanged.
+
+    Returns:
+        (N,) bool, True where exchanged.
+    """
+    cost = np.array([0.0, stay])
+    came_from = np.zeros((len(steps), 2), dtype=np.intp)
+    for t, step in enumerate(steps):
+        total = cost[:, None] + step
+        came_from[t] = total.argmin(axis=0)
+        cost = total.min(axis=0) + np.array([0.0, stay])
+    states = [int(cost.argmin())]
+    for choices in came_from[::-1]:
+        states.append(int(choices[states[-1]]))
+    return np.array(states[::-1], dtype=bool)
 
 
 def _quantile(values: FloatArray, quantile: float, axis: int) -> FloatArray:

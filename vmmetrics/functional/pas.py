@@ -174,7 +174,9 @@ def perceptible_amplitude_score(
     size = as_frame_size(frame_size)
     subject, subject_visible = _checked("subject", subject_tracks, subject_visibility)
     background, background_visible = _checked("background", background_tracks, background_visibility)
-    lengths = _lengths(subject, background)
+    lengths = {len(tracks) for tracks in (subject, background) if tracks is not None}
+    if len(lengths) > 1:
+        raise ValueError(f"Expected subject_tracks and background_tracks of one length T but got {sorted(lengths)}")
     if fps is not None and not (np.isfinite(fps) and fps > 0):
         raise ValueError(f"Expected fps to be positive but got {fps}")
     homographies = None if camera is None else _checked_camera(camera, lengths)
@@ -207,14 +209,6 @@ def camera_speed(homographies: FloatArray, frame_size: tuple[float, float]) -> F
     width, height = frame_size
     grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
     return np.asarray(np.linalg.norm(project(homographies, grid) - grid, axis=-1).mean(axis=-1))
-
-
-def _lengths(subject: FloatArray | None, background: FloatArray | None) -> set[int]:
-    """T of the tracks that there are: one or none."""
-    lengths = {len(tracks) for tracks in (subject, background) if tracks is not None}
-    if len(lengths) > 1:
-        raise ValueError(f"Expected subject_tracks and background_tracks of one length T but got {sorted(lengths)}")
-    return lengths
 
 
 def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:

@@ -142,17 +142,17 @@ def find_changes(history: ObjectHistory, name: str, frame_size: tuple[float, flo
     present = _present_in_every_frame(history)
     occluded = np.zeros_like(present) if history.occluded is None else history.occluded & ~present
     seen = present | occluded
-    longest = max((stop - start for start, stop in _runs(present)), default=0)
+    longest = max((stop - start for start, stop in runs(present)), default=0)
     if longest < min(FLICKER_FRAMES, len(present)):
-        brief = tuple(_event("appeared", start, name, BLINK) for start, _ in _runs(present))
+        brief = tuple(_event("appeared", start, name, BLINK) for start, _ in runs(present))
         return Changes(is_object=False, events=brief)
 
     query = min(history.query_frame, len(present) - 1)
     motion = _Motion(history.tracks, history.visibility, query, frame_size)
     events = [
-        _event("vanished", start, name, HIDDEN) for start, _ in _runs(occluded) if start > 0 and present[start - 1]
+        _event("vanished", start, name, HIDDEN) for start, _ in runs(occluded) if start > 0 and present[start - 1]
     ]
-    for start, stop in _runs(~seen):
+    for start, stop in runs(~seen):
         events += _judge_absence(motion, present, start, stop, name)
     return Changes(is_object=True, events=tuple(sorted(events, key=lambda event: event.frames)))
 
@@ -235,7 +235,7 @@ def _present_in_every_frame(history: ObjectHistory) -> BoolArray:
     return state
 
 
-def _runs(mask: BoolArray) -> list[tuple[int, int]]:
+def runs(mask: BoolArray) -> list[tuple[int, int]]:
     """(start, stop) of every run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

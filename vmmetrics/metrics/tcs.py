@@ -8,13 +8,7 @@ import numpy as np
 
 from vmmetrics.functional import ObjectHistory, temporal_coherence_score
 from vmmetrics.functional.tcs import LEFT
-from vmmetrics.perception.points import (
-    grid_queries,
-    object_tracks,
-    released_key_frames,
-    released_step,
-    unsteady_objects,
-)
+from vmmetrics.perception import points
 from vmmetrics.perception.scene import Objects, PointTracks, ReleasedFlow, ReleasedObjects, Scene, SceneObject
 from vmmetrics.types import Box, Event, MetricResult, Protocol
 
@@ -34,7 +28,7 @@ def measure(scene: Scene, protocol: Protocol) -> MetricResult:
     clip, released = scene.clip, scene.models.released
     if len(clip) == 1:
         return MetricResult(None, "one frame: nothing can vanish or appear")
-    if protocol == "vmbench" and released_step(clip.fps) < 1:
+    if protocol == "vmbench" and points.released_step(clip.fps) < 1:
         return MetricResult(None, f"the released code fails below 2 frames a second, and the clip has {clip.fps:g}")
     if scene.no_subject is not None:
         return MetricResult(None, scene.no_subject)
@@ -58,7 +52,7 @@ def _histories(scene: Scene) -> list[ObjectHistory]:
     its points.
     """
     items = scene.objects.objects
-    tracks = object_tracks(scene, unsteady_objects(scene.objects))
+    tracks = points.object_tracks(scene, points.unsteady_objects(scene.objects))
     frames = np.arange(len(scene.clip))
     no_points = PointTracks(np.zeros((len(frames), 0, 2)), np.zeros((len(frames), 0), np.bool_), np.zeros(0, np.int64))
     return [
@@ -107,7 +101,7 @@ def _released_box(event: Event, found: ReleasedObjects) -> Box | None:
 def _released_histories(scene: Scene) -> list[ObjectHistory]:
     """Every object at the released code's key frames, tracked from the ordinal of a key frame (Q13)."""
     objects = scene.objects
-    frames = released_key_frames(len(scene.clip), scene.clip.fps)
+    frames = points.released_key_frames(len(scene.clip), scene.clip.fps)
     histories = []
     for item in objects.objects:
         present = item.present[frames]
@@ -115,7 +109,7 @@ def _released_histories(scene: Scene) -> list[ObjectHistory]:
             continue  # seen between key frames only: the released code never hears of it
         ordinal = int(np.argmax(present))
         seen = objects.labels[frames[ordinal]] == item.id
-        queries = grid_queries(seen, objects.scale, ordinal)
+        queries = points.grid_queries(seen, objects.scale, ordinal)
         tracks = scene.track(f"object:{item.id}:vmbench", queries)
         histories.append(ObjectHistory(present, frames, tracks.xy, tracks.visible, ordinal))
     return histories
@@ -137,11 +131,8 @@ def _with_box(event: Event, objects: Objects) -> Event:
 def _seen_nearest(item: SceneObject, frame: int, *, before: bool) -> int:
     """Return the last frame before ``frame`` in which the object is seen, or the first from it on."""
     seen = np.flatnonzero(item.present)
-    if before:
-        earlier = seen[seen < frame]
-        return int(earlier[-1] if len(earlier) else seen[0])
-    later = seen[seen >= frame]
-    return int(later[0] if len(later) else seen[-1])
+    place = int(np.searchsorted(seen, frame)) - before
+    return int(seen[np.clip(place, 0, len(seen) - 1)])
 
 
 def _box(objects: Objects, item: SceneObject, frame: int) -> Box | None:
@@ -149,9 +140,5 @@ def _box(objects: Objects, item: SceneObject, frame: int) -> Box | None:
     if len(rows) == 0:
         return None
     sx, sy = objects.scale
-    return (
-        float(columns.min() * sx - 0.5),
-        float(rows.min() * sy - 0.5),
-        float((columns.max() + 1) * sx - 0.5),
-        float((rows.max() + 1) * sy - 0.5),
-    )
+    x0, x1, y0, y1 = columns.min() * sx, (columns.max() + 1) * sx, rows.min() * sy, (rows.max() + 1) * sy
+    return float(x0 - 0.5), float(y0 - 0.5), float(x1 - 0.5), float(y1 - 0.5)

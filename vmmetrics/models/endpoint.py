@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import Form, R, S, Said, before_last, said
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint import Client, CostEstimate, EndpointSettings, Turn, Video, estimated_tokens
 from vmmetrics.video.encoding import TICKS, write_h264
-
-if TYPE_CHECKING:
-    pass
 
 _CODING = {"crf": "16", "preset": "fast", "bf": "0"}  # of x264; at 16 the eye hardly finds a difference
 
@@ -52,15 +48,8 @@ class EndpointModel:
         self._video = form == "video"
         self._threads = threads
 
-    @property
-    def name(self) -> str:
-        """Name of the model at the endpoint."""
-        return self.client.settings.model
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The settings that answers depend on."""
-        return {**self.client.settings.part(), "form": "video" if self._video else "images"}
+        self.name = settings.model
+        self.identity: Mapping[str, Any] = {**settings.part(), "form": "video" if self._video else "images"}
 
     def answer(self, question: Question, turns: Sequence[Turn], frames: Frames) -> Said:  # noqa: ARG002
         """Ask, or take the reply that was kept; see :class:`~vmmetrics.models.protocol.Model`."""
@@ -77,8 +66,7 @@ class EndpointModel:
 
     def work_through(self, work: Callable[[S], R], items: Iterable[S]) -> Generator[tuple[S, R]]:
         """Several at once."""
-        with closing(self.client.work_through(work, items, self._threads)) as done:
-            yield from done
+        return self.client.work_through(work, items, self._threads)
 
     def estimate(self, conversations: Sequence[Sequence[Turn]], pictures: float, expected: int) -> CostEstimate:
         """What asking would take, replies that are kept not counted off.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, get_args
 
@@ -144,14 +144,9 @@ class Frames:
 
     def jpegs(self) -> tuple[bytes, ...]:
         """Each frame as a JPEG file."""
-        found = []
-        for picture in self.pictures:
-            written, data = cv2.imencode(
-                ".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
-            )
-            assert written  # noqa: S101  (an uint8 picture can always be written)
-            found.append(data.tobytes())
-        return tuple(found)
+        quality = [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
+        pictures = (cv2.cvtColor(picture, cv2.COLOR_RGB2BGR) for picture in self.pictures)
+        return tuple(cv2.imencode(".jpg", picture, quality)[1].tobytes() for picture in pictures)
 
 
 NO_FRAMES = Frames(np.zeros((0, 1, 1, 3), np.uint8), Shown((), "none"))
@@ -165,8 +160,8 @@ class _Chooser:
     policy: FramePolicy
     start: float
     end: float | None
-    seconds: float = field(default=0.0, init=False)
-    limited: str | None = field(default=None, init=False)
+    seconds: float = 0.0
+    limited: str | None = None
 
     def __call__(self, times: FloatArray, file_end: float) -> list[int]:
         end = file_end if self.end is None else min(self.end, file_end)
@@ -180,26 +175,21 @@ class _Chooser:
             inside = np.array([max(0, int(np.searchsorted(times, self.start + _SLACK)) - 1)])
         self.seconds = max(end - self.start, _SLACK)
         moments = self.policy.moments(self.seconds)
-        if moments is None:
-            chosen = inside
-            if inside.size > self.policy.most:
-                chosen = nearest(times, inside, self.start + _middles(self.policy.most, self.seconds))
-        else:
-            chosen = nearest(times, inside, self.start + moments)
-        self._say(len(chosen), inside.size, file_end)
-        return [int(place) for place in chosen]
-
-    def _say(self, chosen: int, there: int, file_end: float) -> None:
+        if moments is None and inside.size > self.policy.most:
+            moments = _middles(self.policy.most, self.seconds)
+        chosen = inside if moments is None else nearest(times, inside, self.start + moments)
         wanted = self.policy.wanted(self.seconds)
-        wanted = there if wanted is None else wanted
+        wanted = inside.size if wanted is None else wanted
         reasons = []
         if wanted > self.policy.most:
             reasons.append(f"{wanted} frames wanted, {self.policy.most} at most")
-        if chosen < min(wanted, self.policy.most):
-            reasons.append(f"{chosen} of {wanted} frames wanted: the file has {there} in {self.seconds:.2f} s")
+        if len(chosen) < min(wanted, self.policy.most):
+            there = f"the file has {inside.size} in {self.seconds:.2f} s"
+            reasons.append(f"{len(chosen)} of {wanted} frames wanted: {there}")
         if self.end is not None and self.end > file_end + 0.5:  # rounded seconds are no news
             reasons.append(f"the clip should end at {self.end:g} s but the file ends at {file_end:.2f} s")
         self.limited = "; ".join(reasons) or None
+        return [int(place) for place in chosen]
 
 
 def nearest(times: FloatArray, inside: NDArray[np.intp], moments: FloatArray) -> NDArray[np.intp]:

@@ -5,7 +5,6 @@ Weights are read from safetensors alone, and nothing in the folder is run.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from vmmetrics.models.protocol import Form, OneByOne, Said, said
 from vmmetrics.models.questions import Question
 from vmmetrics.utils.endpoint import RejectedError, Reply, Turn
 from vmmetrics.utils.storage.provenance import version_of
+from vmmetrics.utils.tables import sha256_of
 
 INSTALL = "pip install 'vmmetrics[baselines]'"
 """What brings torch, transformers and safetensors."""
@@ -66,8 +66,9 @@ class LocalModel(OneByOne):
         self._model = model.eval().to(self._device)
         self._tokens = tokens
         self.name = folder.resolve().name
+        files = sorted(file for file in folder.iterdir() if file.is_file() and file.suffix in _READ)
         self.identity: Mapping[str, Any] = {
-            "weights": _hashes(folder),
+            "weights": {file.name: sha256_of(file) for file in files},
             "versions": {package: version_of(package) for package in ("torch", "transformers")},
             "device": self._device.type,
             "dtype": str(self._model.dtype),
@@ -128,12 +129,3 @@ def _times(frames: Frames) -> Mapping[str, Any]:
         "total_num_frames": max(1, round(len(frames.told) * _TICKS / frames.fps)),
         "duration": len(frames.told) / frames.fps,
     }
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    files = sorted(file for file in folder.iterdir() if file.is_file() and file.suffix in _READ)
-    found = {}
-    for path in files:
-        with path.open("rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found

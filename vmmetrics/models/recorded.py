@@ -217,15 +217,11 @@ def _in_row(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from () if text is None else [(_key(key), text)]
         return
     for name, value in row.items():  # keys and answers
-        if isinstance(value, list):
-            for place, item in enumerate(value):
-                inner = _text(item) if isinstance(item, Mapping) else _plain(item)
-                if inner is not None:
-                    yield f"{_key(name)}_{place}", inner
-        else:
-            inner = _text(value) if isinstance(value, Mapping) else _plain(value)
+        items = value if isinstance(value, list) else [value]
+        for place, item in enumerate(items):
+            inner = _text(item) if isinstance(item, Mapping) else _plain(item)
             if inner is not None:
-                yield _key(name), inner
+                yield (f"{_key(name)}_{place}" if isinstance(value, list) else _key(name)), inner
 
 
 def _key(key: str) -> str:

@@ -14,7 +14,7 @@ from benchmarks.cas_recipe.ordinal import Settings, _Loss, fit, pairs_of
 from benchmarks.cas_recipe.recipe import FOOTAGE
 from benchmarks.cas_recipe.sources import Source, listed_sources
 from vmmetrics.errors import SetupError
-from vmmetrics.perception.embedded.plausibility.model import NAMES
+from vmmetrics.perception.embedded.plausibility.plausibility import NAMES
 
 WIDTH = len(NAMES)
 

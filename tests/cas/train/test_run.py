@@ -22,7 +22,6 @@ from vmmetrics.cas.train.settings import Augmentation, Epoch, Nobody, TrainSetti
 from vmmetrics.cas.train.state import State  # noqa: E402
 from vmmetrics.cli.main import main  # noqa: E402
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench.checkpoints import as_meta  # noqa: E402
 from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE  # noqa: E402
 
 TINY = Architecture(width=32, depth=2, heads=2, mlp_width=64, patch=8, image=32, frames=8)
@@ -176,7 +175,7 @@ def test_processes_share_a_batch_and_the_command_line_prints(
     """Two processes of torchrun with batches of 3 take the steps that one with batches of 6 takes."""
     start = VideoMAE(TINY, 5)
     start.initialise(5)
-    torch.save({"model": start.state_dict(), "architecture": as_meta(TINY)}, tmp_path / "start.pt")
+    torch.save({"model": start.state_dict(), "architecture": asdict(TINY)}, tmp_path / "start.pt")
     command = ["cas", "train", material.clips, material.labels, "--from", tmp_path / "start.pt", "--epochs", 1,
                "--rate", 1, "--mixup", 0, "--drop-path", 0, "--workers", 0, "--device", "cpu",
                "--lr", 1e-2]  # fmt: skip

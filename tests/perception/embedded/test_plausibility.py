@@ -12,8 +12,15 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import SetupError
 from vmmetrics.metrics import cas
 from vmmetrics.perception.embedded.plausibility.evidence import CELLS, MAPS, PlausibilityEvidence, bilinear, gather
-from vmmetrics.perception.embedded.plausibility.model import NAMES, WEIGHTS, OrdinalModel, summarise, view_of
-from vmmetrics.perception.embedded.plausibility.plausibility import REASONS, LadderPlausibility
+from vmmetrics.perception.embedded.plausibility.plausibility import (
+    NAMES,
+    REASONS,
+    WEIGHTS,
+    LadderPlausibility,
+    OrdinalModel,
+    summarise,
+    view_of,
+)
 from vmmetrics.perception.embedded.plausibility.views import (
     LEAST,
     LENGTH,
@@ -175,7 +182,7 @@ def test_a_model_is_kept_as_it_is(tmp_path: Path, classifier):
 
 def test_a_model_of_other_numbers_is_refused(tmp_path: Path, classifier, monkeypatch):
     classifier.save(tmp_path / "a.npz")
-    monkeypatch.setattr("vmmetrics.perception.embedded.plausibility.model.NAMES", ("something", "else"))
+    monkeypatch.setattr("vmmetrics.perception.embedded.plausibility.plausibility.NAMES", ("something", "else"))
     with pytest.raises(SetupError, match="train it again"):
         OrdinalModel.load(tmp_path / "a.npz")
 

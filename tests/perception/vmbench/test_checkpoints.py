@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from vmmetrics.errors import SetupError  # noqa: E402
 from vmmetrics.perception.vmbench.checkpoints import (  # noqa: E402
     Checkpoint,
     architecture_of,
-    as_meta,
     load_encoder,
     load_videomae,
     read_checkpoint,
@@ -126,7 +126,7 @@ def test_published_sizes_are_told_by_their_shapes(size: str):
 def test_other_sizes_must_be_stated(weights: Weights):
     with pytest.raises(SetupError, match="width 24, depth 2"):
         architecture_of(Checkpoint(Path("c.pt"), weights, {}))
-    assert architecture_of(Checkpoint(Path("c.pt"), weights, {"architecture": as_meta(TINY)})) == TINY
+    assert architecture_of(Checkpoint(Path("c.pt"), weights, {"architecture": asdict(TINY)})) == TINY
     with pytest.raises(SetupError, match="architecture cannot be understood"):
         architecture_of(Checkpoint(Path("c.pt"), weights, {"architecture": {"width": 3}}))
     with pytest.raises(SetupError, match="expected weights of a VideoMAE but got conv"):

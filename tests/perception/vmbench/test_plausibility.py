@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from vmmetrics.perception.scene import Models, Scene  # noqa: E402
 from vmmetrics.perception.views import Viewer, ViewPlan  # noqa: E402
 from vmmetrics.perception.vmbench.adapters import plausibility as module  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility  # noqa: E402
-from vmmetrics.perception.vmbench.checkpoints import as_meta  # noqa: E402
 from vmmetrics.perception.vmbench.ported.videomae import Architecture, VideoMAE  # noqa: E402
 from vmmetrics.scoring.suite import Suite  # noqa: E402
 
@@ -73,7 +72,7 @@ def test_batches_change_nothing(model: VideoMAE, monkeypatch: pytest.MonkeyPatch
 
 
 def test_cas_from_a_checkpoint(model: VideoMAE, tmp_path: Path):
-    torch.save({"model": model.state_dict(), "architecture": as_meta(TINY), "rate": 2}, tmp_path / "c.pt")
+    torch.save({"model": model.state_dict(), "architecture": asdict(TINY), "rate": 2}, tmp_path / "c.pt")
     plausibility = VideoMAEPlausibility.load(tmp_path / "c.pt")
     assert plausibility.plan == PLAN
     result = cas.measure(scene(FRAMES, plausibility))
@@ -139,7 +138,7 @@ def test_where_memory_does_not_do_it_explains_all_the_same(model: VideoMAE, monk
 
 def test_a_checkpoint_takes_the_place_of_the_embedded_classifier(model: VideoMAE, tmp_path: Path):
     file = tmp_path / "mine.pt"
-    torch.save({"model": model.state_dict(), "architecture": as_meta(TINY), "rate": 2}, file)
+    torch.save({"model": model.state_dict(), "architecture": asdict(TINY), "rate": 2}, file)
     own = Suite(metrics=("cas",), cas_model=file)
     described = own.describe()
     assert "cas-ladder" not in described["weights"]

@@ -16,8 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from qalign_tiny import UPSTREAM, tiny_weights, write_model  # noqa: E402
 
 from vmmetrics.errors import SetupError  # noqa: E402
-from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater  # noqa: E402
-from vmmetrics.perception.vmbench.ported.qalign_files import load_network, read_sizes  # noqa: E402
+from vmmetrics.perception.vmbench.adapters.qalign import (  # noqa: E402
+    QAlignRater,
+    load_network,
+    read_sizes,
+)
 from vmmetrics.perception.vmbench.ported.qalign_network import read_prompt  # noqa: E402
 from vmmetrics.perception.vmbench.runtime import Shelf  # noqa: E402
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from tests import endpoint_server as server
 from tests.understanding.benchmarks import tuna_files as files
 from tests.understanding.benchmarks.tuna_files import F1, said
-from vmmetrics.cli.understand import app
+from vmmetrics.cli.app import understand as app
 from vmmetrics.understanding.benchmarks.tuna_cap import BENCHMARK
 from vmmetrics.utils.endpoint import Client, EndpointSettings
 from vmmetrics.utils.tables import sha256_of

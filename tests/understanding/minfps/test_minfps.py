@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tests import endpoint_server as server
 from tests.bad_inputs import write_video
-from vmmetrics.cli.understand import app
+from vmmetrics.cli.app import understand as app
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.models.frames import Frames
 from vmmetrics.models.protocol import OneByOne, Said

@@ -23,7 +23,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bad_inputs import write_video
-from vmmetrics.cli.understand import app
+from vmmetrics.cli.app import understand as app
 from vmmetrics.models.questions import Question
 from vmmetrics.understanding.minfps.page import Page
 from vmmetrics.video import read_clip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from vmmetrics.cli.understand import app
+from vmmetrics.cli.app import understand as app
 from vmmetrics.errors import SetupError
 from vmmetrics.models.frames import FramePolicy, look
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, Shown

@@ -17,7 +17,7 @@ from vmmetrics.cas.train.state import BEST, join
 from vmmetrics.cas.train.trainer import Trainer
 from vmmetrics.errors import cannot
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.perception.vmbench.checkpoints import architecture_of, as_meta, load_encoder, read_checkpoint
+from vmmetrics.perception.vmbench.checkpoints import architecture_of, load_encoder, read_checkpoint
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 
 
@@ -80,7 +80,7 @@ def train(
         model, origin = _build_model(SIZES[start] if isinstance(start, str) else start, settings, watcher)
         run = {
             "settings": asdict(settings),
-            "architecture": as_meta(model.net),
+            "architecture": asdict(model.net),
             "start": origin,
             "labels": data.labels_sha256,
             "clips": len(data.clips) - len(failed),

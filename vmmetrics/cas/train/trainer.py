@@ -22,7 +22,6 @@ from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
-from vmmetrics.perception.vmbench.checkpoints import as_meta
 from vmmetrics.perception.vmbench.ported.videomae import VideoMAE
 from vmmetrics.perception.vmbench.runtime import DTYPES
 from vmmetrics.types import FloatArray
@@ -235,7 +234,7 @@ class Trainer:
     def _save_best(self) -> None:
         content = {
             "model": self.model.state_dict(),
-            "architecture": as_meta(self.model.net),
+            "architecture": asdict(self.model.net),
             "levels": list(LEVELS),
             "rate": self._settings.rate,
             "trained_prompts": sorted({clip.prompt_key for clip in self._split.trained}),

@@ -107,13 +107,12 @@ class _Walk:
                 self.seen[new] = self._inside(at[new])
             active = np.flatnonzero(start <= t if self.forwards else start >= t)
             xy[t, active], visible[t, active] = self.at[active], self.seen[active]
-            if t == order[-1] or not len(active):
-                if t != order[-1]:
-                    image = self.images[t + order.step].astype(np.float32)
-                continue
+            if t == order[-1]:
+                break
             following = self.images[t + order.step].astype(np.float32)
-            found = self._step(t, active, image, following)
-            self._close_gaps(found, t + order.step, xy)
+            if len(active):
+                found = self._step(t, active, image, following)
+                self._close_gaps(found, t + order.step, xy)
             image = following
 
     def _step(self, t: int, active: IntArray, image: FloatArray, following: FloatArray) -> IntArray:

@@ -10,7 +10,7 @@ import argparse
 import hashlib
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -275,11 +275,6 @@ def architecture_of(checkpoint: Checkpoint) -> Architecture:
         f"{checkpoint.path}: width {width}, depth {depth}, MLP {mlp_width}, patch {patch}, tubelet {tubelet}: none of "
         f"the published sizes ({', '.join(SIZES)})"
     )
-
-
-def as_meta(net: Architecture) -> dict[str, int]:
-    """The entry ``architecture`` of our own checkpoints."""
-    return {f.name: getattr(net, f.name) for f in fields(net)}
 
 
 def check_fit(path: Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor], mend: str = "") -> None:

@@ -84,9 +84,8 @@ def build_models(places: Mapping[str, Path], device: str | None = None) -> Model
         device: Where they run; None takes a GPU where there is one.
     """
     shelf = shelf_on(device)
-    place = {
-        name: places.get(name, Path(name)) for metric in NEEDS.values() for names in metric.values() for name in names
-    }
+    names = needed(None, "vmbench") + needed(None, "vmmetrics")
+    place = {name: places.get(name, Path(name)) for name in names}
     grounder, sam2 = GroundingDINO(place[DINO], shelf), Sam2(place[SAM2], shelf)
     points = CoTracker(place[COTRACKER], shelf)
     people, keypoints = RTMDetPersons(place[RTMDET], shelf), RTMPoseKeypoints(place[RTMPOSE], shelf)

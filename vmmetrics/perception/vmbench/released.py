@@ -32,49 +32,39 @@ Masks = dict[int, BoolArray]
 """(H, W) bool by identity, in the order that the models were given them; a tracked object's may be empty."""
 
 
-@dataclass(frozen=True)
-class Chunks:
-    """Follows what a text names from key frame to key frame.
+def follow(grounder: GroundingDINO, sam2: Sam2, text: str, frames: UInt8Array, step: int) -> tuple[list[Masks], int]:
+    """Follow what a text names from key frame to key frame.
 
-    Attributes:
+    Args:
         grounder: Finds boxes in a key frame.
         sam2: Turns them into masks and follows these to the next key frame.
         text: What is looked for.
+        frames: (T, H, W, 3) uint8 RGB.
+        step: Frames from one key frame to the next.
+
+    Returns:
+        Per key frame the masks as the video model hands them back for it, by identity from 1 on, and how many
+        identities were given out.
     """
-
-    grounder: GroundingDINO
-    sam2: Sam2
-    text: str
-
-    def follow(self, frames: UInt8Array, step: int) -> tuple[list[Masks], int]:
-        """Return the masks that each chunk starts with, and how many identities were given out.
-
-        Args:
-            frames: (T, H, W, 3) uint8 RGB.
-            step: Frames from one key frame to the next.
-
-        Returns:
-            Per key frame the masks as the video model hands them back for it, by identity from 1 on, and the count.
-        """
-        tracked: Masks = {}  # as of the last frame that was propagated to, which lags where chunks were skipped
-        starts: list[Masks] = []
-        count = 0
-        session: MaskSession | None = None
-        for start in range(0, len(frames), step):
-            image = recompressed(frames[start])
-            boxes = pixel_boxes(self.grounder.boxes(image, self.text), image.shape[1], image.shape[0])
-            wanted = tracked
-            if len(boxes):
-                wanted, count = identify(list(self.sam2.masks(image, boxes)), tracked, count)
-            if not wanted:
-                starts.append({})
-                continue
-            session = self.sam2.open(frames) if session is None else session
-            for index, masks in session.propagate(start, wanted, step):
-                if index == start:
-                    starts.append(masks)
-                tracked = masks
-        return starts, count
+    tracked: Masks = {}  # as of the last frame that was propagated to, which lags where chunks were skipped
+    starts: list[Masks] = []
+    count = 0
+    session: MaskSession | None = None
+    for start in range(0, len(frames), step):
+        image = recompressed(frames[start])
+        boxes = pixel_boxes(grounder.boxes(image, text), image.shape[1], image.shape[0])
+        wanted = tracked
+        if len(boxes):
+            wanted, count = identify(list(sam2.masks(image, boxes)), tracked, count)
+        if not wanted:
+            starts.append({})
+            continue
+        session = sam2.open(frames) if session is None else session
+        for index, masks in session.propagate(start, wanted, step):
+            if index == start:
+                starts.append(masks)
+            tracked = masks
+    return starts, count
 
 
 def identify(found: Sequence[BoolArray], tracked: Mapping[int, BoolArray], count: int) -> tuple[Masks, int]:
@@ -108,11 +98,6 @@ def overlap(first: BoolArray, second: BoolArray) -> np.float32:
     both = np.count_nonzero(first & second)
     either = np.count_nonzero(first) + np.count_nonzero(second) - both
     return np.float32(both) / np.float32(either)
-
-
-def first_masks(starts: Sequence[Masks], identity: int) -> tuple[int, BoolArray]:
-    """Return the first place in ``starts`` that has the identity, and its mask there."""
-    return next((ordinal, masks[identity]) for ordinal, masks in enumerate(starts) if identity in masks)
 
 
 def recompressed(frame: UInt8Array) -> UInt8Array:
@@ -183,13 +168,11 @@ class Released:
         A point's query frame is the *ordinal* of the key frame in which the identity is first seen (Q13).
         """
         frames = scene.clip.frames
-        step = released_step(scene.clip.fps)
-        chunks = Chunks(self.grounder, self.sam2, subject_text(scene))
-        starts, count = chunks.follow(frames, step)
+        starts, count = follow(self.grounder, self.sam2, subject_text(scene), frames, released_step(scene.clip.fps))
         objects = []
         for identity in range(1, count + 1):
             present = np.array([identity in masks for masks in starts])
-            ordinal, mask = first_masks(starts, identity)
+            ordinal, mask = next((n, masks[identity]) for n, masks in enumerate(starts) if identity in masks)
             tracks = None
             if not present.all():
                 points = mask.astype(np.uint8) * 255
@@ -220,8 +203,7 @@ def subject_text(scene: Scene) -> str:
     """
     if scene.clip.subject is None:
         raise ClipError(scene.no_subject or "no subject")
-    text = f"{scene.clip.subject.noun}.".lower().strip()
-    return text if text.endswith(".") else f"{text}."
+    return f"{scene.clip.subject.noun}.".lower().strip()
 
 
 def shrunk_boxes(boxes: FloatArray, width: int, height: int) -> FloatArray:

@@ -110,6 +110,10 @@ class Evidence:
             chain = self.camera[t] @ chain
         return chain if start <= stop else np.linalg.inv(chain)
 
+    def places(self, one: int, other: int) -> FloatArray:
+        """(h, w, 2) float32: where every pixel of frame ``one`` is in frame ``other``, by the camera's motion."""
+        return mapped(self.camera_between(one, other), self.grid)
+
 
 def gather_evidence(scene: Scene) -> Evidence:
     """Collect the evidence for the moving objects of ``scene`` from its flow and camera."""

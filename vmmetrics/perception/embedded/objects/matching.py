@@ -6,11 +6,13 @@ What became of it is judged forwards in time; how an object came is how it went,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Literal
 
 import cv2
 import numpy as np
 
+from vmmetrics.functional.tcs import runs
 from vmmetrics.perception.embedded.objects.evidence import (
     Evidence,
     Labels,
@@ -44,7 +46,7 @@ def same_levels(evidence: Evidence) -> float:
 def aligned(evidence: Evidence, t: int, other: int) -> tuple[UInt8Array, BoolArray]:
     """Frame ``other`` seen from frame ``t``'s camera, and where it has something to show."""
     height, width = evidence.shape
-    there = mapped(evidence.camera_between(t, other), evidence.grid)
+    there = evidence.places(t, other)
     inside = (there >= 0).all(-1) & (there[..., 0] <= width - 1) & (there[..., 1] <= height - 1)
     return np.asarray(warp(evidence.colour[other], there), np.uint8), inside
 
@@ -86,9 +88,8 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
     if not mask.any():
         return None
     height, width = evidence.shape
-    camera = evidence.camera_between(start, stop)
     # Search in the pixels of ``start``: the camera is out of the picture, a shift remains.
-    scene = np.asarray(warp(evidence.colour[stop], mapped(camera, evidence.grid)))
+    scene = np.asarray(warp(evidence.colour[stop], evidence.places(start, stop)))
     x, y, w, h = cv2.boundingRect(mask.astype(np.uint8))
     expected = velocity * (stop - start)
     reach = max(6.0, 0.5 * max(w, h)) + float(np.abs(expected).max())
@@ -101,10 +102,9 @@ def find_again(evidence: Evidence, mask: BoolArray, start: int, stop: int, veloc
     cost = cv2.matchTemplate(area, template, cv2.TM_SQDIFF, mask=weight)
     _, _, (best_x, best_y), _ = cv2.minMaxLoc(cost)
     dx, dy = left + best_x - x, top + best_y - y
-    shift = np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64)
     if _matches(evidence, mask, scene, start, dx, dy)[mask].mean() < FOUND_SHARE:
         return None
-    return np.asarray(camera @ shift)
+    return _shifted(evidence.camera_between(start, stop), dx, dy)
 
 
 def remainder(
@@ -121,8 +121,7 @@ def remainder(
     Returns:
         (3, 3) mapping to frame ``start`` + 1, and the part (h, w) of ``mask`` that goes on; None where too little does.
     """
-    camera = evidence.camera_between(start, start + 1)
-    scene = np.asarray(warp(evidence.colour[start + 1], mapped(camera, evidence.grid)))
+    scene = np.asarray(warp(evidence.colour[start + 1], evidence.places(start, start + 1)))
     best: tuple[int, FloatArray, BoolArray] | None = None
     for dx, dy in np.round(velocity + NEARBY).astype(int).tolist():
         same = _matches(evidence, mask, scene, start, dx, dy) & mask
@@ -133,11 +132,14 @@ def remainder(
         largest = 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
         size = int(stats[largest, cv2.CC_STAT_AREA])
         if best is None or size > best[0]:
-            shift = np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64)
-            best = size, np.asarray(camera @ shift), parts == largest
+            best = size, _shifted(evidence.camera_between(start, start + 1), dx, dy), parts == largest
     if best is None or best[0] < LEFT_SHARE * np.count_nonzero(mask):
         return None
     return best[1], best[2]
+
+
+def _shifted(camera: FloatArray, dx: int, dy: int) -> FloatArray:
+    return np.asarray(camera @ np.array([[1, 0, dx], [0, 1, dy], [0, 0, 1]], np.float64))
 
 
 def _matches(evidence: Evidence, mask: BoolArray, scene: FloatArray, start: int, dx: int, dy: int) -> BoolArray:
@@ -218,8 +220,7 @@ def absences(evidence: Evidence, labels: Labels, identity: int) -> tuple[BoolArr
     present = (labels == identity).any((1, 2))
     count = len(present)
     occluded, left = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], present, [True]]).astype(np.int8)))
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for start, stop in runs(~present):
         inner = start > 0 and stop < count
         if inner and stop - start <= BLINK_FRAMES:
             occluded[start:stop] = True
@@ -322,11 +323,9 @@ def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, v
     sights = {whole, last}
     if np.count_nonzero(labels[last] == identity) < CRUMB_SHARE * np.count_nonzero(labels[whole] == identity):
         sights = {whole}  # a crumb that a fade has left is found again anywhere
-    for before in sights:
-        mask = labels[before] == identity
-        for t in {min(last + ahead, len(evidence) - 1) for ahead in SEARCHED}:
-            if find_again(evidence, mask, before, t, velocity) is not None:
-                return False
+    searches = product(sights, {min(last + ahead, len(evidence) - 1) for ahead in SEARCHED})
+    if any(find_again(evidence, labels[t] == identity, t, later, velocity) is not None for t, later in searches):
+        return False
     mask = labels[whole] == identity
     if _around_changed(evidence, labels, mask, whole, after) > SPOILT_SHARE:
         return False
@@ -335,7 +334,7 @@ def _is_replaced(evidence: Evidence, labels: Labels, identity: int, last: int, v
     settled = [s for s in (after + SETTLING[0], after + SETTLING[1]) if s < len(evidence) - 1]
     # Too near the end of the clip there is no telling.
     for start in settled or [len(evidence) - 2]:
-        place = warp_mask(mask, mapped(evidence.camera_between(start, whole), evidence.grid))
+        place = warp_mask(mask, evidence.places(start, whole))
         later = min(start + GLANCE, len(evidence) - 1)
         if start > after and _changed_share(evidence, place, start, later) <= UNREST_SHARE:
             return True
@@ -357,8 +356,7 @@ def _sharpness_changes(evidence: Evidence, labels: Labels, first: int, last: int
 def _around_changed(evidence: Evidence, labels: Labels, mask: BoolArray, one: int, other: int) -> float:
     """Share of what surrounds ``mask`` in frame ``one``, other objects aside, that looks different in ``other``."""
     near = cv2.dilate(mask.view(np.uint8), disc(2 * round(AROUND * np.sqrt(np.count_nonzero(mask))) + 5)) > 0
-    there = mapped(evidence.camera_between(one, other), evidence.grid)
-    things = (labels[one] > 0) | warp_mask(labels[other] > 0, there)
+    things = (labels[one] > 0) | warp_mask(labels[other] > 0, evidence.places(one, other))
     ring = near & (cv2.dilate((things | mask).view(np.uint8), np.ones((5, 5), np.uint8)) == 0)
     return float(changed_places(evidence, one, other)[ring].mean()) if ring.any() else 0.0
 
@@ -367,6 +365,5 @@ def _changed_share(evidence: Evidence, mask: BoolArray, one: int, other: int) ->
     """Share of the place ``mask`` of frame ``one`` that looks different in frame ``other``; out of view is changed."""
     if not mask.any():
         return 1.0
-    there = mapped(evidence.camera_between(one, other), evidence.grid)
-    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], there)))
+    gap = colour_gap(evidence.colour[one], np.asarray(warp(evidence.colour[other], evidence.places(one, other))))
     return float((gap[mask] > same_levels(evidence)).mean())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
 
 import cv2
 import numpy as np
@@ -56,14 +57,9 @@ class Piece:
 def join_pieces(evidence: Evidence, labels: Labels) -> None:
     """Give the pieces of one object one label, in place."""
     pieces = [_piece(evidence, labels, int(i)) for i in np.unique(labels)[1:]]
-    pairs = []
-    for early in pieces:
-        for late in pieces:
-            cost = _cost(evidence, early, late)
-            if cost is not None:
-                pairs.append((cost, early.id, late.id))
+    pairs = [(_cost(evidence, early, late), early.id, late.id) for early in pieces for late in pieces]
     earlier: dict[int, int] = {}
-    for _, early_id, late_id in sorted(pairs):
+    for _, early_id, late_id in sorted(pair for pair in pairs if pair[0] < np.inf):
         if early_id not in earlier.values() and late_id not in earlier:
             earlier[late_id] = early_id
     for piece in pieces:
@@ -74,22 +70,19 @@ def join_pieces(evidence: Evidence, labels: Labels) -> None:
             labels[labels == piece.id] = target
 
 
-def _cost(evidence: Evidence, early: Piece, late: Piece) -> float | None:
-    """How badly ``late`` continues ``early``; None where it cannot."""
+def _cost(evidence: Evidence, early: Piece, late: Piece) -> float:
+    """How badly ``late`` continues ``early``; infinite where it cannot."""
     gap = late.first - early.last
-    if gap < 1 or gap > max(4, MAX_HIDDEN_SECONDS * evidence.fps):
-        return None
-    if max(early.area, late.area) > SIZE_RATIO * min(early.area, late.area):
-        return None
+    near = 1 <= gap <= max(4, MAX_HIDDEN_SECONDS * evidence.fps)
     alike = float(early.histogram @ late.histogram)
-    if alike < ALIKE:
-        return None
+    if not near or max(early.area, late.area) > SIZE_RATIO * min(early.area, late.area) or alike < ALIKE:
+        return np.inf
     camera = evidence.camera_between(early.last, late.first)
     velocity = 0.5 * (early.velocity_out + late.velocity_in)
     expected = mapped(camera, (early.ends_at + velocity * gap).reshape(1, 1, 2).astype(np.float32)).ravel()
     distance = float(np.hypot(*(late.starts_at - expected)))
     reach = 1.2 * np.sqrt(max(early.area, late.area)) + 0.5 * float(np.hypot(*velocity)) * gap
-    return None if distance > reach else distance / reach + 2.0 * (1.0 - alike)
+    return np.inf if distance > reach else distance / reach + 2.0 * (1.0 - alike)
 
 
 def _piece(evidence: Evidence, labels: Labels, identity: int) -> Piece:
@@ -229,33 +222,26 @@ def _bare_run(evidence: Evidence, mask: BoolArray, resting: list[int], moves: li
 
 def _bare_share(evidence: Evidence, mask: BoolArray, t: int) -> float:
     """Share of the object's mask in frame ``t`` that looks as the place does when the object is elsewhere."""
-    free = []
-    for s in range(len(mask)):
-        there = mapped(evidence.camera_between(s, t), evidence.grid)
-        if np.count_nonzero(mask[s] & warp_mask(mask[t], there)) < FREE_SHARE * np.count_nonzero(mask[t]):
-            free.append(s)
-    some = [free[i] for i in np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))] if free else []
+    common = [np.count_nonzero(mask[s] & warp_mask(mask[t], evidence.places(s, t))) for s in range(len(mask))]
+    free = np.flatnonzero(np.array(common) < FREE_SHARE * np.count_nonzero(mask[t]))
+    some = free[np.unique(np.linspace(0, len(free) - 1, COMPARED).round().astype(int))].tolist() if len(free) else []
     return max((1 - float(changed_places(evidence, t, s)[mask[t]].mean()) for s in some), default=0.0)
 
 
 def drop_unmoved(evidence: Evidence, labels: Labels) -> None:
     """Unlabel what stood in the same place at all times, in place."""
     for identity in np.unique(labels)[1:].tolist():
-        if not _was_elsewhere(evidence, labels, identity):
+        frames = np.flatnonzero((labels == identity).any((1, 2)))
+        if len(frames) > 4 * FADE_FRAMES:  # a place may be changing as it is taken for an object, and only then
+            frames = frames[FADE_FRAMES:-FADE_FRAMES]
+        some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
+        if not any(_moved_between(evidence, labels, identity, one, other) for one, other in permutations(some, 2)):
             labels[labels == identity] = 0
-
-
-def _was_elsewhere(evidence: Evidence, labels: Labels, identity: int) -> bool:
-    frames = np.flatnonzero((labels == identity).any((1, 2)))
-    if len(frames) > 4 * FADE_FRAMES:  # a place may be changing as it is taken for an object, and only then
-        frames = frames[FADE_FRAMES:-FADE_FRAMES]
-    some = frames[np.unique(np.linspace(0, len(frames) - 1, SAMPLES).round().astype(int))].tolist()
-    return any(_moved_between(evidence, labels, identity, one, other) for one in some for other in some if one != other)
 
 
 def _moved_between(evidence: Evidence, labels: Labels, identity: int, one: int, other: int) -> bool:
     """Whether the object's place in frame ``one`` looks different in ``other``, and the object is found elsewhere."""
-    there = mapped(evidence.camera_between(one, other), evidence.grid)
+    there = evidence.places(one, other)
     mine: BoolArray = labels[one] == identity
     mine = mine & ~warp_mask((labels[other] > 0) & (labels[other] != identity), there)
     if not mine.any():
@@ -317,18 +303,15 @@ def merge_parts(labels: Labels) -> None:
 
 def drop_replaced(labels: Labels, moved: dict[int, int]) -> None:
     """Where one label ends as another begins in its place, only the one that moved (much) more was an object."""
-    spans = {}
-    for identity in np.unique(labels)[1:].tolist():
-        frames = np.flatnonzero((labels == identity).any((1, 2)))
-        spans[identity] = (int(frames[0]), int(frames[-1]))
-    for early, (_, last) in spans.items():
-        for late, (first, _) in spans.items():
-            if early == late or not -1 <= first - last <= REPLACED_FRAMES:
-                continue
-            before, after = labels[last] == early, labels[first] == late
-            common = np.count_nonzero(before & after)
-            if common == 0 or common < REPLACED_SHARE * min(np.count_nonzero(before), np.count_nonzero(after)):
-                continue
-            loser, winner = sorted((early, late), key=lambda identity: moved.get(identity, 0))
-            if moved.get(loser, 0) < 0.5 * moved.get(winner, 0):
-                labels[labels == loser] = 0
+    frames = {i: np.flatnonzero((labels == i).any((1, 2))).tolist() for i in np.unique(labels)[1:].tolist()}
+    for early, late in permutations(frames, 2):
+        last, first = frames[early][-1], frames[late][0]
+        if not -1 <= first - last <= REPLACED_FRAMES:
+            continue
+        before, after = labels[last] == early, labels[first] == late
+        common = np.count_nonzero(before & after)
+        if common == 0 or common < REPLACED_SHARE * min(np.count_nonzero(before), np.count_nonzero(after)):
+            continue
+        loser, winner = sorted((early, late), key=lambda identity: moved.get(identity, 0))
+        if moved.get(loser, 0) < 0.5 * moved.get(winner, 0):
+            labels[labels == loser] = 0

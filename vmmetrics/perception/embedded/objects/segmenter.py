@@ -8,24 +8,16 @@ from typing import Literal
 import cv2
 import numpy as np
 
+from vmmetrics.perception.embedded.objects import pruning
 from vmmetrics.perception.embedded.objects.evidence import (
     Evidence,
     Labels,
     disc,
     gather_evidence,
-    mapped,
     warp,
     warp_mask,
 )
 from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
-from vmmetrics.perception.embedded.objects.pruning import (
-    drop_replaced,
-    drop_unmoved,
-    join_pieces,
-    merge_parts,
-    trim_bare,
-    trim_residue,
-)
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
@@ -90,17 +82,12 @@ def find_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> list[Pop
             if np.count_nonzero(changed) < LEAST_SHARE * area:
                 continue
             # Not what changed before already, nor what still changes once the step is over.
-            there = mapped(evidence.camera_between(t, t + step), evidence.grid)
-            after = warp_mask(changed_places(evidence, t + step, t + step + 1), there)
+            after = warp_mask(changed_places(evidence, t + step, t + step + 1), evidence.places(t, t + step))
             changed &= ~changed_places(evidence, t, t - 1) & ~after
             labelled = np.asarray(labels[t - 1 : t + step + 2].any(0), np.uint8)
             changed &= np.asarray(cv2.dilate(labelled, disc(7))) == 0
-            things = [
-                mask
-                for mask in _things(changed, area)
-                if _stays(evidence, mask, t, step) and _alone(evidence, moving, mask, t, step)
-            ]
-            found.extend((int(mask.sum()), t, step, mask) for mask in things)
+            lasting = (mask for mask in _things(changed, area) if _stays(evidence, mask, t, step))
+            found += [(int(m.sum()), t, step, m) for m in lasting if _alone(evidence, moving, m, t, step)]
     pops: list[Pop] = []
     taken = np.zeros(labels.shape, np.bool_)
     for _, t, step, mask in sorted(found, key=lambda one: -one[0]):  # the whole thing before its parts
@@ -133,8 +120,7 @@ def _stays(evidence: Evidence, mask: BoolArray, t: int, step: int) -> bool:
     early, late = max(0, t - STAYS), min(len(evidence) - 1, t + step + STAYS)
     across = changed_places(evidence, t, late)[mask].mean() >= STAYS_SHARE
     before = changed_places(evidence, t, early)[mask].mean() <= 1 - STAYS_SHARE
-    there = mapped(evidence.camera_between(t + step, t), evidence.grid)
-    later_mask = warp_mask(mask, there)
+    later_mask = warp_mask(mask, evidence.places(t + step, t))
     if not later_mask.any():
         return False
     after = changed_places(evidence, t + step, late)[later_mask].mean() <= 1 - STAYS_SHARE
@@ -151,8 +137,7 @@ def _alone(evidence: Evidence, moving: BoolArray, mask: BoolArray, t: int, step:
         if np.count_nonzero(changed_places(evidence, one, other) & ring) > AROUND_CHANGED * size:
             return False
     for s in range(max(0, t - 1), min(len(evidence), t + step + 2)):
-        there = mapped(evidence.camera_between(t, s), evidence.grid)
-        moves = warp_mask(moving[s], there)
+        moves = warp_mask(moving[s], evidence.places(t, s))
         if np.count_nonzero(moves & near) > AROUND_MOVING * size:
             return False
     return True
@@ -175,11 +160,7 @@ def _resolved(evidence: Evidence, mask: BoolArray, t: int, step: int) -> Pop:
         # The earliest step that shows a fade ends as the fade does, give or take its last shade.
         kind, full = "appear", min(t + step + SETTLED, len(evidence) - 1)
         frames = range(first_new, full + 1)
-    masks = {}
-    for frame in frames:
-        there = mapped(evidence.camera_between(frame, t), evidence.grid)
-        masks[frame] = warp_mask(mask, there)
-    return Pop(kind, masks, full)
+    return Pop(kind, {frame: warp_mask(mask, evidence.places(frame, t)) for frame in frames}, full)
 
 
 def _outlined(picture: FloatArray, mask: BoolArray) -> float:
@@ -270,7 +251,7 @@ class MotionSegmenter:
     def _objects(self, evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
         """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
         labels = self._follow(evidence, moving)
-        join_pieces(evidence, labels)
+        pruning.join_pieces(evidence, labels)
         kept: list[SceneObject] = []
         least = min(len(evidence), max(3, round(self.min_seconds * evidence.fps)))
         out = np.zeros(labels.shape, np.uint8)
@@ -301,11 +282,11 @@ class MotionSegmenter:
                 new = backwards.merged[new]
             labels[labels == old] = new
         moved = {i: track.moved for i, track in forwards.tracks.items()}
-        trim_residue(labels, moving)
-        trim_bare(evidence, labels, moving)
-        drop_unmoved(evidence, labels)
-        drop_replaced(labels, moved)
-        merge_parts(labels)
+        pruning.trim_residue(labels, moving)
+        pruning.trim_bare(evidence, labels, moving)
+        pruning.drop_unmoved(evidence, labels)
+        pruning.drop_replaced(labels, moved)
+        pruning.merge_parts(labels)
         self._add_pops(evidence, labels, moving)
         return labels
 

@@ -1,31 +1,251 @@
 """The embedded commonsense classifier: evidence against the motion of a clip, weighed as the ladder taught.
 
 Views (:mod:`.views`) → deep features and flow at one size and pace → evidence cell by cell
-(:mod:`.evidence`) → numbers (:mod:`.model`) → five probabilities
-(:mod:`.model`). Trained by ``python -m benchmarks.cas_recipe.recipe``; no rating of anybody had a part in
-it.
+(:mod:`.evidence`) → numbers → five probabilities. Trained by ``python -m benchmarks.cas_recipe.recipe``; no rating of
+anybody had a part in it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vmmetrics.perception.embedded.plausibility import model as plausibility_model
-from vmmetrics.perception.embedded.plausibility.evidence import CELLS, PlausibilityEvidence, gather
-from vmmetrics.perception.embedded.plausibility.model import (
-    NAMES,
-    SUMMARIES,
-    OrdinalModel,
-    summarise,
-    summarise_map,
-    view_of,
+from vmmetrics.errors import SetupError
+from vmmetrics.perception.embedded.plausibility.evidence import (
+    CELLS,
+    LAGS,
+    MAPS,
+    STILL,
+    PlausibilityEvidence,
+    entropy,
+    gather,
 )
 from vmmetrics.perception.embedded.plausibility.views import Backbone, choose_strands, pictures
 from vmmetrics.perception.scene import Scene
-from vmmetrics.types import FloatArray, Look
+from vmmetrics.types import BoolArray, FloatArray, Look
 from vmmetrics.utils.weights.manifest import weight_path
+
+# The classifier that the ladder trained: a sum of ramps, each of which can only count against a clip.
+#
+#     e[f] = (x[f] − centre[f] − slope[f] · (travel − its centre)) / scale[f]
+#     z = Σ_f Σ_r w[r, f] · ramp_r(e[f]),   P(at least k levels below Perfect) = σ(z − θ_k)
+#
+# The slopes say how each number grows in clean clips the farther content moves; only what goes beyond is evidence.
+#
+# The weights are not negative and every number is "more is worse", so that worse evidence never raises a score and a
+# clip unlike any rung of the ladder is judged by the same rule. That is what keeps so small a training set honest.
+
+# From the evidence in a view to the numbers that the classifier weighs; in all of them, more is worse.
+#
+# Of each map: its mean, the tenth of the cells and frames where it is worst and its worst place; and, since what is
+# real is undisturbed in most places and at most times however much goes on, the quarter where it is best and its calm
+# moments. Of the view as a whole: whether its motion is even, turns round, repeats itself, and how straight its way is.
+
+SUMMARIES = ("mean", "worst tenth", "worst place", "best quarter", "calm moment")
+_FLOOR = 0.02
+"""Added before a logarithm; less is rounding in every map."""
+_LINEAR = ("rough fine", "rough middle")
+"""Maps that are ratios about a middle, and are not taken the logarithm of."""
+_FAR = 4
+"""Frames from which on two frames are alike by chance or repetition, not by nearness."""
+_WHOLE = (
+    "uneven pace",
+    "frozen",
+    "turning round",
+    "turning round on average",
+    "camera jerk",
+    "worst camera jerk",
+    "uneven change",
+    "worst change",
+    "repeating",
+    "repeating against steps",
+    "crooked content 2",
+    "crooked content 4",
+    "crooked gist 2",
+    "crooked gist 4",
+    "kinds that change",
+)
+
+TRAVEL = "travel"
+NAMES = (*(f"{name}: {summary}" for name in MAPS for summary in SUMMARIES), *_WHOLE, TRAVEL)
+"""Names of the numbers, in their order. The last, how far content gets, is no evidence: the rest is held against it."""
+
+
+def summarise(evidence: PlausibilityEvidence, first: int, stop: int) -> FloatArray:
+    """Return the numbers (len(NAMES),) of the view from ``first`` up to ``stop``; NaN for what cannot be had."""
+    maps = [summarise_map(name, view_of(evidence, name, first, stop)) for name in MAPS]
+    flow, cuts = evidence.flow[first : stop - 1], evidence.cuts[first : stop - 1]
+    content, gist = (d[first:stop, first:stop] for d in (evidence.content, evidence.gist))
+    shot = np.concatenate([[0], np.cumsum(cuts)])
+    whole = [*_pace(flow, cuts), *_turns(flow, cuts), *_change(content, cuts), *_ways(content, gist, shot)]
+    kinds = _kinds(evidence.kinds[first:stop], shot)
+    return np.concatenate([*maps, [*whole, kinds, _travel(evidence, first, stop)]])
+
+
+def _travel(evidence: PlausibilityEvidence, first: int, stop: int) -> float:
+    """Return the logarithm of how far content gets per frame; of its speed in views too short for that."""
+    far = evidence.travel[first + LAGS[-1] : stop]
+    far = far[~np.isnan(far)]
+    flow = evidence.flow[first : stop - 1][~evidence.cuts[first : stop - 1]]
+    if len(far) == 0:
+        far = np.linalg.norm(flow, axis=-1).mean((1, 2))
+    return float(np.log(STILL + far.mean())) if len(far) else np.nan
+
+
+def view_of(evidence: PlausibilityEvidence, name: str, first: int, stop: int) -> FloatArray:
+    """Return the frames (k, CELLS, CELLS) of a map that depend on frames of the view alone and span no cut."""
+    before, after = MAPS[name]
+    frames = evidence.maps[name][first + before : stop - after]
+    return frames[~np.isnan(frames[:, 0, 0])]
+
+
+def summarise_map(name: str, values: FloatArray) -> FloatArray:
+    """Return the numbers of a map, one per :data:`SUMMARIES`, (k, CELLS, CELLS); NaN where k is 0."""
+    if len(values) == 0:
+        return np.full(len(SUMMARIES), np.nan)
+    flat = values.reshape(len(values), -1)
+    best, worst = np.quantile(flat, (0.25, 0.9))
+    place, calm = np.quantile(flat.mean(0), 0.95), np.quantile(flat.mean(1), 0.25)
+    found = np.array([flat.mean(), worst, place, best, calm])
+    return found if name in _LINEAR else np.log(found + _FLOOR)
+
+
+def _pace(flow: FloatArray, cuts: BoolArray) -> tuple[float, float]:
+    speed = np.linalg.norm(flow, axis=-1).mean((1, 2))[~cuts]
+    if len(speed) == 0:
+        return np.nan, np.nan
+    usual = float(np.quantile(speed, 0.8))
+    frozen = float((speed < 0.15 * usual).mean()) if usual > STILL else 0.0
+    return float(speed.std() / (speed.mean() + 0.3 * STILL)), frozen
+
+
+def _turns(flow: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
+    """Return how much the motion of the picture reverses, and how much its camera jerks, at worst and on average."""
+    against, jerks = [0.0], [0.0]
+    camera = np.median(flow.reshape(len(flow), -1, 2), axis=1)
+    for t in range(len(flow) - 1):
+        if cuts[t] or cuts[t + 1]:
+            continue
+        before, after = flow[t].ravel(), flow[t + 1].ravel()
+        lengths = float(np.linalg.norm(before)), float(np.linalg.norm(after))
+        moving = min(1.0, min(lengths) / (STILL * np.sqrt(before.size / 2)))
+        against.append(float(-(before @ after) / (lengths[0] * lengths[1] + 1e-6) * moving))
+        speeds = float(np.linalg.norm(camera[t]) + np.linalg.norm(camera[t + 1]))
+        jerks.append(float(np.linalg.norm(camera[t + 1] - camera[t]) / (STILL + speeds)))
+    mean = len(against) - 1 or 1
+    return max(against), sum(against) / mean, sum(jerks) / mean, max(jerks)
+
+
+def _change(content: FloatArray, cuts: BoolArray) -> tuple[float, float, float, float]:
+    """Return how unevenly the content changes, and whether frames far apart are too alike."""
+    steps = np.diagonal(content, 1)[~cuts]
+    rows, columns = np.nonzero(np.subtract.outer(np.arange(len(content)), np.arange(len(content))) >= _FAR)
+    if len(steps) == 0 or len(rows) == 0:
+        return np.nan, np.nan, np.nan, np.nan
+    far = content[rows, columns]
+    usual = float(np.median(steps)) + _FLOOR * float(np.median(far)) + 1e-6
+    alike = -float(far.min()) / (float(np.median(far)) + 1e-6)
+    return float(steps.std() / (steps.mean() + 1e-6)), float(steps.max() / usual), alike, -float(far.min()) / usual
+
+
+def _ways(content: FloatArray, gist: FloatArray, shot: FloatArray) -> list[float]:
+    """Return how much longer the way from frame to frame is than the straight one, squared, in logarithms."""
+    ways = []
+    for distances in (content, gist):
+        steps = np.diagonal(distances, 1) ** 2
+        for lag in (2, 4):
+            starts = [t for t in range(len(distances) - lag) if shot[t] == shot[t + lag]]
+            straight = sum(float(distances[t, t + lag]) ** 2 for t in starts)
+            along = sum(float(steps[t : t + lag].sum()) for t in starts)
+            ways.append(float(np.log((along + 1e-6) / (straight + 1e-6))) if starts else np.nan)
+    return ways
+
+
+def _kinds(kinds: FloatArray, shot: FloatArray) -> float:
+    """Return by how much what the frames show, as wholes, changes within a shot."""
+    spread = 0.0
+    for number in np.unique(shot):
+        frames = kinds[shot == number]
+        spread += len(frames) * float(entropy(frames.mean(0)) - entropy(frames).mean())
+    return float(np.log(max(spread, 0.0) / len(kinds) + _FLOOR))
+
+
+WEIGHTS = "cas-ladder"
+RAMPS = ((-2.0, 1.0), (0.0, 2.0), (1.5, 4.5))
+"""Where each ramp begins and ends, in spreads from what is usual in clean clips: better than that, worse, far worse."""
+LEVEL_COUNT = 5
+
+
+@dataclass(frozen=True)
+class OrdinalModel:
+    """The trained classifier.
+
+    Attributes:
+        centre: (F,) what is usual in clean clips.
+        slope: (F,) how it grows there with the travel of the content, not negative.
+        scale: (F,) spread over the ladder.
+        weights: (len(RAMPS), F), none negative.
+        thresholds: (4,) ascending: below Perfect, Good, Fair, Poor.
+    """
+
+    centre: FloatArray
+    slope: FloatArray
+    scale: FloatArray
+    weights: FloatArray
+    thresholds: FloatArray
+
+    def badness(self, numbers: FloatArray) -> FloatArray:
+        """Return z (N,) of the numbers (N, F) of views."""
+        return np.asarray(self.shares(numbers).sum(1))
+
+    def shares(self, numbers: FloatArray) -> FloatArray:
+        """Return (N, F): what each number adds to z."""
+        ramps = ramped(standardised(numbers, self.centre, self.slope, self.scale))
+        return np.asarray(np.einsum("rnf,rf->nf", ramps, self.weights))
+
+    def probabilities(self, numbers: FloatArray) -> FloatArray:
+        """Return (N, 5) float64, Bad to Perfect, for the numbers (N, F) of views."""
+        below = sigmoid(self.badness(numbers)[:, None] - self.thresholds)
+        ones, zeros = np.ones((len(below), 1)), np.zeros((len(below), 1))
+        steps = np.concatenate([ones, below, zeros], axis=1)
+        return np.asarray((steps[:, :-1] - steps[:, 1:])[:, ::-1])
+
+    def save(self, path: Path) -> None:
+        """Write the model to ``path``; the same model gives the same bytes."""
+        np.savez(path, names=np.array(NAMES), **{name: getattr(self, name) for name in self.__dataclass_fields__})
+
+    @classmethod
+    def load(cls, path: Path) -> OrdinalModel:
+        """Read a model.
+
+        Raises:
+            SetupError: The file was trained on other numbers than this version measures.
+        """
+        with np.load(path, allow_pickle=False) as stored:
+            if stored["names"].tolist() != list(NAMES):
+                raise SetupError(f"{path} was trained on other numbers than this version measures; train it again")
+            return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
+
+
+def standardised(numbers: FloatArray, centre: FloatArray, slope: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return (N, F) numbers in spreads beyond what is usual at the travel in their last column."""
+    farther = np.nan_to_num(numbers[:, -1:] - centre[-1])
+    return np.asarray((numbers - centre - slope * farther) / scale)
+
+
+def ramped(standard: FloatArray) -> FloatArray:
+    """Return (len(RAMPS), N, F) of standardised numbers (N, F); an unknown (NaN) counts as usual."""
+    known = np.nan_to_num(standard, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.stack([np.clip(known, low, high) - low for low, high in RAMPS])
+
+
+def sigmoid(values: FloatArray) -> NDArray[np.float64]:
+    """Return 1 / (1 + exp(-values)) without overflow."""
+    return np.asarray(0.5 * (1 + np.tanh(values / 2)), np.float64)
+
 
 PARTS = 4
 """Parts along each side of the picture that are hidden in turn to see what the model looked at."""
@@ -63,27 +283,22 @@ class _View:
     numbers: FloatArray
 
 
-@dataclass
 class LadderPlausibility:
     """Five levels of commonsense from a clip, without torch.
 
-    Attributes:
+    Args:
         threads: Threads for the network; None leaves it to LiteRT. The answer does not depend on it.
     """
 
-    threads: int | None = None
-    backbone: Backbone = field(init=False)
-    model: OrdinalModel = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.backbone = Backbone(threads=self.threads)
-        self.model = OrdinalModel.load(weight_path(plausibility_model.WEIGHTS))
+    def __init__(self, threads: int | None = None) -> None:
+        self.backbone = Backbone(threads=threads)
+        self.model = OrdinalModel.load(weight_path(WEIGHTS))
 
     def classify(self, scene: Scene) -> FloatArray:
         """Return (V, 5) float64, one row per view, Bad..Perfect; V is 0 for a clip of fewer than four frames."""
         views = self._views(scene)
         if not views:
-            return np.zeros((0, plausibility_model.LEVEL_COUNT))
+            return np.zeros((0, LEVEL_COUNT))
         return self.model.probabilities(np.stack([view.numbers for view in views]))
 
     def view_frames(self, scene: Scene) -> list[tuple[int, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vmmetrics.functional.limbs import exchanged
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid
 from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, SearchSettings, torso
 from vmmetrics.perception.scene import Poses, Scene
@@ -43,27 +44,11 @@ def exchanged_sides(keypoints: FloatArray, scores: FloatArray, torso: float) -> 
         swapped = [joint for pair in pairs for joint in reversed(pair)]
         points = np.stack([keypoints[:, found], keypoints[:, swapped]], axis=1) / torso
         weights = np.stack([scores[:, found], scores[:, swapped]], axis=1)
-        states = _least_movement(points, weights)
-        order[np.ix_(states == 1, found)] = swapped
+        moved = np.linalg.norm(points[1:, None] - points[:-1, :, None], axis=-1)
+        trust = np.minimum(weights[1:, None], weights[:-1, :, None])
+        leap = (np.maximum(moved - FREE, 0) * trust).sum(axis=-1)  # (N-1, from, to)
+        order[:, found] = np.where(exchanged(leap, FLIPPED)[:, None], swapped, found)
     return order
-
-
-def _least_movement(points: FloatArray, weights: FloatArray) -> IntArray:
-    """(N, 2 states, K, 2) positions and (N, 2, K) weights to (N,) states of least suspicious movement."""
-    moved = np.linalg.norm(points[1:, None] - points[:-1, :, None], axis=-1)
-    trust = np.minimum(weights[1:, None], weights[:-1, :, None])
-    leap = (np.maximum(moved - FREE, 0) * trust).sum(axis=-1)  # (N-1, from, to)
-    cost = np.array([0.0, FLIPPED])
-    came_from = np.zeros((len(points), 2), dtype=np.int64)
-    for frame in range(1, len(points)):
-        total = cost[:, None] + leap[frame - 1]
-        came_from[frame] = np.argmin(total, axis=0)
-        cost = total.min(axis=0) + np.array([0.0, FLIPPED])
-    states = np.zeros(len(points), dtype=np.int64)
-    states[-1] = int(np.argmin(cost))
-    for frame in range(len(points) - 1, 0, -1):
-        states[frame - 1] = came_from[frame, states[frame]]
-    return states
 
 
 # What the person mask says about forearms and calves, where the landmark network only shows a regular body.

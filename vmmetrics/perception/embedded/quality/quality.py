@@ -18,16 +18,7 @@ import cv2
 import numpy as np
 from scipy.ndimage import median_filter
 
-from vmmetrics.perception.embedded.quality.features import (
-    breaks,
-    combs,
-    detail,
-    displaced,
-    foreign,
-    grid_shape,
-    luma,
-    neighbour_quantile,
-)
+from vmmetrics.perception.embedded.quality import features
 from vmmetrics.perception.scene import Flow, Scene
 from vmmetrics.types import BoolArray, FloatArray
 
@@ -95,9 +86,9 @@ class TemporalQuality:
 
 def appearance(scene: Scene) -> tuple[FloatArray, FloatArray]:
     """Return detail (T, 2, 4, rows, columns) and combs (T, 2) of every frame, both in logs."""
-    shape = grid_shape(scene.clip.height, scene.clip.width)
-    greys = (luma(frame) for frame in scene.clip.frames)
-    both = [(detail(grey, shape), combs(grey)) for grey in greys]
+    shape = features.grid_shape(scene.clip.height, scene.clip.width)
+    greys = (features.luma(frame) for frame in scene.clip.frames)
+    both = [(features.detail(grey, shape), features.combs(grey)) for grey in greys]
     return np.stack([d for d, _ in both]), np.stack([c for _, c in both])
 
 
@@ -108,17 +99,17 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     pixels. Blur and noise must show in all directions: motion blur spares the one across the motion.
     """
     shape = fine.shape[-2:]
-    rhythm, held = breaks(scene.flow, shape)
+    rhythm, held = features.breaks(scene.flow, shape)
     flow = without(scene.flow, held)
-    content, contrast = foreign(flow, shape)
-    offset, speed = displaced(flow)
+    content, contrast = features.foreign(flow, shape)
+    offset, speed = features.displaced(flow)
     around = widen(speed, 3, 0.8, REACH)
     pace = np.stack([cv2.resize(plane, shape[::-1], interpolation=cv2.INTER_AREA) for plane in around])
-    blurred = (neighbour_quantile(fine, 0.2, REACH) - fine).min(2).max(1)
-    noisy = (fine - neighbour_quantile(fine, 0.8, REACH)).min(2).max(1)
+    blurred = (features.neighbour_quantile(fine, 0.2, REACH) - fine).min(2).max(1)
+    noisy = (fine - features.neighbour_quantile(fine, 0.8, REACH)).min(2).max(1)
     # Texture hides foreign content, and motion hides it and displacement: the weights are those that part injected
     # defects from clean frames best over the real clips, each within a factor of two.
-    hidden = (1 + 0.1 * neighbour_quantile(contrast, 0.8, REACH)) * (1 + 0.3 * pace)
+    hidden = (1 + 0.1 * features.neighbour_quantile(contrast, 0.8, REACH)) * (1 + 0.3 * pace)
     lively = 1 + 0.5 * widen(speed, 5, 0.9, LONG_REACH)
     alien = [excess(values, 3, 0.8, REACH) / hidden for values in content]
     shifted = [excess(values, 5, 0.9, LONG_REACH) / lively for values in offset]
@@ -126,7 +117,7 @@ def gather(scene: Scene, fine: FloatArray, edges: FloatArray) -> dict[str, Float
     return {
         "blur": blurred,
         "noise": noisy,
-        "blocks": (edges - neighbour_quantile(edges, 0.8, REACH)).max(1)[:, None, None],
+        "blocks": (edges - features.neighbour_quantile(edges, 0.8, REACH)).max(1)[:, None, None],
         "foreign": smooth(alien[0])[shown],
         "foreign, lasting": lasting(alien)[shown],
         "displaced": smooth(shifted[0])[shown],
@@ -171,7 +162,7 @@ def lasting(by_length: Sequence[FloatArray]) -> FloatArray:
 
 def widen(values: FloatArray, cells: int, quantile: float, reach: int) -> FloatArray:
     """Return what is usual around each frame and, as content moves on, in the cells around each cell."""
-    usual = neighbour_quantile(values, quantile, reach)
+    usual = features.neighbour_quantile(values, quantile, reach)
     return np.stack([cv2.dilate(plane, np.ones((cells, cells))) for plane in usual])
 
 

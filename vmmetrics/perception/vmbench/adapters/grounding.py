@@ -86,9 +86,6 @@ class GroundingDINO:
             answer = model(pixel_values=pixels[None].to(self.device), **tokens)
         return answer.logits[0].float().cpu(), answer.pred_boxes[0].float().cpu()
 
-    def _load(self, folder: Path) -> tuple[Any, Any]:
-        return load_grounding_dino(folder).to(self.device), load_tokenizer(folder)
-
 
 def prepared(frame: UInt8Array) -> Tensor:
     """Resize and normalise a frame as upstream does.

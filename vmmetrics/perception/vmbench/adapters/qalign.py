@@ -7,31 +7,208 @@ the last place are computed.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vmmetrics.errors import ClipError
+from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.perception.scene import Scene
-from vmmetrics.perception.vmbench.ported.qalign_files import load_network
-from vmmetrics.perception.vmbench.ported.qalign_network import (
-    LEVELS,
-    Network,
-    PosedPrompt,
-    Prompt,
-    answer,
-    pose,
-    read_prompt,
-)
-from vmmetrics.perception.vmbench.ported.qalign_vision import normalised, shades, squared
-from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches
+from vmmetrics.perception.vmbench.checkpoints import check_fit, listed, misfit
+from vmmetrics.perception.vmbench.ported import qalign_network, qalign_vision
+from vmmetrics.perception.vmbench.ported.qalign_network import LanguageSize, Network, Sizes
+from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, in_batches, needed
 from vmmetrics.types import FloatArray, IntArray, UInt8Array
+from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.weights.manifest import is_inside
+
+# one-align as the hub lays it out (q-future/one-align): its sizes, and its weights, each straight to its place.
+#
+# Every weight must find its place, and every place its weight: upstream's loader draws at random what is missing.
+
+Size = TypeVar("Size", qalign_vision.VisionSize, qalign_vision.AbstractorSize, LanguageSize)
+
+MEND = "fetch it again with: vmmetrics weights fetch vmbench"
+
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+"""Lists of which weight is in which file, the format preferred first."""
+
+DERIVED = ".rotary_emb.inv_freq"
+"""End of names that old versions of transformers wrote, of what follows from the sizes."""
+
+
+def read_sizes(folder: Path) -> Sizes:
+    """Read ``config.json``; what it leaves out has upstream's default.
+
+    Raises:
+        SetupError: It is no model of this kind, or of a variant that one-align is not.
+    """
+    path = folder / "config.json"
+    config = _read_json(path)
+    if config.get("model_type") != "mplug_owl2":
+        raise SetupError(f"{path}: expected model_type mplug_owl2 but got {config.get('model_type')}")
+    visual = config.get("visual_config") or {}
+    try:
+        eyes, abstractor = visual.get("visual_model") or {}, visual.get("visual_abstractor") or {}
+        sizes = Sizes(
+            vision=_taken(qalign_vision.VisionSize, eyes),
+            abstractor=_taken(qalign_vision.AbstractorSize, abstractor),
+            language=_taken(LanguageSize, config),
+        )
+    except (AttributeError, TypeError) as error:
+        raise SetupError(f"{path}: not understood: {error}") from error
+    _refuse_variants(path, config, eyes, abstractor, sizes)
+    _check_processor(folder / "preprocessor_config.json", sizes.vision.image_size)
+    return sizes
+
+
+def load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> Network:
+    """Build the network and read its weights file by file, each weight straight to the device in the wanted type.
+
+    Beside the finished weights, memory never holds more than one of them.
+
+    Args:
+        folder: Checkpoint ``one-align``.
+        device: Where to.
+        dtype: What the weights are converted to.
+
+    Raises:
+        SetupError: A file is missing or damaged; weights are missing, are of another shape, or have no place. The
+            text names them.
+    """
+    sizes = read_sizes(folder)
+    with torch.device("meta"):  # nothing is drawn only to be overwritten
+        network = Network(sizes)
+    places = network.state_dict()
+    index, files, promised = _files(folder)
+    _check_names(index, places, promised)  # told before 16 GB are read
+    found: set[str] = set()
+    for path in files:
+        weights = {n: w.to(device, dtype) for n, w in _weights(path) if not n.endswith(DERIVED)}
+        check_fit(path, places, {**places, **weights})
+        network.load_state_dict(weights, strict=False, assign=True)
+        found |= weights.keys()
+    _check_names(index, places, found)
+    network.requires_grad_(False)
+    network.eval()
+    return network
+
+
+def _check_names(index: Path, places: Mapping[str, Tensor], found: set[str]) -> None:
+    told = misfit(places.keys() - found, found - places.keys(), ())
+    if told:
+        raise SetupError(f"{index}: the weights do not fit: {told}")
+
+
+def _taken(kind: type[Size], config: Mapping[str, Any]) -> Size:
+    return kind(**{name: config[name] for name in kind.__dataclass_fields__ if name in config})
+
+
+def _refuse_variants(
+    path: Path, config: Mapping[str, Any], eyes: Mapping[str, Any], abstractor: Mapping[str, Any], sizes: Sizes
+) -> None:
+    """Name what the file asks for and this network does not have."""
+    grid = sizes.vision.image_size // sizes.vision.patch_size
+    eyes_width, width = sizes.vision.hidden_size, sizes.language.hidden_size
+    for part, whole in ((sizes.vision, eyes_width), (sizes.abstractor, eyes_width), (sizes.language, width)):
+        heads = part.num_attention_heads
+        if whole % heads:
+            raise SetupError(f"{path}: hidden_size {whole} is no multiple of its {heads} heads")
+    only = [
+        ("num_key_value_heads", config.get("num_key_value_heads"), sizes.language.num_attention_heads),
+        ("hidden_act", config.get("hidden_act"), "silu"),
+        ("rope_scaling", config.get("rope_scaling"), None),
+        ("attention_bias", config.get("attention_bias"), False),
+        ("tie_word_embeddings", config.get("tie_word_embeddings"), False),
+        ("visual_model num_channels", eyes.get("num_channels"), 3),
+        ("visual_abstractor hidden_size", abstractor.get("hidden_size"), eyes_width),
+        ("visual_abstractor encoder_hidden_size", abstractor.get("encoder_hidden_size"), eyes_width),
+        ("visual_abstractor grid_size", abstractor.get("grid_size"), grid),
+    ]
+    strange = [f"{name} {value} (only {known})" for name, value, known in only if value not in (None, known)]
+    if strange:
+        raise SetupError(f"{path}: of a kind that is not supported: {', '.join(strange)}")
+
+
+def _check_processor(path: Path, side: int) -> None:
+    """Where the file is there, it must ask for what :mod:`.qalign_vision` does."""
+    if not path.is_file():
+        return
+    config = _read_json(path)
+    size = config.get("size", side)
+    size = size.get("shortest_edge") if isinstance(size, Mapping) else size
+    given = {**config, "size": size}
+    wanted = {"size": side, "image_mean": list(qalign_vision.MEAN), "image_std": list(qalign_vision.DEVIATION)}
+    wanted |= {"resample": 3}
+    wrong = [f"{k} {given[k]} where {v} is expected" for k, v in wanted.items() if given.get(k) not in (None, v)]
+    if wrong:
+        raise SetupError(f"{path}: {', '.join(wrong)}")
+
+
+def _files(folder: Path) -> tuple[Path, list[Path], set[str]]:
+    """Return the index, the files that it names, and the weights that should be in them."""
+    for index in INDEXES:
+        listing = folder / index
+        if not listing.is_file():
+            continue
+        places = _read_json(listing).get("weight_map") or {}
+        if not isinstance(places, dict) or not all(map(is_inside, places.values())):
+            raise SetupError(f"{listing}: expected weight_map to name files in its folder; {MEND}")
+        files = [folder / name for name in sorted(set(places.values()))]
+        absent = [path.name for path in files if not path.is_file()]
+        if absent or not files:
+            raise SetupError(f"{listing} names {listed(absent) or 'no file'}, missing beside it; {MEND}")
+        return listing, files, {name for name in places if not name.endswith(DERIVED)}
+    raise SetupError(f"{folder / INDEXES[1]} is missing; {MEND}")
+
+
+def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
+    """Yield the weights of a file by name, one after another; nothing in it is executed."""
+    try:
+        for name, value in _safetensors(path) if path.suffix == ".safetensors" else _pickled(path):
+            if not isinstance(value, Tensor):
+                raise SetupError(f"{path}: expected tensors only but {name} is of type {type(value).__name__}")
+            yield name, value
+    except pickle.UnpicklingError as error:
+        raise SetupError(f"{path}: holds more than weights, or is damaged; {MEND}. torch says: {error}") from error
+    except (RuntimeError, OSError, EOFError, AttributeError) as error:
+        raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. torch says: {error}") from error
+
+
+def _pickled(path: Path) -> Iterator[tuple[str, Any]]:
+    mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
+    yield from load_tensors(path, mapped=mapped).items()
+
+
+def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
+    with needed():
+        from safetensors import SafetensorError, safe_open
+    try:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - it is no dict
+                yield name, file.get_tensor(name)
+    except SafetensorError as error:
+        raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. safetensors says: {error}") from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SetupError(f"{path}: not readable as JSON: {error}; {MEND}") from error
+    if not isinstance(content, dict):
+        raise SetupError(f"{path}: expected an object but got {type(content).__name__}; {MEND}")
+    return content
+
 
 WINDOW = 3
 """Frames of a window."""
@@ -52,14 +229,15 @@ class LoadedQAlign:
     """The network, ready to be shown windows."""
 
     network: Network
-    question: PosedPrompt
+    question: qalign_network.PosedPrompt
     table: Tensor
 
     @classmethod
-    def of(cls, network: Network, prompt: Prompt) -> LoadedQAlign:
+    def of(cls, network: Network, prompt: qalign_network.Prompt) -> LoadedQAlign:
         """Read the prompt with a network that is on its device, without gradients."""
+        table = qalign_vision.shades().to(network.lm_head.weight)
         with torch.inference_mode():
-            return cls(network, pose(network, prompt, WINDOW), shades().to(network.lm_head.weight))
+            return cls(network, qalign_network.pose(network, prompt, WINDOW), table)
 
 
 class QAlignRater:
@@ -90,7 +268,7 @@ class QAlignRater:
             SetupError: The model cannot be loaded; the text names what is wrong.
         """
         logits = self.logits(frames, windows)
-        worth = torch.tensor(list(LEVELS.values())).to(logits)
+        worth = torch.tensor(list(qalign_network.LEVELS.values())).to(logits)
         scores = torch.softmax(logits, dim=-1) @ worth
         if not bool(torch.isfinite(scores).all()):
             raise ClipError(f"the answer of Q-Align is not finite in {self.precision}")
@@ -103,7 +281,7 @@ class QAlignRater:
 
         def answers(rows: Sequence[IntArray]) -> list[Tensor]:
             batch = torch.from_numpy(np.stack(rows)).to(self.device)
-            return list(answer(loaded.network, loaded.question, seen[batch]))
+            return list(qalign_network.answer(loaded.network, loaded.question, seen[batch]))
 
         with torch.inference_mode():
             seen = self._see(loaded, [frames[index] for index in shown])
@@ -116,15 +294,15 @@ class QAlignRater:
 
         def tokens(batch: Sequence[Future[UInt8Array]]) -> list[Tensor]:
             pixels = torch.from_numpy(np.stack([frame.result() for frame in batch])).to(self.device)
-            return list(loaded.network.see(normalised(pixels, loaded.table)))
+            return list(loaded.network.see(qalign_vision.normalised(pixels, loaded.table)))
 
         with ThreadPoolExecutor(THREADS) as pool:
-            scaled = [pool.submit(squared, frame, side) for frame in frames]
+            scaled = [pool.submit(qalign_vision.squared, frame, side) for frame in frames]
             return torch.stack(in_batches(tokens, scaled, FRAMES_AT_ONCE, self._held))
 
     def load(self) -> LoadedQAlign:
         """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""
-        prompt = read_prompt(self.folder / "tokenizer.model")
+        prompt = qalign_network.read_prompt(self.folder / "tokenizer.model")
         return LoadedQAlign.of(load_network(self.folder, self.device, DTYPES[self.precision]), prompt)
 
 

@@ -18,18 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - torch's own convention
 
 from vmmetrics.perception.vmbench.checkpoints import load_hub
-from vmmetrics.perception.vmbench.ported.sam2_net import (
-    SURE,
-    Features,
-    decode_boxes,
-    decode_objects,
-    encode,
-    plane_positions,
-    prepared,
-    recall,
-    remember,
-    time_positions,
-)
+from vmmetrics.perception.vmbench.ported import sam2_net
 from vmmetrics.perception.vmbench.runtime import DTYPES, Held, Precision, Shelf, computing, in_batches, lower
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
@@ -88,7 +77,7 @@ class MaskSession:
         self._precision = precision
         self._hole_area = hole_area
         self._frames_at_once = frames_at_once
-        self._features: dict[int, Features] = {}
+        self._features: dict[int, sam2_net.Features] = {}
         self._keep: torch.device | None = None
 
     def propagate(
@@ -138,23 +127,23 @@ class MaskSession:
         with computing(self._device, self._precision):
             return in_batches(run, items, OBJECTS_AT_ONCE, self._held)
 
-    def _features_of(self, frame: int, path: Sequence[int]) -> Features:
+    def _features_of(self, frame: int, path: Sequence[int]) -> sam2_net.Features:
         """Features of a frame, with those of the next on the path where they are not there yet."""
         if frame not in self._features:
             net = self._held.get()
             side = net.config.image_size
             ahead = [t for t in path[path.index(frame) :] if t not in self._features][: self._frames_at_once]
 
-            def run(some: Sequence[int]) -> list[Features]:
-                pixels = torch.cat([prepared(self._frames[t], side, self._device) for t in some])
-                batch = encode(net, pixels)
+            def run(some: Sequence[int]) -> list[sam2_net.Features]:
+                pixels = torch.cat([sam2_net.prepared(self._frames[t], side, self._device) for t in some])
+                batch = sam2_net.encode(net, pixels)
                 return [batch.at(index).to(self._keeper(batch, len(some))) for index in range(len(some))]
 
             with computing(self._device, self._precision):
                 self._features.update(zip(ahead, in_batches(run, ahead, self._frames_at_once, self._held), strict=True))
         return self._features[frame].to(self._device)
 
-    def _keeper(self, batch: Features, count: int) -> torch.device:
+    def _keeper(self, batch: sam2_net.Features, count: int) -> torch.device:
         """Where features are kept: beside the network, or off the GPU where they would fill half of what is free."""
         if self._keep is None:
             self._keep = self._device
@@ -164,7 +153,7 @@ class MaskSession:
                 self._held.shelf.note(f"{self._held.name}: features of frames kept off the GPU, for want of memory")
         return self._keep
 
-    def _take(self, features: Features, masks: Sequence[BoolArray]) -> list[Answer]:
+    def _take(self, features: sam2_net.Features, masks: Sequence[BoolArray]) -> list[Answer]:
         """Take masks as they are given: they come back as they are remembered, at a quarter of the input's side."""
         net = self._held.get()
         side = net.config.image_size
@@ -173,25 +162,25 @@ class MaskSession:
             given = F.interpolate(given, (side, side), mode="bilinear", align_corners=False, antialias=True)
             given = (given >= 0.5).float()
         here = given.flatten(1).any(dim=1, keepdim=True)
-        logits = given * 2 * SURE - SURE
+        logits = given * 2 * sam2_net.SURE - sam2_net.SURE
         coarse = F.interpolate(logits, (side // 4, side // 4), mode="bilinear", align_corners=False, antialias=True)
         coarse = self._without_holes(coarse)
         own = features.coarse.expand(len(masks), -1, -1, -1)
-        pointers = decode_objects(net, features, own, net.mask_downsample(given)).pointers
+        pointers = sam2_net.decode_objects(net, features, own, net.mask_downsample(given)).pointers
         pointers = torch.where(here, pointers, net.no_object_pointer)
         back = F.interpolate(coarse, (side, side), mode="bilinear", align_corners=False)
-        return self._told(coarse, remember(net, features, (back > 0).float(), here), pointers)
+        return self._told(coarse, sam2_net.remember(net, features, (back > 0).float(), here), pointers)
 
     def _follow(
-        self, start: int, step: int, frame: int, features: Features, objects: Sequence[Followed]
+        self, start: int, step: int, frame: int, features: sam2_net.Features, objects: Sequence[Followed]
     ) -> list[Answer]:
         """Find objects in a frame by what is remembered of them."""
         net = self._held.get()
         side = net.config.image_size
         memories, places, pointers = self._memories(start, step, frame, objects)
-        found = decode_objects(net, features, recall(net, features, memories, places, pointers), None)
+        found = sam2_net.decode_objects(net, features, sam2_net.recall(net, features, memories, places, pointers), None)
         full = F.interpolate(found.masks, (side, side), mode="bilinear", align_corners=False)
-        tokens = remember(net, features, full.sigmoid(), found.scores > 0)
+        tokens = sam2_net.remember(net, features, full.sigmoid(), found.scores > 0)
         return self._told(self._without_holes(found.masks), tokens, found.pointers)
 
     def _memories(self, start: int, step: int, frame: int, objects: Sequence[Followed]) -> tuple[Tensor, Tensor, int]:
@@ -207,7 +196,7 @@ class MaskSession:
         tokens = [torch.stack([one.given.tokens for one in objects], dim=1)]
         tokens += [torch.stack([one.since[t].tokens for one in objects], dim=1) for _, t in seen]
         grid = net.config.image_size // 16
-        plane = plane_positions(grid, grid, slots.shape[1], self._device)
+        plane = sam2_net.plane_positions(grid, grid, slots.shape[1], self._device)
         if self._precision != "fp32":
             plane = plane.to(DTYPES[self._precision])  # upstream keeps them as its convolutions answer
         places = [plane + slots[-1]] + [plane + slots[back - 1] for back, _ in seen]
@@ -220,7 +209,7 @@ class MaskSession:
         channels = pointers[0].shape[1]
         parts = channels // slots.shape[1]  # a pointer is as long as so many tokens
         split = torch.stack(pointers).unflatten(2, (parts, -1)).transpose(1, 2).flatten(0, 1)
-        when = net.temporal_positional_encoding_projection_layer(time_positions(ages / (limit - 1), channels))
+        when = net.temporal_positional_encoding_projection_layer(sam2_net.time_positions(ages / (limit - 1), channels))
         when = when.repeat_interleave(parts, dim=0)
         everywhere = torch.cat([*places, when])[:, None].expand(-1, count, -1)
         return torch.cat([*tokens, split]), everywhere, len(split)
@@ -305,11 +294,11 @@ class Sam2:
         prompts = torch.as_tensor(np.asarray(boxes, np.float32)) / torch.tensor([width, height] * 2) * side
 
         def decode(some: Sequence[Tensor]) -> list[Tensor]:
-            coarse = decode_boxes(net, features, torch.stack(list(some)))
+            coarse = sam2_net.decode_boxes(net, features, torch.stack(list(some)))
             return list(F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)[:, 0])
 
         with computing(device, self.precision):
-            features = encode(net, prepared(frame, side, device))
+            features = sam2_net.encode(net, sam2_net.prepared(frame, side, device))
             return torch.stack(in_batches(decode, list(prompts.to(device)), BOXES_AT_ONCE, self.held))
 
     def open(self, frames: UInt8Array) -> MaskSession:

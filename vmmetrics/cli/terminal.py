@@ -1,0 +1,159 @@
+"""Consoles and bars on which text of others is text; how commands ask, refuse and stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from vmmetrics.cli.stopping import EXIT_INTERRUPTED, stoppable
+from vmmetrics.utils.display.markup import clean
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+EXIT_FAILURES = 3
+"""Something failed that does not stop the rest; missing scores are no failures."""
+FILE_WIDTH = 160
+"""Columns where output goes to a file or pipe, which has no width of its own."""
+
+
+class PlainConsole(Console):
+    r"""A console that takes every str for one line of plain text, and escapes what is not printable in it.
+
+    There is no markup, no emoji code and no highlighting. What has several lines is printed as several objects with
+    ``sep="\n"``, or as a rich Text: it keeps its lines, and its other control characters are escaped as well.
+
+    Args:
+        options: As rich's Console.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+        if not self.is_terminal:
+            self.width = FILE_WIDTH
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Convert a str to a Text of one line."""
+        return super().render_str(clean(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of an object; only rich's own control codes stay as they are."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield segment._replace(text="\n".join(map(clean, segment.text.split("\n"))))
+
+
+def open_consoles() -> tuple[PlainConsole, PlainConsole]:
+    """Open consoles for results (stdout) and for progress and errors (stderr)."""
+    return PlainConsole(), PlainConsole(stderr=True)
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> count(1, "clip"), count(2, "clip")
+    ('1 clip', '2 clips')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def warn(messages: Console, warnings: Iterable[str]) -> None:
+    """Say what was found damaged."""
+    for warning in warnings:
+        messages.print(f"warning: {warning}", style="yellow")
+
+
+def agree(messages: Console, yes: bool) -> None:
+    """Ask whether to send what was just estimated, unless that was agreed to; no where there is nobody to ask.
+
+    Raises:
+        typer.Exit: It is not to be sent.
+    """
+    try:
+        if yes or typer.confirm("Go on?", err=True):
+            return
+    except typer.Abort:
+        messages.print()
+    messages.print("nothing was sent; --yes goes on without asking")
+    raise typer.Exit(EXIT_INTERRUPTED)
+
+
+@contextmanager
+def usage(option: str | None = None) -> Iterator[None]:
+    """Make a usage error of what the library says about a value, for which an option may be named."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+@contextmanager
+def until_stopped(messages: Console, said: str) -> Iterator[None]:
+    """End the command on Ctrl-C, SIGTERM and SIGHUP, and say what is kept."""
+    with stoppable():
+        try:
+            yield
+        except KeyboardInterrupt:
+            messages.print(said)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+class Bar:
+    """Steps done and the time that is left: a bar on a terminal, taken off the screen at the end however that comes.
+
+    Args:
+        console: Where.
+        total: Steps to be done; a bar for which they are not known yet is started later.
+    """
+
+    def __init__(self, console: Console, total: int = 0) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+        self.start(total)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self, total: int, done: int = 0, *columns: ProgressColumn) -> None:
+        """Begin, or begin anew, with so many steps."""
+        self.stop()
+        self._total, self._done, self._start = total, done, time.monotonic()
+        if self._console.is_terminal and total:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            shown = columns or (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*shown, console=self._console, transient=True)
+            self._bar.add_task("", total=total, completed=done, status="")
+            self._bar.start()
+
+    def stop(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def show(self, **fields: Any) -> bool:
+        """Bring the bar up to date; whether there is one."""
+        if self._bar is None:
+            return False
+        self._bar.update(self._bar.task_ids[0], **{"completed": self._done, **fields})
+        return True
+
+    def step(self, steps: int = 1) -> None:
+        """Count so many: a line for every tenth where there is no bar."""
+        before = self._done
+        self._done += steps
+        if not self.show() and self._done * 10 // self._total > before * 10 // self._total:
+            self._console.print(f"[{self._done}/{self._total}]")
