@@ -196,9 +196,9 @@ def test_a_folder_of_other_things_is_not_taken_for_a_run(make_clips: Any, tmp_pa
 
 
 def test_one_process_opens_a_directory_once(tmp_path: Path) -> None:
-    with RunDirectory.open(tmp_path / "run", {}, {}), pytest.raises(SetupError, match="open already"):
-        RunDirectory.open(tmp_path / "run", {}, {})
-    RunDirectory.open(tmp_path / "run", {}, {}).close()
+    with RunDirectory(tmp_path / "run", {}, {}), pytest.raises(SetupError, match="open already"):
+        RunDirectory(tmp_path / "run", {}, {})
+    RunDirectory(tmp_path / "run", {}, {}).close()
 
 
 def test_a_clip_written_to_while_scored_is_an_error(

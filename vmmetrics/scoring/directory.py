@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.metrics.registry import in_order
@@ -14,9 +14,9 @@ from vmmetrics.scoring.record import Record
 from vmmetrics.utils.schema import check, convert, read_json
 from vmmetrics.utils.storage import provenance
 from vmmetrics.utils.storage.atomic import write_json
-from vmmetrics.utils.storage.job_folder import prepare
+from vmmetrics.utils.storage.job_folder import prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, Line, iterate_lines
-from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
+from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 
 FORMAT = 1
 """Version of the layout, in ``run.json``."""
@@ -26,15 +26,31 @@ _open_here: set[Path] = set()
 
 
 class RunDirectory(Locked):
-    """One run on disk, shared by every process that opened it.
+    """One run on disk, shared by every process that opened it: a new one, or one to go on with.
+
+    Args:
+        path: The directory; made if absent.
+        configuration: What every score of the run depends on.
+        session: What to record about this start: ``metrics`` and anything else worth knowing.
+        parts: What single scores depend on, by name; may be added to later, but not changed.
 
     Attributes:
         path: The directory.
         records: Newest record of every clip, by its key.
         warnings: What was found damaged, in words.
+
+    Raises:
+        SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        configuration: Mapping[str, Any],
+        session: Mapping[str, Any],
+        parts: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        prepare(path, "run.json", _OURS, "scores")
         self.path = path.resolve()
         self.records: dict[str, Record] = {}
         self.warnings: list[str] = []
@@ -42,48 +58,20 @@ class RunDirectory(Locked):
             raise SetupError(f"This process has {self.path} open already")
         self._scores = Journal(self.path / "scores.jsonl")
         self._events = Journal(self.path / "events.jsonl")
-        self._locks = ByteLocks(self.path / "run.lock")
-        _open_here.add(self.path)
-
-    @classmethod
-    def open(
-        cls,
-        path: Path,
-        configuration: Mapping[str, Any],
-        session: Mapping[str, Any],
-        parts: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> Self:
-        """Start a run in ``path``, or go on with the one that is there.
-
-        Args:
-            path: The directory; made if absent.
-            configuration: What every score of the run depends on.
-            session: What to record about this start: ``metrics`` and anything else worth knowing.
-            parts: What single scores depend on, by name; may be added to later, but not changed.
-
-        Raises:
-            SetupError: The directory holds a run of another configuration, or something else, or cannot be written.
-        """
-        prepare(path, "run.json", _OURS, "scores")
         try:
-            run = cls(path)
+            self._locks = ByteLocks(self.path / "run.lock")
+            _open_here.add(self.path)
+            try:
+                with self._locks.holding(CONFIGURATION):
+                    self._join(configuration, session, parts or {})
+                with self._locks.holding(JOURNAL):
+                    self.warnings += self._scores.mend() + self._events.mend()
+                self.refresh()
+            except BaseException:
+                self.close()
+                raise
         except OSError as error:
             raise cannot("write", f"a run to {path}", error) from error
-        try:
-            with run._locks.holding(CONFIGURATION):
-                run._join(configuration, session, parts or {})
-            with run._locks.holding(JOURNAL):
-                for journal in (run._scores, run._events):
-                    cut = journal.cut_torn_tail()
-                    if cut:
-                        run.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
-            run.refresh()
-        except BaseException as error:
-            run.close()
-            if isinstance(error, OSError):
-                raise cannot("write", f"a run to {path}", error) from error
-            raise
-        return run
 
     def _join(
         self, configuration: Mapping[str, Any], session: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
@@ -96,12 +84,7 @@ class RunDirectory(Locked):
             for name, part in run.get("parts", {}).items():
                 if name in parts:
                     different += provenance.differences(json.loads(json.dumps(parts[name])), part, f"{name}.")
-            if different:
-                raise SetupError(
-                    f"{self.path} was scored with another configuration:",
-                    *(f"  {line}" for line in different),
-                    "choose another folder for --out, or score with what the run used",
-                )
+            refuse(different, f"{self.path} was scored with another configuration", "score with what the run used")
         run["metrics"] = list(in_order([*run["metrics"], *session.get("metrics", ())]))
         run |= described({**run.get("parts", {}), **parts})
         run["sessions"].append({"started": provenance.now(), **session})
@@ -115,14 +98,6 @@ class RunDirectory(Locked):
     def _take_in(self) -> None:
         self.records |= {record.key: record for record in self._scores.read_as(Record)}
         self.warnings += self._scores.warnings("; its clip is scored again")
-
-    def claim(self, key: str) -> bool:
-        """Take a clip in hand, unless another process has; a claim dies with its process."""
-        return self._locks.try_acquire(claim_byte(key))
-
-    def release(self, key: str) -> None:
-        """Give a claimed clip back."""
-        self._locks.release(claim_byte(key))
 
     def append(self, record: Record, events: Mapping[str, Any]) -> Record:
         """Keep the outcome of one clip; when this returns it is on the disk.

@@ -89,7 +89,7 @@ def run(
     if out is None:
         with _engine(setup, jobs, None, bound) as engine:
             return Table(Session(tasks, engine, MemoryStore(), listener).run(), setup.label)
-    with RunDirectory.open(out, setup.configuration, _session(setup.settings, jobs, bound), setup.parts) as directory:
+    with RunDirectory(out, setup.configuration, _session(setup.settings, jobs, bound), setup.parts) as directory:
         try:
             if listener:
                 listener.warn(directory.warnings)

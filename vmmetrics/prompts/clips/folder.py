@@ -23,10 +23,11 @@ from vmmetrics.errors import SetupError, cannot
 from vmmetrics.prompts.entry import CHOICES, PATTERNS, PromptEntry
 from vmmetrics.prompts.files import row_of, write_rows
 from vmmetrics.utils.schema import check, read_json
-from vmmetrics.utils.storage.job_folder import prepare
+from vmmetrics.utils.storage.job_folder import prepare, refuse
 from vmmetrics.utils.storage.journal import Journal, Line, sync_folder
-from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked, claim_byte
+from vmmetrics.utils.storage.lock import CONFIGURATION, JOURNAL, ByteLocks, Locked
 from vmmetrics.utils.storage.provenance import differences
+from vmmetrics.utils.tables import sha256_of
 
 # Which clips are to be made: a name and a seed for each sample of each prompt.
 
@@ -205,12 +206,7 @@ class ClipFolder(Locked):
             return
         first = self._sessions[0].get("configuration", {})  # all others were held against it
         different = differences(json.loads(json.dumps(configuration)), first, names=("now", "the folder"))
-        if different:
-            raise SetupError(
-                f"{self.path} holds clips that were made otherwise:",
-                *(f"  {line}" for line in different),
-                "choose another folder for --out, or make them as before",
-            )
+        refuse(different, f"{self.path} holds clips that were made otherwise", "make them as before")
 
     def join(self, configuration: Mapping[str, Any], session: Mapping[str, Any], jobs: Sequence[Job]) -> None:
         """Record what the clips are made with from now on, and write the prompts beside them.
@@ -253,14 +249,6 @@ class ClipFolder(Locked):
         except OSError:
             return False
 
-    def claim(self, job: Job) -> bool:
-        """Take a clip in hand, unless another process has; a claim dies with its process."""
-        return self._locks.try_acquire(claim_byte(job.clip))
-
-    def release(self, job: Job) -> None:
-        """Give a claimed clip back."""
-        self._locks.release(claim_byte(job.clip))
-
     @contextmanager
     def workplace(self, job: Job) -> Iterator[Path]:
         """A folder to make a claimed clip in, gone afterwards; what a killed process left of the clip goes too."""
@@ -280,8 +268,8 @@ class ClipFolder(Locked):
 
     def put(self, job: Job, made: Path) -> dict[str, Any]:
         """Put a finished clip in its place in one step; its size and hash."""
+        digest = sha256_of(made)
         with made.open("rb+") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
         made.replace(self.path / job.clip)
         sync_folder(self.path)

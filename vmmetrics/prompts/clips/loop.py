@@ -102,7 +102,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
         while pending:
             job = pending.popleft()
             if not settled(job):
-                if not folder.claim(job):
+                if not folder.claim(job.clip):
                     pending.append(job)
                     idle += 1
                     if idle >= len(pending):  # all that is left is in the hands of others
@@ -113,7 +113,7 @@ def generate(path: Path, plan: ClipPlan, maker: Maker, listener: ClipListener) -
                     if not settled(job):  # another process may have been faster
                         folder.record(_line(folder, job, maker, session))
                 finally:
-                    folder.release(job)
+                    folder.release(job.clip)
                 _warn(folder, listener)
             listener.advance(folder.newest[job.clip])
             idle = 0

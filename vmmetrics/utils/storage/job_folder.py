@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -66,12 +66,7 @@ class SoleFolder(Locked):
         new = not (self.path / self.RECORD).exists()
         record: dict[str, Any] = {"format": self.FORMAT, "configuration": now} if new else self._known()
         different = differences(now, record["configuration"])
-        if different:
-            raise SetupError(
-                f"{self.path} was begun with other settings:",
-                *(f"  {line}" for line in different),
-                "choose another folder for --out, or go on with those",
-            )  # fmt: skip
+        refuse(different, f"{self.path} was begun with other settings", "go on with those")
         if self._started(record) or new:
             self._save(record)
         return record
@@ -97,22 +92,17 @@ class SoleFolder(Locked):
 
     def _lines(self, journal: Journal, like: type = Line) -> list[Line]:
         """The lines of a journal; what a write that was cut off left is removed, what is damaged passed over."""
-        self._cut(journal)
-        lines = journal.read_new(like)
-        self.warnings += journal.warnings()
-        return lines
+        return self._taken(journal, lambda: journal.read_new(like))
 
     def _lines_as(self, journal: Journal, kind: type[T]) -> list[T]:
         """:meth:`_lines`, converted."""
-        self._cut(journal)
-        lines = journal.read_as(kind)
+        return self._taken(journal, lambda: journal.read_as(kind))
+
+    def _taken(self, journal: Journal, read: Callable[[], list[T]]) -> list[T]:
+        self.warnings += journal.mend()
+        lines = read()
         self.warnings += journal.warnings()
         return lines
-
-    def _cut(self, journal: Journal) -> None:
-        cut = journal.cut_torn_tail()
-        if cut:
-            self.warnings.append(f"{journal.path.name}: cut {cut} bytes of a line that was never finished")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +110,17 @@ class _Record:
     """What every record has."""
 
     configuration: Mapping[str, Any]
+
+
+def refuse(different: Collection[str], problem: str, instead: str) -> None:
+    """End with a message where the configuration of a folder differs from the one wanted now.
+
+    Raises:
+        SetupError: It does.
+    """
+    if different:
+        advice = f"choose another folder for --out, or {instead}"
+        raise SetupError(f"{problem}:", *(f"  {line}" for line in different), advice)
 
 
 def prepare(path: Path, record: str, early: Collection[str], holds: str) -> None:

@@ -81,6 +81,11 @@ class Journal:
         new, self.damaged = self.damaged, []
         return _sentences(self.path.name, new, then)
 
+    def mend(self) -> list[str]:
+        """:meth:`cut_torn_tail`, in words where there was one."""
+        cut = self.cut_torn_tail()
+        return [f"{self.path.name}: cut {cut} bytes of a line that was never finished"] if cut else []
+
     def cut_torn_tail(self) -> int:
         """Remove what follows the last line end, the rest of a write that was cut off; return how many bytes."""
         if not self.path.exists():

@@ -103,6 +103,14 @@ class Locked:
         """Drop the locks: another process may go on."""
         self._locks.close()
 
+    def claim(self, key: str) -> bool:
+        """Take a clip in hand, unless another process has; a claim dies with its process."""
+        return self._locks.try_acquire(claim_byte(key))
+
+    def release(self, key: str) -> None:
+        """Give a claimed clip back."""
+        self._locks.release(claim_byte(key))
+
     def __enter__(self) -> Self:
         return self
 
