@@ -9,11 +9,12 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import SetupError
 from vmmetrics.prompts.entry import PromptEntry, Tags
 from vmmetrics.prompts.metadata import Action, Metadata, Place, SubjectClass, SubjectEntry
 from vmmetrics.utils.schema import check, parse_json, plain
 from vmmetrics.utils.storage.atomic import write_text
+from vmmetrics.utils.tables import read_text
 from vmmetrics.utils.weights.manifest import shipped_folder, shipped_list
 
 LARGEST = 64 * 2**20
@@ -86,14 +87,7 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     Raises:
         SetupError: The file cannot be read, is too large, or holds something else.
     """
-    try:
-        if path.stat().st_size > LARGEST:
-            raise SetupError(f"{path}: larger than {LARGEST // 2**20} MiB; a list of prompts is expected")
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise cannot("read", path, error) from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+    text = read_text(path, LARGEST, "a list of prompts is expected")
     try:
         # not splitlines: it takes characters for line ends that JSON has in texts, such as U+2028
         lines = text.split("\n")

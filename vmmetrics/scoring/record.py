@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vmmetrics.metrics import registry
 from vmmetrics.types import Event, FloatArray, Look, MetricResult, PlausibilityResult, Tags
-from vmmetrics.utils.schema import convert
+from vmmetrics.utils.schema import convert, plain
 
 _SERIES_DIGITS = 6  # significant digits kept of a per-frame value: below the width of a line in any picture
 
@@ -138,10 +138,10 @@ def result_to_json(result: MetricResult) -> dict[str, Any]:
     """Events and series of one metric, with what is None left out and NaN as null."""
     events = [{k: v for k, v in asdict(event).items() if v is not None and k != "metric"} for event in result.events]
     stored: dict[str, Any] = {
-        "events": [_plain(event) for event in events],
+        "events": plain(events, _short),
         "series": {name: [_short(v) for v in np.asarray(s, float).tolist()] for name, s in result.series.items()},
     }
-    stored |= {name: _plain(value) for name, value in result.details.items()}
+    stored |= {name: plain(value, _short) for name, value in result.details.items()}
     return stored
 
 
@@ -180,19 +180,6 @@ def result_from_json(metric: str, line: Any, score: float | None, missing: str |
         view_frames=stored.view_frames,
         looks=stored.looks,
     )
-
-
-def _plain(value: Any) -> Any:
-    """``value`` as JSON can hold it: numpy scalars as numbers, what is not finite as None."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, tuple | list | np.ndarray):
-        return [_plain(v) for v in value]
-    if isinstance(value, float | np.floating):
-        return _short(float(value))
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _short(value: float) -> float | None:

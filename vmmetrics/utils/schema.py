@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -19,23 +19,31 @@ if TYPE_CHECKING:
 # Results as values that JSON has.
 
 
-def plain(value: Any) -> Any:
+def _known(value: float) -> float | None:
+    return None if value != value else value
+
+
+def plain(value: Any, number: Callable[[float], float | None] = _known) -> Any:
     """``value`` with dataclasses and named tuples as mappings, arrays and tuples as lists, and NaN as None.
+
+    Args:
+        value: A result.
+        number: What becomes of a float.
 
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}
     """
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain(getattr(value, f.name), number) for f in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): plain(part, number) for key, part in value.items()}
     if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        return plain(value._asdict(), number)
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [plain(part, number) for part in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and value != value else value
+        return plain(value.tolist(), number)
+    return number(value) if isinstance(value, float) else value
 
 
 LARGEST_NUMBER = 1e15

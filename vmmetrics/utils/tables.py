@@ -83,6 +83,29 @@ def read_rows(path: Path, problems: Counter[str] | None = None) -> list[Any]:
         raise SetupError(f"{path}: not readable as {suffix.lstrip('.') or 'JSON'}: {error}") from error
 
 
+def read_text(path: Path, most: int, expected: str, called: str = "", errors: str = "strict") -> str:
+    """Read a text in UTF-8, with a mark of its byte order or without.
+
+    Args:
+        path: The file.
+        most: Bytes.
+        expected: What it is to be, in words, for a file that is larger.
+        called: What it is called where it cannot be read, with a blank.
+        errors: As for :func:`open`.
+
+    Raises:
+        SetupError: It cannot be read, is larger, or no UTF-8.
+    """
+    try:
+        if path.stat().st_size > most:
+            raise SetupError(f"{path}: larger than {most // 2**20} MiB; {expected}")
+        return path.read_text("utf-8-sig", errors)
+    except OSError as error:
+        raise cannot("read", f"{called}{path}", error) from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+
+
 def sha256_of(path: Path) -> str:
     """Hash of a file, hexadecimal."""
     with path.open("rb") as file:

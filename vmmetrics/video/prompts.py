@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from vmmetrics.clip import Subject
-from vmmetrics.errors import ClipError, SetupError, cannot
+from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.types import Tags
 from vmmetrics.utils.display.markup import is_ours, without_guard
 from vmmetrics.utils.schema import LARGEST_NUMBER, parse_json
-from vmmetrics.utils.tables import SEPARATORS
+from vmmetrics.utils.tables import SEPARATORS, read_text
 from vmmetrics.utils.weights.manifest import shipped_list
 from vmmetrics.video.containers import open_regular
 from vmmetrics.video.discover import Source
@@ -67,14 +67,7 @@ def read_list(path: Path) -> list[ListEntry]:
     Raises:
         SetupError: The file cannot be read, or an entry names no clip, or neither prompt nor subject.
     """
-    try:
-        if path.stat().st_size > MAX_LIST_BYTES:
-            raise SetupError(f"{path}: larger than {MAX_LIST_BYTES // 2**20} MiB; a prompt list is expected")
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise cannot("read", f"the prompt list {path}", error) from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+    text = read_text(path, MAX_LIST_BYTES, "a prompt list is expected", "the prompt list ")
     suffix = path.suffix.lower()
     if suffix not in LIST_SUFFIXES:
         raise SetupError(f"{path}: expected a prompt list in {', '.join(sorted(LIST_SUFFIXES))}")

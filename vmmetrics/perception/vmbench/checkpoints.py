@@ -7,7 +7,6 @@ plausible numbers.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from torch import Tensor
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.vmbench.ported.videomae import SIZES, Architecture, VideoMAE
 from vmmetrics.perception.vmbench.runtime import needed
+from vmmetrics.utils.tables import sha256_of
 from vmmetrics.utils.tensors import load_tensors, require_safe_torch
 
 # Weights out of files that ``torch.save`` wrote, whatever else their trainers put beside them.
@@ -102,8 +102,7 @@ class Checkpoint:
 
     def sha256(self) -> str:
         """Hash of the file, hexadecimal."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(self.path)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

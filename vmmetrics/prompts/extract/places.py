@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from vmmetrics.errors import SetupError, cannot
+from vmmetrics.errors import cannot
 from vmmetrics.prompts.extract import words
 from vmmetrics.prompts.extract.corpora import LARGEST_OBJECT
 from vmmetrics.prompts.extract.grammar import NounPhrase, NounReader, Token, following_conjuncts, lemma_of, of_what
+from vmmetrics.utils.tables import read_text
 
 _WAYS = ("up", "down", "through", "across", "along", "over", "past", "around")
 """Prepositions that parsers take for particles before the way something goes."""
@@ -146,9 +147,8 @@ def read_place_list(path: Path) -> list[PlaceCategory]:
     Raises:
         SetupError: The file is too large.
     """
-    if path.stat().st_size > LARGEST_OBJECT:
-        raise SetupError(f"{path}: larger than {LARGEST_OBJECT // 2**20} MiB; a list of places is expected")
-    found = map(place_category, path.read_text("utf-8-sig", errors="replace").splitlines())
+    text = read_text(path, LARGEST_OBJECT, "a list of places is expected", errors="replace")
+    found = map(place_category, text.splitlines())
     return list(dict.fromkeys(item for item in found if item is not None))
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.utils.schema import check, read_json
-from vmmetrics.utils.tables import sha256_of
+from vmmetrics.utils.tables import read_text, sha256_of
 from vmmetrics.utils.text.encoder import Encoder
 
 # Arrays of a ``.safetensors`` file, mapped into memory: plain numbers behind a header of JSON, nothing that runs.
@@ -144,14 +144,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     Raises:
         SetupError: It cannot be read or is too large.
     """
-    try:
-        if path.stat().st_size > _LARGEST_VOCABULARY:
-            raise SetupError(f"{path}: larger than {_LARGEST_VOCABULARY // 2**20} MiB; that is no vocabulary")
-        lines = path.read_text("utf-8").split("\n")
-    except OSError as error:
-        raise cannot("read", path, error) from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path}: expected UTF-8 text but byte {error.start} is not") from error
+    lines = read_text(path, _LARGEST_VOCABULARY, "that is no vocabulary").split("\n")
     if lines and not lines[-1]:
         lines.pop()
     return {line.rstrip("\r"): number for number, line in enumerate(lines)}
