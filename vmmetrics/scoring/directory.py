@@ -137,30 +137,16 @@ _OURS = {
 
 
 def _events_line(record: Record, events: Mapping[str, Any]) -> Line:
-    return {
-        "clip": record.clip,
-        "path": record.path,
-        "sha256": record.sha256,
-        "frames": record.frames,
-        "fps": record.fps,
-        "metrics": dict(events),
-    }
+    about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
+    return {**about, "metrics": dict(events)}
+
+
+_TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")
 
 
 def _without_content(record: Record, error: str) -> Record:
     """Return the record of a clip that failed, with nothing but texts in it."""
-    return Record(
-        clip=record.clip,
-        model=record.model,
-        path=record.path,
-        sha256=record.sha256,
-        preset=record.preset,
-        protocol=record.protocol,
-        error=error,
-        prompt=record.prompt,
-        prompt_source=record.prompt_source,
-        subject=record.subject,
-    )
+    return Record(error=error, **{name: getattr(record, name) for name in _TEXTS})
 
 
 def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from vmmetrics.engines.pool import DEFAULT_TIMEOUT, Note, Pool, Result
 from vmmetrics.scoring.record import Record
@@ -14,31 +14,6 @@ from vmmetrics.scoring.work import Outcome, Scorer, Task
 
 _Item = tuple[Task, Task | None]
 _Answer = tuple[Record, Mapping[str, Any]]  # without the task, which may hold the frames of an array
-
-
-class Engine(Protocol):
-    """Takes tasks and hands back outcomes, in whatever order they are done."""
-
-    @property
-    def free(self) -> int:
-        """How many tasks can be submitted now."""
-
-    @property
-    def busy(self) -> int:
-        """How many tasks are in work."""
-
-    @property
-    def slowest(self) -> tuple[str, float] | None:
-        """Name and seconds of what has been at work longest; None where that is not known."""
-
-    def submit(self, task: Task, following: Task | None = None) -> None:
-        """Start on a task, of which ``following`` most likely comes after; call only while :attr:`free` is positive."""
-
-    def collect(self, timeout: float | None = None) -> Sequence[Outcome]:
-        """Wait for outcomes, ``timeout`` seconds at most; may be empty before that."""
-
-    def close(self) -> None:
-        """Stop; tasks in work are dropped."""
 
 
 class InProcess:

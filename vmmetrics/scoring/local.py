@@ -15,7 +15,7 @@ from typing import Any
 from vmmetrics.engines.pool import checked_timeout
 from vmmetrics.errors import VMMetricsError
 from vmmetrics.scoring.directory import RunDirectory
-from vmmetrics.scoring.engine import Engine, InProcess, Workers
+from vmmetrics.scoring.engine import InProcess, Workers
 from vmmetrics.scoring.session import Listener, MemoryStore, Session
 from vmmetrics.scoring.settings import Settings
 from vmmetrics.scoring.table import Table, export
@@ -112,14 +112,12 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
 
 
 @contextlib.contextmanager
-def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
+def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[InProcess | Workers]:
     ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
     settings = _shared(setup.settings, jobs)
-    engine: Engine = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
-    try:
+    local = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
+    with contextlib.closing(local) as engine:
         yield engine
-    finally:
-        engine.close()
 
 
 def _shared(settings: Settings, jobs: int) -> Settings:

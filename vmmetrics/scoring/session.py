@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from vmmetrics.scoring.engine import Engine
+from vmmetrics.scoring.directory import RunDirectory
+from vmmetrics.scoring.engine import InProcess, Workers
 from vmmetrics.scoring.record import Record
 from vmmetrics.scoring.work import Outcome, Task, identify
 
@@ -31,26 +32,8 @@ class Listener(Protocol):
         """Called about every second: the slowest clip, or loading its models, has been at work for ``seconds``."""
 
 
-class Store(Protocol):
-    """Where records are kept: a run directory, or memory."""
-
-    records: dict[str, Record]
-
-    def refresh(self) -> None:
-        """Take in what other processes kept since."""
-
-    def claim(self, key: str) -> bool:
-        """Take a clip in hand, unless another process has."""
-
-    def release(self, key: str) -> None:
-        """Give a claimed clip back."""
-
-    def append(self, record: Record, events: Mapping[str, Any]) -> Record:
-        """Keep an outcome; return the record with what was known before."""
-
-
 class MemoryStore:
-    """Keeps records for as long as the process lives; nobody else to share with."""
+    """Keeps records as a run directory does, for as long as the process lives; nobody else to share with."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -85,7 +68,13 @@ class Session:
         listener: Who is told, or None.
     """
 
-    def __init__(self, tasks: Sequence[Task], engine: Engine, store: Store, listener: Listener | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        engine: InProcess | Workers,
+        store: MemoryStore | RunDirectory,
+        listener: Listener | None = None,
+    ) -> None:
         self._tasks = tasks
         self._engine = engine
         self._store = store

@@ -200,31 +200,26 @@ def _tag_column(name: str) -> str:
     return name if name == "pattern" else TAG + name
 
 
+_AS_THEY_ARE = (
+    "clip", "model", "motion_index", "amplitude", "frames", "fps", "seconds", "preset", "protocol", "prompt", "path",
+    "sha256",
+)  # fmt: skip
+
+
 def _row(record: Record) -> dict[str, Any]:
     errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
     width, height = record.size or (None, None)
     return {
         **record.scores,
-        "clip": record.clip,
-        "model": record.model,
-        "motion_index": record.motion_index,
+        **{name: getattr(record, name) for name in _AS_THEY_ARE},
         "average": _average(record),
-        "amplitude": record.amplitude,
         "missing": "; ".join(f"{m}: {_missing(record, m)}" for m in record.missing) or None,
         "error": "; ".join(errors) or None,
-        "frames": record.frames,
-        "fps": record.fps,
         "width": width,
         "height": height,
-        "seconds": record.seconds,
-        "preset": record.preset,
-        "protocol": record.protocol,
-        "prompt": record.prompt,
         "subject": record.subject.get("phrase") if record.subject else None,
         **{_tag_column(name): value for name, value in record.tags.items()},
         "notes": "; ".join(record.notes) or None,
-        "path": record.path,
-        "sha256": record.sha256,
     }
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -206,13 +206,8 @@ class CostEstimate:
 
     def __add__(self, other: CostEstimate) -> CostEstimate:
         """Of both together."""
-        return CostEstimate(
-            self.requests + other.requests,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            None if self.cost is None or other.cost is None else self.cost + other.cost,
-            None if self.most is None or other.most is None else self.most + other.most,
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return CostEstimate(*(None if None in pair else sum(pair) for pair in pairs))
 
     def __str__(self) -> str:
         tokens = f"about {self.input_tokens:,} tokens in and {self.output_tokens:,} out"
