@@ -31,7 +31,7 @@ def test_vmbench_layout(tmp_path: Path) -> None:
         {"prompt": "Two cats play.", "subject": "two cats", "subject_noun": "cats", "index": "0012"},
     ]  # fmt: skip
     (tmp_path / "prompts.json").write_text(json.dumps(entries))
-    for prompts in (Prompts.load(None, tmp_path), Prompts.load(tmp_path / "prompts.json", tmp_path)):
+    for prompts in (Prompts(None, tmp_path), Prompts(tmp_path / "prompts.json", tmp_path)):
         found = prompts.lookup(source(tmp_path, "0001.mp4"))
         assert found[:3] == ("A black horse gallops over a meadow.", Subject("horse", "a black horse", "list"), "list")
         assert prompts.lookup(source(tmp_path, "0012.mp4")).prompt == "Two cats play."
@@ -56,7 +56,7 @@ def test_vmbench_layout(tmp_path: Path) -> None:
 )
 def test_forms_of_lists(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    prompts = Prompts.load(tmp_path / name, tmp_path)
+    prompts = Prompts(tmp_path / name, tmp_path)
     first = prompts.lookup(source(tmp_path, "a.mp4"))
     assert first[:3] == ("a dog, wet, runs", Subject("dog", "a dog", "rule"), "list")
     assert prompts.lookup(source(tmp_path, "m/b.mp4")).prompt == "a cat"
@@ -65,7 +65,7 @@ def test_forms_of_lists(tmp_path: Path, name: str, text: str) -> None:
 
 def test_path_tells_equal_names_apart(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("clip,prompt\nm1/a.mp4,a dog\nm2/a.mp4,a cat\n")
-    prompts = Prompts.load(tmp_path / "p.csv", tmp_path)
+    prompts = Prompts(tmp_path / "p.csv", tmp_path)
     assert prompts.lookup(source(tmp_path, "m1/a.mp4")).prompt == "a dog"
     assert prompts.lookup(source(tmp_path, "m2/a.mp4")).prompt == "a cat"
     assert prompts.lookup(source(tmp_path, "m3/a.mp4")).prompt is None
@@ -74,16 +74,16 @@ def test_path_tells_equal_names_apart(tmp_path: Path) -> None:
 def test_contradiction_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("clip,prompt\na.mp4,a dog\na.mp4,a cat\n")
     with pytest.raises(SetupError, match=r"p\.csv, entry 2: a\.mp4 has another prompt in p\.csv, entry 1"):
-        Prompts.load(tmp_path / "p.csv", tmp_path)
+        Prompts(tmp_path / "p.csv", tmp_path)
     (tmp_path / "p.csv").write_text("clip,prompt\na.mp4,a dog\na.mp4,a dog\n")
-    assert Prompts.load(tmp_path / "p.csv").lookup(source(tmp_path, "a.mp4")).prompt == "a dog"
+    assert Prompts(tmp_path / "p.csv").lookup(source(tmp_path, "a.mp4")).prompt == "a dog"
 
 
 def test_list_beside_the_clips_of_each_model(tmp_path: Path) -> None:
     (tmp_path / "m1").mkdir()
     (tmp_path / "m1" / "prompts.csv").write_text("clip,prompt\na.mp4,a dog\n")
     (tmp_path / "prompts.csv").write_text("clip,prompt\nm2/a.mp4,a cat\n")
-    prompts = Prompts.load(None, tmp_path)
+    prompts = Prompts(None, tmp_path)
     assert prompts.lookup(source(tmp_path, "m1/a.mp4")).prompt == "a dog"
     assert prompts.lookup(source(tmp_path, "m2/a.mp4")).prompt == "a cat"
 
@@ -91,7 +91,7 @@ def test_list_beside_the_clips_of_each_model(tmp_path: Path) -> None:
 def test_samples_of_the_repository() -> None:
     root = Path(__file__).parents[1] / "data" / "samples"
     sources = discover([root])
-    prompts = Prompts.load(None, root)
+    prompts = Prompts(None, root)
     with (root / "prompts.csv").open() as file:
         expected = {row["clip"]: row["prompt"] for row in csv.DictReader(file)}
     assert {s.name: prompts.lookup(s).prompt for s in sources} == expected
@@ -100,16 +100,16 @@ def test_samples_of_the_repository() -> None:
 def test_sidecar(tmp_path: Path) -> None:
     clip = source(tmp_path, "a.mp4")
     (tmp_path / "a.txt").write_text("  a dog\n runs \n", "utf-8")
-    assert Prompts.load(None, tmp_path).lookup(clip)[:3] == ("a dog runs", Subject("dog", "a dog", "rule"), "sidecar")
+    assert Prompts(None, tmp_path).lookup(clip)[:3] == ("a dog runs", Subject("dog", "a dog", "rule"), "sidecar")
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames.txt").write_text("a cat")
-    assert Prompts.load().lookup(Source(tmp_path / "frames", "frames", None, tmp_path)).prompt == "a cat"
+    assert Prompts().lookup(Source(tmp_path / "frames", "frames", None, tmp_path)).prompt == "a cat"
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ClipError, match=r"a\.txt beside the clip"):
-        Prompts.load(None, tmp_path).lookup(clip)
+        Prompts(None, tmp_path).lookup(clip)
     (tmp_path / "a.txt").write_text("x" * 70_000)
     with pytest.raises(ClipError, match="too long"):
-        Prompts.load(None, tmp_path).lookup(clip)
+        Prompts(None, tmp_path).lookup(clip)
 
 
 @pytest.mark.parametrize(
@@ -122,28 +122,28 @@ def test_sidecar(tmp_path: Path) -> None:
     ],
 )
 def test_prompt_in_the_name(tmp_path: Path, name: str, prompt: str | None) -> None:
-    found = Prompts.load(None, tmp_path).lookup(source(tmp_path, name))
+    found = Prompts(None, tmp_path).lookup(source(tmp_path, name))
     assert (found.prompt, found.source) == (prompt, "name" if prompt else "none")
 
 
 def test_list_given_comes_before_the_rest(tmp_path: Path) -> None:
     clip = source(tmp_path, "a cat sits-1.mp4")
     (tmp_path / "given.csv").write_text("clip,prompt\na cat sits-1.mp4,a dog\n")
-    prompts = Prompts.load(tmp_path / "given.csv", tmp_path)
+    prompts = Prompts(tmp_path / "given.csv", tmp_path)
     assert prompts.lookup(clip).prompt == "a dog"
     assert prompts.lookup(source(tmp_path, "a cow sits-1.mp4")).source == "name"
 
 
 def test_subject_given_holds_for_all(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("clip,prompt,subject_noun\na.mp4,a dog runs,dog\n")
-    prompts = Prompts.load(tmp_path / "p.csv", tmp_path, subject="the red ball")
+    prompts = Prompts(tmp_path / "p.csv", tmp_path, subject="the red ball")
     for name in ("a.mp4", "b.mp4"):
         assert prompts.lookup(source(tmp_path, name)).subject == Subject("ball", "the red ball", "option")
 
 
 def test_subject_alone(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("clip,subject\na.mp4,two grey seals\n")
-    found = Prompts.load(tmp_path / "p.csv", tmp_path).lookup(source(tmp_path, "a.mp4"))
+    found = Prompts(tmp_path / "p.csv", tmp_path).lookup(source(tmp_path, "a.mp4"))
     assert found[:3] == (None, Subject("seals", "two grey seals", "list"), "list")
 
 
@@ -164,7 +164,7 @@ def test_subject_alone(tmp_path: Path) -> None:
 def test_lists_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, match: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SetupError, match=match):
-        Prompts.load(tmp_path / name)
+        Prompts(tmp_path / name)
 
 
 @pytest.mark.parametrize("prompt", ["'Tis the season", "'-ish colours", "'@home", "''quoted''"])
@@ -182,7 +182,7 @@ def test_the_guard_of_our_own_table_is_taken_off(tmp_path: Path) -> None:
 
 def test_missing_list(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="Cannot read the prompt list"):
-        Prompts.load(tmp_path / "nowhere.csv")
+        Prompts(tmp_path / "nowhere.csv")
 
 
 def test_nothing_outside_is_read(tmp_path: Path) -> None:
@@ -192,19 +192,19 @@ def test_nothing_outside_is_read(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("clip,prompt\na.mp4,secret\n")
     (root / "a.txt").symlink_to(tmp_path / "secret.txt")
     (root / "prompts.csv").symlink_to(tmp_path / "secret.csv")
-    assert Prompts.load(None, root).lookup(clip).prompt is None
+    assert Prompts(None, root).lookup(clip).prompt is None
     (tmp_path / "prompts.csv").write_text("clip,prompt\na.mp4,above\n")
-    assert Prompts.load(None, root).lookup(clip).prompt is None
+    assert Prompts(None, root).lookup(clip).prompt is None
     given = tmp_path / "given.csv"
     given.write_text("clip,prompt\n../../etc/passwd,x\n/etc/shadow,y\n")
-    prompts = Prompts.load(given, root)
+    prompts = Prompts(given, root)
     assert prompts.lookup(clip).prompt is None
 
 
 def test_a_prompt_beyond_all_bounds_is_refused_and_not_cut(tmp_path: Path) -> None:
     listed = tmp_path / "list.json"
     listed.write_text(json.dumps({"a.mp4": "a dog\t" * 20_000, "b.mp4": "x" * 100_000}))
-    prompts = Prompts.load(listed, tmp_path)
+    prompts = Prompts(listed, tmp_path)
     with pytest.raises(ClipError, match=r"1[12][0-9],[0-9]{3} characters.* shorten it to 100,000"):
         prompts.lookup(source(tmp_path, "a.mp4"))
     assert prompts.lookup(source(tmp_path, "b.mp4")).prompt == "x" * 100_000

@@ -48,7 +48,7 @@ def reward(
     sources = discover(clips)
     if not sources:
         raise typer.BadParameter(f"no clips in {', '.join(map(str, clips))}")
-    known = Prompts.load(prompts, next((source.root for source in sources if source.root is not None), None))
+    known = Prompts(prompts, next((source.root for source in sources if source.root is not None), None))
     scorer = VideoReward.load(model, base, instruction=instruction, device=device, dtype=dtype)
     steps: list[RewardStep] = []
     file = out.with_suffix(".rewards.jsonl") if rewards is None else rewards

@@ -50,7 +50,7 @@ def tasks_of_paths(
     """
     sources = discover(paths)
     root = next((source.root for source in sources if source.root is not None), None)
-    known = Prompts.load(prompts, root, subject=subject)
+    known = Prompts(prompts, root, subject=subject)
     tasks = [_task(source, metrics, known, follow_links) for source in sources]
     return FoundTasks(tasks, known.unmatched(sources))
 

@@ -227,43 +227,33 @@ def _keys(clip: str) -> list[tuple[str, str | int]]:
 
 
 class Prompts:
-    """Prompts and subjects of a set of clips. Build it with :meth:`load`.
+    """Prompts and subjects of a set of clips: from a prompt list, or looked for beside the clips.
 
     Args:
-        listed: Entries of the list given, or None to look beside each clip.
-        subject: Subject of every clip, or None.
+        path: The list (JSON, JSON Lines, CSV or TSV), ``"library"`` or ``"mini"`` for one that is shipped; None looks
+            beside each clip.
+        root: Folder against which a relative ``path`` that does not exist is tried too.
+        subject: What every clip is about (``--subject``), whatever lists and prompts say.
+
+    Raises:
+        SetupError: The list cannot be read, or contradicts itself.
     """
 
-    def __init__(self, listed: Sequence[ListEntry] | None = None, subject: Subject | None = None) -> None:
-        self._given = None if listed is None else _Listed(listed)
-        self._subject = subject
-        self._beside: dict[Path, _Listed | None] = {}
-
-    @classmethod
-    def load(
-        cls,
+    def __init__(
+        self,
         path: str | os.PathLike[str] | None = None,
         root: str | os.PathLike[str] | None = None,
         *,
         subject: str | None = None,
-    ) -> Prompts:
-        """Read a prompt list, or get ready to look for prompts beside the clips.
-
-        Args:
-            path: The list (JSON, JSON Lines, CSV or TSV), ``"library"`` or ``"mini"`` for one that is shipped, or None.
-            root: Folder against which a relative ``path`` that does not exist is tried too.
-            subject: What every clip is about (``--subject``), whatever lists and prompts say.
-
-        Raises:
-            SetupError: The list cannot be read, or contradicts itself.
-        """
-        whole = None if subject is None else _subject(subject, "option")
-        if path is None:
-            return cls(None, whole)
-        file = shipped_list(path)
-        if not file.exists() and root is not None and (Path(root) / file).exists():
-            file = Path(root) / file
-        return cls(read_list(file), whole)
+    ) -> None:
+        self._subject = None if subject is None else _subject(subject, "option")
+        self._given: _Listed | None = None
+        self._beside: dict[Path, _Listed | None] = {}
+        if path is not None:
+            file = shipped_list(path)
+            if not file.exists() and root is not None and (Path(root) / file).exists():
+                file = Path(root) / file
+            self._given = _Listed(read_list(file))
 
     def __len__(self) -> int:
         return 0 if self._given is None else len(self._given.entries)

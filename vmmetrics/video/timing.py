@@ -76,9 +76,9 @@ def from_times(times: Sequence[float | None], rate: float | None, assume_fps: fl
     count = len(times)
     usable_rate = rate if rate is not None and 0 < rate <= MAX_FPS else None
     known = [time for time in times if time is not None]
-    if usable_rate is None and (len(known) < count or count == 1):
-        return assumed(count, assume_fps)
-    if usable_rate is not None and (len(known) < count or count == 1):
+    if len(known) < count or count == 1:
+        if usable_rate is None:
+            return assumed(count, assume_fps)
         notes = () if count == 1 else (f"{count - len(known)} frames have no time; the stated rate is used",)
         return regular(count, usable_rate, *notes)
     stamps = np.array(known, np.float64)

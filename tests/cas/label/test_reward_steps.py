@@ -73,7 +73,7 @@ def test_rewards_are_kept_as_they_come_and_not_scored_twice(tmp_path: Path) -> N
         np.save(folder / f"{name}.npy", np.full((3, 8, 8, 3), value, np.uint8))
     (folder / "torn.mp4").write_bytes(b"no video")
     rewards, model = tmp_path / "rewards.jsonl", Brightness()
-    sources, prompts = discover([folder]), Prompts.load(None, folder)
+    sources, prompts = discover([folder]), Prompts(None, folder)
     steps = list(reward_clips(sources, prompts, model, "one", rewards))
     assert [(step.clip, step.reward) for step in steps] == [
         ("dark.npy", 10.0),

@@ -50,7 +50,7 @@ def test_scoring_finds_each_clip_s_prompt_subject_and_tags(
     listed = {e.index: e for e in read_entries(prompts)}
     sources = discover([folder])
     assert [s.name for s in sources] == [f"{i}.mp4" for i in listed]
-    found = Prompts.load()
+    found = Prompts()
     for source in sources:
         entry, known = listed[Path(source.name).stem], found.lookup(source)
         assert known.prompt is not None and known.prompt.split() == entry.prompt.split() and known.source == "list"
@@ -95,7 +95,7 @@ def test_several_samples_have_seeds_and_entries_of_their_own(
     assert sorted(p.name for p in folder.glob("*.mp4")) == names
     assert len({seed for _, seed in runs(tmp_path)}) == 4
     assert [line["clip"] for line in lines(folder)] == ["0001-1.mp4", "0002-1.mp4", "0001-2.mp4", "0002-2.mp4"]
-    found = Prompts.load()
+    found = Prompts()
     assert [found.lookup(s).subject.noun for s in discover([folder])] == ["kite", "kite", "man", "man"]  # type: ignore[union-attr]
 
 
@@ -128,7 +128,7 @@ def test_running_again_makes_what_is_missing_and_tries_failures_once_more(
     write_entries(tmp_path / "l.json", [shared.entry(1, "A new kite."), shared.entry(3, "A car.")])
     assert generate_clips(*more).returncode == 0
     assert runs(tmp_path)[5:] == [("A new kite.", seed_of(0, "0001", 1))]
-    known = {s.name: Prompts.load().lookup(s).prompt for s in discover([tmp_path / "clips"])}
+    known = {s.name: Prompts().lookup(s).prompt for s in discover([tmp_path / "clips"])}
     assert known == {"0001.mp4": "A new kite.", "0003.mp4": "A car."}
 
 
@@ -140,7 +140,7 @@ def test_a_clip_keeps_the_prompt_that_it_was_made_from(tmp_path: Path, program: 
     assert generate_clips(*more).returncode == 0
 
     def told() -> dict[str, str | None]:
-        return {s.name: Prompts.load().lookup(s).prompt for s in discover([tmp_path / "clips"])}
+        return {s.name: Prompts().lookup(s).prompt for s in discover([tmp_path / "clips"])}
 
     names = ("A new kite.", "FAILS.", "A new car.")
     write_entries(tmp_path / "l.json", [shared.entry(number, name) for number, name in enumerate(names, start=1)])

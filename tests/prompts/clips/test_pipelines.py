@@ -52,7 +52,7 @@ def test_a_pipeline_makes_clips_that_scoring_finds(
     assert session["configuration"]["options"] == {"max_sequence_length": 8, "guidance_scale": 1.0}
     assert [(c["frames"], c["fps"], c["width"], c["height"]) for c in clips] == [(5, 8.0, 32, 32)] * 2
     assert clips[0]["sha256"] != clips[1]["sha256"]
-    found = [Prompts.load().lookup(source) for source in discover([tmp_path / "a"])]
+    found = [Prompts().lookup(source) for source in discover([tmp_path / "a"])]
     assert [one.subject.noun for one in found if one.subject] == ["kite", "man"]
 
     (tmp_path / "a/0002.mp4").unlink()  # made again it is the same: the seed says it all
