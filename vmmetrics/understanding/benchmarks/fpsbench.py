@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, FpsBenchVideos, cache_folder, each_question
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option
 from vmmetrics.utils.endpoint import Turn
@@ -154,7 +154,7 @@ class FpsBench(MultipleChoice):
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released annotations, nested or flat, with a key or without."""
-        return each_question(source.rows, FpsBenchVideos(source.folders), self.setting != "native", source.problems)
+        return each_question(source.rows, source.folders, self.setting != "native", source.problems)
 
     def policy_for(self, question: Question) -> str | None:
         """Frame policy of a question that is shown slowed: minFPS frames a second of its certificate, if known."""
