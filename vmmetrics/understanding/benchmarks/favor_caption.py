@@ -20,7 +20,7 @@ from typing import Any, Final
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, LoadedBenchmark, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.favor.extraction import extract
+from vmmetrics.understanding.benchmarks.favor.extraction import EXTRACTION, extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
@@ -87,7 +87,7 @@ _FILE: Final = data_file("favor")
 _DATA: Final = _FILE["caption"]
 _FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
 _MEASURES: Final = tuple(_DATA["measures"])
-_OUR_STEP: Final = "first step: ours"
+_OUR_STEP: Final = f"first step: ours ({EXTRACTION}), not the released one"
 _RATINGS: Final = ("correctness", "detailedness")
 
 
@@ -155,9 +155,11 @@ class FavorCaption(Benchmark):
             SetupError: The released word lists were found and cannot be read.
             VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
         """
-        said = _said(questions, answers)
-        similarity = installed_similarity()
-        made = _released(questions, said, similarity) if protocol == "upstream" else _ours(questions, said, similarity)
+        said, similarity = _said(questions, answers), installed_similarity()
+        fields = {key: _fields_of(text) for key, text in said.items()}
+        ours = any(text and fields[key] is None for key, text in said.items())
+        by = f"text similarity: {similarity.name}", _OUR_STEP if ours else "first step: as handed in"
+        made = (_released if protocol == "upstream" else _ours)(questions, said, fields, similarity, by)
         if judge is None:
             return made
         if not isinstance(judge, Client):
@@ -209,41 +211,49 @@ def _fields_of(text: str) -> dict[str, str] | None:
     return {name: fields[name] for name in _FIELDS if isinstance(fields.get(name), str)}
 
 
-def _ours(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
+def _ours(
+    questions: Sequence[Question],
+    said: Mapping[str, str],
+    fields: Mapping[str, Mapping[str, str] | None],
+    similarity: Similarity,
+    by: tuple[str, str],
+) -> list[Scored]:
     wanted = [read_structure(question.reference) for question in questions]
-    texts = [said[question.id] for question in questions]
-    told = [extract(text) if (fields := _fields_of(text)) is None else read_structure(fields) for text in texts]
+    told = [extract(said[q.id]) if (given := fields[q.id]) is None else read_structure(given) for q in questions]
     similarity.prepare(texts_of([*wanted, *told]))
-    by = f"text similarity: {similarity.name}; {_OUR_STEP}"
     found = []
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
         unread = bool(said[question.id]) and structure == Structure()
-        detail = _detail(scores, reference, structure) | {"by": by} | ({"unread": True} if unread else {})
+        detail = _detail(scores, reference, structure) | {"by": "; ".join(by), "method": by[1]}
         parts = scores.parts() | {"composite": scores.composite}
+        detail |= {"unread": True} if unread else {}
         found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
     return found
 
 
-def _released(questions: Sequence[Question], said: Mapping[str, str], similarity: Similarity) -> list[Scored]:
+def _released(
+    questions: Sequence[Question],
+    said: Mapping[str, str],
+    fields: Mapping[str, Mapping[str, str] | None],
+    similarity: Similarity,
+    by: tuple[str, str],
+) -> list[Scored]:
     """Score by the released second step; what is no output of the released first step is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)
     verbs, words = VERBS if path is None else read_verbs(Path(path)), installed_words()
     released = ReleasedSimilarity(words, verbs, similarity.embed)
     lists = f"ours: no {FILE} beside the annotations" if path is None else "released"
-    structures = {key: _fields_of(text) for key, text in said.items() if text}
-    first = "ours, not the released one" if None in structures.values() else "as handed in"
-    by = f"text similarity: {similarity.name}; words: {words.name}; first step: {first}; verb lists: {lists}"
+    detail = {"by": f"{by[0]}; words: {words.name}; {by[1]}; verb lists: {lists}", "method": by[1]}
     found = []
     for question in questions:
-        if question.id not in structures:
-            found.append(Scored(question.id, None, None, False, detail={"by": by}))
-            continue
-        fields = structures[question.id]
-        if fields is None:
-            fields = extract(said[question.id]).to_released()
-        scores = released_scores(released, question.reference, fields)
-        found.append(Scored(question.id, scores["composite"], None, True, scores, {"by": by}))
+        if text := said[question.id]:
+            given = fields[question.id]
+            told = extract(text).to_released() if given is None else given
+            scores = released_scores(released, question.reference, told)
+            found.append(Scored(question.id, scores["composite"], None, True, scores, detail))
+        else:
+            found.append(Scored(question.id, None, None, False, detail=detail))
     return found
 
 

@@ -66,6 +66,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     ]
     if sides[0].benchmark != sides[1].benchmark:
         raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
+    sides[0].check_same_method(sides[1])
     scored = [{s.question: s for s in side.scored} for side in sides]
     common = [question for question in sides[0].questions if question.id in scored[1]]
     if not common:
@@ -169,6 +170,8 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
     boards = []
     for benchmark, members in runs.items():
         known = [found[folder] for folder in members]
+        for scores, _ in known:
+            known[0][0].check_same_method(scores)
         groups = dict.fromkeys(figure.group for _, read in known for figure in read.figures if figure.group != ALL)
         first = next((figure.group for figure in known[0][1].figures if figure.group != ALL), None)
         wanted = group or first
