@@ -27,15 +27,7 @@ from vmmetrics.understanding.benchmarks.favor.released_scores import released_sc
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
 from vmmetrics.understanding.benchmarks.favor.scores import CaptionScores, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
-from vmmetrics.understanding.benchmarks.files.favor import (
-    EGO,
-    THIRD,
-    FavorVideos,
-    by_video,
-    perspective_of,
-    read_descriptions,
-    stem_of,
-)
+from vmmetrics.understanding.benchmarks.files import favor as files
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
 from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, object_shape
@@ -105,24 +97,24 @@ class FavorCaption(Benchmark):
         """
         path = find_file(data, _DATA["files"], "annotations of FAVOR-Bench")
         folder = data if data.is_dir() else data.parent
-        files, lists = FavorVideos(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
+        paths, lists = files.videos_in(videos or folder), next(iter(sorted(folder.rglob(FILE))), None)
         problems: Counter[str] = Counter()
         questions: dict[str, Question] = {}
-        for row in by_video(read_rows(path)):
+        for row in files.by_video(read_rows(path)):
             if not isinstance(row, Mapping) or not all(isinstance(row.get(f), str) for f in (*_FIELDS, "video_name")):
                 problems["rows without annotations, left out"] += 1
                 continue
-            video = stem_of(row["video_name"])
+            video = files.stem_of(row["video_name"])
             if video in questions:
                 problems["videos annotated before, left out"] += 1
                 continue
-            found = files.find(video)
+            found = files.find_video(paths, video)
             problems["videos that are missing"] += found is None
             problems["annotations without any action that can be read"] += not read_structure(row).chronology
             reference = {name: row[name] for name in (*_FIELDS, "caption") if isinstance(row.get(name), str)}
             if lists is not None:
                 reference["dictionaries"] = str(lists)
-            groups = {"perspective": (perspective_of(video),)}
+            groups = {"perspective": (files.perspective_of(video),)}
             questions[video] = Question(
                 video, video, _DATA["instruction"].strip(), groups=groups, path=found, reference=reference
             )
@@ -138,7 +130,7 @@ class FavorCaption(Benchmark):
         Raises:
             SetupError: It cannot be read.
         """
-        return {video: Answered(video, text) for video, text in read_descriptions(read_rows(path)).items()}
+        return {video: Answered(video, text) for video, text in files.read_descriptions(read_rows(path)).items()}
 
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
@@ -189,7 +181,7 @@ class FavorCaption(Benchmark):
         measures = (*_MEASURES, *(_RATINGS if rated else ()))
         found = [figure(questions, scored, measure, part(measure), note=note) for measure in measures]
         views = grouped(questions, "perspective")
-        for view in (view for view in (THIRD, EGO) if view in views):
+        for view in (view for view in (files.THIRD, files.EGO) if view in views):
             some = [questions[i] for i in views[view]], [scored[i] for i in views[view]]
             found += [figure(*some, measure, part(measure), "perspective", view) for measure in measures]
         return found
@@ -303,7 +295,7 @@ def _with_rating(scored: Scored, answer: Answer | None, described: bool) -> Scor
 
 def _reference(row: Mapping[str, Any]) -> Reference:
     figures = {(measure, "all", "all"): value for measure, value in row.get("all", {}).items()}
-    for view in (THIRD, EGO):
+    for view in (files.THIRD, files.EGO):
         figures |= {(measure, "perspective", view): value for measure, value in row.get(view, {}).items()}
     scaled = {key: value if key[0] in _RATINGS else value / 100 for key, value in figures.items()}
     return Reference(row["model"], row["source"], scaled)
