@@ -25,7 +25,14 @@ from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import FILE, read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
 from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
-from vmmetrics.understanding.benchmarks.favor.scores import CaptionScores, Structure, read_structure, score, texts_of
+from vmmetrics.understanding.benchmarks.favor.scores import (
+    COMPOSITE,
+    CaptionScores,
+    Structure,
+    read_structure,
+    score,
+    texts_of,
+)
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.files import favor as files
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
@@ -217,7 +224,7 @@ def _ours(
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
         unread = bool(said[question.id]) and structure == Structure()
-        detail = _detail(scores, reference, structure) | {"by": "; ".join(by), "method": by[1]}
+        detail = _detail(scores, reference, structure) | {"by": "; ".join((*by, COMPOSITE)), "method": f"{by[1]}; {COMPOSITE}"}
         parts = scores.parts() | {"composite": scores.composite}
         detail |= {"unread": True} if unread else {}
         found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
