@@ -115,8 +115,8 @@ def test_runs_taken_apart_in_two_ways_are_not_compared(data: Path, monkeypatch: 
         command = ["understand", "run", "favor-caption", "--model", f"recorded:{said}", "--data", str(data)]
         assert run_main([*command, "--out", str(data / name)]) == 0
     line = json.loads((data / "one" / "scores.jsonl").read_text().splitlines()[0])
-    assert line["detail"]["method"] .startswith("first step: one; composite")
-    with pytest.raises(SetupError, match="two ways.*: first step: one; .* and first step: two; "):
+    assert line["detail"]["method"].startswith("first step: one; composite")
+    with pytest.raises(SetupError, match=r"two ways.*: first step: one; .* and first step: two; "):
         compare_runs(data / "one", data / "two", "vmmetrics")
     with pytest.raises(SetupError, match="score both again"):
         make_boards([data / "one", data / "two"], "vmmetrics")

@@ -224,7 +224,8 @@ def _ours(
     for question, reference, structure in zip(questions, wanted, told, strict=True):
         scores = score(similarity, reference, structure)
         unread = bool(said[question.id]) and structure == Structure()
-        detail = _detail(scores, reference, structure) | {"by": "; ".join((*by, COMPOSITE)), "method": f"{by[1]}; {COMPOSITE}"}
+        method = f"{by[1]}; {COMPOSITE}"
+        detail = _detail(scores, reference, structure) | {"by": f"{by[0]}; {method}", "method": method}
         parts = scores.parts() | {"composite": scores.composite}
         detail |= {"unread": True} if unread else {}
         found.append(Scored(question.id, scores.composite, None, bool(said[question.id]), parts, detail))
