@@ -88,6 +88,7 @@ _FIELDS: Final = ("camera_motion", "motion_list", "chronological_motion_list")
 _MEASURES: Final = tuple(_DATA["measures"])
 _OUR_STEP: Final = f"first step: ours ({EXTRACTION}), not the released one"
 _RATINGS: Final = ("correctness", "detailedness")
+_Fields = Mapping[str, Mapping[str, str] | None]
 
 
 class FavorCaption(Benchmark):
@@ -211,11 +212,7 @@ def _fields_of(text: str) -> dict[str, str] | None:
 
 
 def _ours(
-    questions: Sequence[Question],
-    said: Mapping[str, str],
-    fields: Mapping[str, Mapping[str, str] | None],
-    similarity: Similarity,
-    by: tuple[str, str],
+    questions: Sequence[Question], said: Mapping[str, str], fields: _Fields, similarity: Similarity, by: tuple[str, str]
 ) -> list[Scored]:
     wanted = [read_structure(question.reference) for question in questions]
     told = [extract(said[q.id]) if (given := fields[q.id]) is None else read_structure(given) for q in questions]
@@ -233,11 +230,7 @@ def _ours(
 
 
 def _released(
-    questions: Sequence[Question],
-    said: Mapping[str, str],
-    fields: Mapping[str, Mapping[str, str] | None],
-    similarity: Similarity,
-    by: tuple[str, str],
+    questions: Sequence[Question], said: Mapping[str, str], fields: _Fields, similarity: Similarity, by: tuple[str, str]
 ) -> list[Scored]:
     """Score by the released second step; what is no output of the released first step is read by ours."""
     path = next((q.reference["dictionaries"] for q in questions if "dictionaries" in q.reference), None)

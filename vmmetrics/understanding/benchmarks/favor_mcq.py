@@ -100,16 +100,14 @@ def _question(
         if answer is None and correct is not None and len(places) == 1:
             answer = places[0]
     unknown = correct is not None and answer is None
-    count(
-        problems,
-        {
-            f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
-            "questions of no known task": task not in _DATA["tasks"],
-            "hidden answers": correct is None,
-            "right answers that are none of the options, or two of them": unknown,
-            "questions whose video is missing": path is None,
-        },
-    )
+    checks = {
+        f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
+        "questions of no known task": task not in _DATA["tasks"],
+        "hidden answers": correct is None,
+        "right answers that are none of the options, or two of them": unknown,
+        "questions whose video is missing": path is None,
+    }
+    count(problems, checks)
     task, view = task or "?", favor.perspective_of(video)
     groups = {"task": (task,), "perspective": (view,), "perspective and task": (f"{view} {task}",)}
     reference = {} if correct is None else {"correct_answer": str(correct)}

@@ -201,7 +201,7 @@ class TunaCap(Benchmark):
             answers: Captions.
             protocol: Which arithmetic.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
-                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.CaptionJudge`.
+                object with ``judged`` as :class:`~vmmetrics.understanding.benchmarks.tuna.judging.EventJudge` has it.
 
         Raises:
             SetupError: There is no judge.

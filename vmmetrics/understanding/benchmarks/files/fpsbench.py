@@ -193,17 +193,15 @@ def _question(
     answer = letters.index(right) if len(right) == 1 and right in letters else None
     other = answer is not None and asked.get("answer_text") != options[answer]
     usual = letters == _LETTERS[: len(letters)] and len(letters) >= len(_LETTERS) - 1
-    count(
-        problems,
-        {
-            "questions whose options are not A to D, or A to E": not usual,
-            f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
-            "questions with two options alike": len(set(options)) < len(options),
-            "hidden answers": not right.strip(),
-            "right answers that are none of the options": right.strip() and answer is None,
-            "right answers whose text is not that of their option": other,
-        },
-    )
+    checks = {
+        "questions whose options are not A to D, or A to E": not usual,
+        f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
+        "questions with two options alike": len(set(options)) < len(options),
+        "hidden answers": not right.strip(),
+        "right answers that are none of the options": right.strip() and answer is None,
+        "right answers whose text is not that of their option": other,
+    }
+    count(problems, checks)
     video = str(_part(record, "source").get("video_id") or key)
     times = _times(_part(record, "time"), problems)
     rate = seconds(_part(record, "temporal_requirements").get("min_fps"))
@@ -212,15 +210,13 @@ def _question(
     named = _part(record, "categories")
     category = str(named.get("task_category") or asked.get("type") or "?")
     beside = certificate and times is not None and times.shown is None
-    count(
-        problems,
-        {
-            f"minFPS missing, or below {DATA['lowest']}": rate is None or rate < DATA["lowest"],
-            "certificates beside their clip: the whole clip is shown": beside,
-            "questions whose video is missing": path is None,
-            "questions of no known category": category not in DATA["categories"],
-        },
-    )
+    checks = {
+        f"minFPS missing, or below {DATA['lowest']}": rate is None or rate < DATA["lowest"],
+        "certificates beside their clip: the whole clip is shown": beside,
+        "questions whose video is missing": path is None,
+        "questions of no known category": category not in DATA["categories"],
+    }
+    count(problems, checks)
     groups = {
         "category": (category,),
         "domain": (str(named.get("visual_domain") or "?"),),

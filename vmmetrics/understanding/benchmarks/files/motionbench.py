@@ -62,11 +62,12 @@ def task_of(name: Any) -> str | None:
     return _TASKS.get(re.sub(r"\W", "", str(name)).lower())
 
 
-Footage = tuple[Path, float | None, float | None]
+Row = Mapping[str, Any]
+Footage = tuple[Path | None, float | None, float | None]
 """A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
 
 
-def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -> Footage | tuple[None, None, None]:
+def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -> Footage:
     """A clip: its own file, or the part of the video that it is to be cut from."""
     stem = stem_of(name)
     if stem in files:
@@ -136,7 +137,7 @@ def each_question(
                 yield question
 
 
-def _record(row: Any) -> Mapping[str, Any]:
+def _record(row: Any) -> Row:
     if isinstance(row, Mapping) and set(row) == {"text"}:  # a list of lines that some loader did not take apart
         try:
             row = json.loads(str(row["text"]))
@@ -145,7 +146,7 @@ def _record(row: Any) -> Mapping[str, Any]:
     return row if isinstance(row, Mapping) else {}
 
 
-def _items(record: Mapping[str, Any]) -> list[Any]:
+def _items(record: Row) -> list[Any]:
     if "qa" not in record:
         return [record]
     value = record["qa"]
@@ -158,13 +159,7 @@ def _items(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _question(
-    uid: str,
-    name: str,
-    number: int,
-    record: Mapping[str, Any],
-    item: Mapping[str, Any],
-    footage: Footage | tuple[None, None, None],
-    problems: Counter[str],
+    uid: str, name: str, number: int, record: Row, item: Row, footage: Footage, problems: Counter[str]
 ) -> Question | None:
     whole = str(item.get("question") or "").strip()
     stem, options = split_options(whole)
@@ -179,18 +174,16 @@ def _question(
     index = LETTERS.index(found[1]) if found and key != HIDDEN else None
     answer = index if index is not None and index < len(options) else None
     cut = _CUT.fullmatch(stem_of(name))
-    count(
-        problems,
-        {
-            "questions of which only the options are there": not stem,
-            f"questions with other than {DATA['options']} options": len(options) != DATA["options"],
-            "questions of no known task": task is None,
-            "questions whose video is missing": footage[0] is None,
-            "questions about clips that others could not read": stem_of(name) in DATA["broken"],
-            "hidden answers": key == HIDDEN,
-            "right answers that are none of the options": key != HIDDEN and answer is None,
-        },
-    )
+    checks = {
+        "questions of which only the options are there": not stem,
+        f"questions with other than {DATA['options']} options": len(options) != DATA["options"],
+        "questions of no known task": task is None,
+        "questions whose video is missing": footage[0] is None,
+        "questions about clips that others could not read": stem_of(name) in DATA["broken"],
+        "hidden answers": key == HIDDEN,
+        "right answers that are none of the options": key != HIDDEN and answer is None,
+    }
+    count(problems, checks)
     duration = _duration(record)
     start, end = _bounds(item, cut, footage, duration, problems)
     groups = {"task": (task or str(kind or "?"),), "split": (TEST if key == HIDDEN else DEV,)}
@@ -201,7 +194,7 @@ def _question(
     return Question(uid, video, stem, options, answer, groups, footage[0], start, end, reference)
 
 
-def _duration(record: Mapping[str, Any]) -> float | None:
+def _duration(record: Row) -> float | None:
     """Length of the clip in seconds: the list has them, the released tool that measures clips writes minutes."""
     info = record.get("video_info")
     if not isinstance(info, Mapping):
@@ -211,11 +204,7 @@ def _duration(record: Mapping[str, Any]) -> float | None:
 
 
 def _bounds(
-    item: Mapping[str, Any],
-    cut: re.Match[str] | None,
-    footage: Footage | tuple[None, None, None],
-    duration: float | None,
-    problems: Counter[str],
+    item: Row, cut: re.Match[str] | None, footage: Footage, duration: float | None, problems: Counter[str]
 ) -> tuple[float | None, float | None]:
     """Where in the file the question's part is.
 
