@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
-from vmmetrics.understanding.benchmarks.files import listed, tuna
+from vmmetrics.understanding.benchmarks.files import count, listed, tuna
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
@@ -159,49 +159,36 @@ def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], pro
     text, video = tuna.text_of(row.get("question")), tuna.video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
-    if len(options) != _MCQ["options"]:
-        problems[f"questions with other than {_MCQ['options']} options"] += 1
-    answer = _answer_index(row.get("answer"), options)
-    if not tuna.text_of(row.get("answer")):
-        problems["hidden answers"] += 1
-    elif answer is None:
-        problems["right answers that are none of the options"] += 1
-    if video not in files:
-        problems["questions whose video is missing"] += 1
-    groups = _groups(row, problems)
-    also = (tuna.number_of(row, place),)
-    reference = {"answer": tuna.text_of(row.get("answer")), "question": str(row["question"]), "also": also}
+    right = tuna.text_of(row.get("answer"))
+    task, skill = tuna.known_name(row.get("task"), list(_TASKS)), tuna.known_name(row.get("skill"), _SKILLS)
+    answer = _answer_index(right, options)
+    checks = {
+        f"questions with other than {_MCQ['options']} options": len(options) != _MCQ["options"],
+        "hidden answers": not right,
+        "right answers that are none of the options": right and answer is None,
+        "questions whose video is missing": video not in files,
+        "questions of no known task": task is None,
+        "questions whose skill is not their task's, which counts": task is not None and skill != _TASKS[task],
+    }
+    count(problems, checks)
+    skill = skill if task is None else _TASKS[task]
+    reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, place),)}
     key = tuna.text_of(row.get("index")) or str(place)
+    characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
+    groups: dict[str, tuple[str, ...]] = {"skill": (skill or "?",), "task": (task or "?",)}
+    groups["characteristic"] = characteristics
+    for kind in ("skill", "task"):
+        groups[f"characteristic and {kind}"] = tuple(f"{c}{tuna.SEPARATOR}{groups[kind][0]}" for c in characteristics)
     return Question(key, video, text, options, answer, groups, files.get(video), reference=reference)
 
 
-def _answer_index(value: Any, options: Sequence[str]) -> int | None:
+def _answer_index(text: str, options: Sequence[str]) -> int | None:
     """Place of the right option, which is given by its letter; or, as the released prompt takes it, by its text."""
-    text = tuna.text_of(value)
     letter = _LETTER.match(text)
     if letter and letter[1].upper() in LETTERS[: len(options)]:
         return LETTERS.index(letter[1].upper())
     places = [place for place, option in enumerate(options) if text and option == text]
     return places[0] if len(places) == 1 else None
-
-
-def _groups(row: Mapping[str, Any], problems: Counter[str]) -> dict[str, tuple[str, ...]]:
-    task = tuna.known_name(row.get("task"), list(_TASKS))
-    if task is None:
-        problems["questions of no known task"] += 1
-    skill = tuna.known_name(row.get("skill"), _SKILLS)
-    if task is not None and skill != _TASKS[task]:
-        problems["questions whose skill is not their task's, which counts"] += 1
-        skill = _TASKS[task]
-    task, skill = task or "?", skill or "?"
-    characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
-    return {
-        "skill": (skill,),
-        "task": (task,),
-        "characteristic": characteristics,
-        "characteristic and skill": tuple(f"{name}{tuna.SEPARATOR}{skill}" for name in characteristics),
-        "characteristic and task": tuple(f"{name}{tuna.SEPARATOR}{task}" for name in characteristics),
-    }
 
 
 def _released_score(question: Question, answered: Answered | None) -> Scored:
