@@ -19,8 +19,8 @@ from vmmetrics.understanding.benchmarks.favor.similarity import camera_motion
 EXTRACTION: Final = "split 1"
 """For records: results of two must not be compared."""
 
-_HEADING: Final = re.compile(r"^\s*(?:#.*|\*\*[^*\n]{1,80}\*\*:?)\s*$", re.MULTILINE)
-_MARKUP: Final = re.compile(r"[*`#_\"“”()\[\]{}]+|^[\s>•·–—+-]*(?:\d{1,3}[.)]\s)?", re.MULTILINE)
+_HEADING: Final = re.compile(r"^[ \t]*(?:#.*|\*\*[^*\n]{1,80}\*\*:?[ \t]*)$", re.MULTILINE)
+_MARKUP: Final = re.compile(r"[*`#_\"“”()\[\]{}]+|^[ \t>•·–—+-]*(?:\d{1,3}[.)]\s)?", re.MULTILINE)
 _TIME: Final = re.compile(r"\b\d{1,2}:\d\d(?:\.\d{1,3})?\b|\b\d{1,4}(?:\.\d{1,3})?\s?s\b")
 _SCENES: Final = "shot|view|video|clip|footage|scene|frame|close-up|perspective"
 _SHOWS: Final = re.compile(
@@ -28,7 +28,7 @@ _SHOWS: Final = re.compile(
     re.IGNORECASE,
 )
 """What follows is what is to be seen, as if it were a sentence of its own."""
-_SENTENCE: Final = re.compile(r"[.!?;\n]+(?=\s|$)")
+_SENTENCE: Final = re.compile(r"[.!?;](?=\s|$)|\n")
 _BREAK: Final = re.compile(
     r"[,:]|\b(?:and|then|while|as|before|after|when|but|until|where|which|who|followed by)\b", re.IGNORECASE
 )
@@ -53,10 +53,8 @@ _SHE: Final = word_set("she her woman girl lady female mother")
 _PRONOUNS: Final = word_set("he she it they i his her its their")
 _SEVERAL: Final = word_set("men women people children they both you we i")
 _MARKS: Final = word_set(
-    """
-    black white red blue green yellow brown grey gray orange purple pink beige golden dark light khaki striped plaid
-    left right first second third another other young old tall short bald
-    """
+    "black white red blue green yellow brown grey gray orange purple pink beige golden dark light khaki striped plaid "
+    "left right first second third another other young old tall short bald"
 )
 """Who has another of these is somebody else."""
 
