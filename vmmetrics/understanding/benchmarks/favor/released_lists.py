@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
 from vmmetrics.errors import SetupError, cannot
-from vmmetrics.understanding.benchmarks import data_file
 from vmmetrics.understanding.benchmarks.favor.lexicon import word_set
 
-# Constants of FAVOR-Bench's released second step that are in force (the library's defaults under the overrides of its
-# ``main``), and its word lists, from ``favor.toml``.
+# Word lists and constants inside FAVOR-Bench's released second step, as far as they can decide anything there.
+#
+# Settings are those that are in force: the library's defaults under the overrides of its ``main``. Of the camera table
+# only single words are kept: it is asked about single words only, and no word stands in two of its rows.
 
 THRESHOLD: Final = 0.3
 CAMERA_THRESHOLD: Final = 0.3 * 0.8
@@ -46,15 +47,69 @@ WEIGHTS: Final[Mapping[str, float]] = {
 }
 """Of the composite; they sum to 1."""
 
-_WORDS: Final = data_file("favor")["released_words"]
-CAMERA_ROWS: Final = tuple(map(word_set, _WORDS["camera_rows"]))
-VERB_PAIRS: Final = frozenset(map(word_set, _WORDS["verb_pairs"]))
-SYNONYMS: Final[Mapping[str, frozenset[str]]] = {verb: word_set(words) for verb, words in _WORDS["synonyms"].items()}
-TERMS: Final[Mapping[str, Sequence[str]]] = _WORDS["terms"]
-TERM_PAIRS: Final[Sequence[tuple[str, str]]] = tuple(map(tuple, _WORDS["term_pairs"]))
-LAPTOP_PAIRS: Final[Sequence[tuple[str, str]]] = tuple(map(tuple, _WORDS["laptop_pairs"]))
+CAMERA_ROWS: Final = tuple(
+    frozenset(row.split())
+    for row in (
+        "shake shakes vibrates unstable trembles wobbles shakily shaky",
+        "pan panning pans",
+        "tilt tilting tilts",
+        "zoom zooms magnifies reduces",
+        "follow follows tracks pursues following",
+        "steady stable stationary fixed still steadily stabilized",
+        "dolly dollies approaches retreats",
+        "truck trucks slides",
+        "pedestal pedestals rises lowers",
+        "arc arcs circles orbits",
+        "upward up higher rising ascending",
+        "downward down lower falling descending",
+        "rightward right rightwards",
+        "leftward left leftwards",
+        "camera_motion camera cam shifts moves movement capture filming recording videographer cinematographer "
+        "cinematography shot angle perspective frame focus unstabilized cuts transitions framing close-up handheld "
+        "scene background foreground video clip footage sequence view frames filmed recorded captured moving",
+    )
+)
+VERB_PAIRS: Final = frozenset(
+    frozenset(pair.split())
+    for pair in (
+        "interact use", "interact type", "type keyboard", "begin start", "position place", "put place", "sit seat",
+        "walk move", "look watch",
+    )
+)  # fmt: skip
+SYNONYMS: Final[Mapping[str, frozenset[str]]] = {
+    "interact": word_set("use operate handle work manipulate"),
+    "type": word_set("key input keyboard write"),
+    "place": word_set("put set position lay rest locate"),
+    "sit": word_set("seat settle perch"),
+    "begin": word_set("start commence initiate"),
+    "look": word_set("watch view observe see gaze stare"),
+    "walk": word_set("move go proceed step stride"),
+    "hold": word_set("grasp grip clutch keep maintain"),
+}
+TERMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "begin interacting with laptop": ("place hands on keyboard", "use computer", "type on keyboard"),
+    "interact with laptop": ("use computer", "type on keyboard"),
+    "place hands on keyboard": ("begin typing", "start typing", "use keyboard"),
+    "use laptop": ("operate computer", "work on laptop"),
+    "focus on screen": ("look at monitor", "watch display"),
+}
+TERM_PAIRS: Final = (
+    ("laptop", "keyboard"), ("laptop", "computer"), ("interact", "use"), ("begin", "place"), ("screen", "monitor"),
+    ("screen", "display"), ("interacting", "typing"), ("typing", "keyboard"),
+)  # fmt: skip
+LAPTOP_PAIRS: Final = (
+    ("begin interacting with the laptop", "places hands on the computer keyboard"),
+    ("interacting with laptop", "hands on keyboard"),
+    ("interacting with computer", "typing on keyboard"),
+)
+_PERSON_PAIRS: Final[Mapping[float, str]] = {
+    0.3: "girl girls, woman women, man men, boy boys, person people, child children, adult adults, subject subjects",
+    0.15: "girl woman, girl female, woman female, woman lady, boy man, boy male, man male, child kid, child girl, "
+    "child boy, person human, person individual, person subject",
+    0.07: "person man, person woman, person child, adult man, adult woman, teenager boy, teenager girl",
+}
 PERSONS: Final = tuple(
-    (float(boost), word_set(pair)) for boost, pairs in _WORDS["persons"].items() for pair in pairs.split(", ")
+    (boost, frozenset(pair.split())) for boost, pairs in _PERSON_PAIRS.items() for pair in pairs.split(", ")
 )
 SAME_PERSON: Final = 1.5
 """Factor of the boost where both texts have the very same word of a pair."""
