@@ -25,11 +25,7 @@ from vmmetrics.understanding.benchmarks.favor.extraction import extract
 from vmmetrics.understanding.benchmarks.favor.lexicon import VERBS
 from vmmetrics.understanding.benchmarks.favor.released_lists import read_verbs
 from vmmetrics.understanding.benchmarks.favor.released_scores import released_scores
-from vmmetrics.understanding.benchmarks.favor.released_similarity import (
-    EnglishWords,
-    ReleasedSimilarity,
-    installed_words,
-)
+from vmmetrics.understanding.benchmarks.favor.released_similarity import ReleasedSimilarity, installed_words
 from vmmetrics.understanding.benchmarks.favor.scores import ActingSubject, Structure, read_structure, score, texts_of
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.utils.text.embedding import embed
@@ -213,7 +209,7 @@ def main() -> None:
     embedding: Callable[[Sequence[str]], np.ndarray] | None = None if similarity.embed is None else embed_once
     similarity = Similarity(embedding, similarity.name)
     verbs = read_verbs(options.dictionaries) if options.dictionaries else None
-    words: EnglishWords = installed_words()
+    words = installed_words()
     released = ReleasedSimilarity(words, VERBS if verbs is None else verbs, embedding)
     print(f"text similarity: {similarity.name}")
     print(f"released code's words: {words.name}; verbs: {'ours' if verbs is None else 'its own'}; {len(names)} videos")

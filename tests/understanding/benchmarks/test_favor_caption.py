@@ -17,7 +17,7 @@ from vmmetrics.understanding.benchmarks import favor_caption
 from vmmetrics.understanding.benchmarks.favor.released_lists import FILE
 from vmmetrics.understanding.benchmarks.favor.similarity import Similarity, installed_similarity
 from vmmetrics.understanding.benchmarks.favor_caption import BENCHMARK
-from vmmetrics.understanding.harness.leaderboard import compare_runs
+from vmmetrics.understanding.harness.leaderboard import compare_runs, make_boards
 from vmmetrics.utils.endpoint import Client, EndpointSettings
 
 ANNOTATIONS = {
@@ -107,6 +107,22 @@ def test_runs_scored_by_two_similarities_are_said_to_be(data: Path, monkeypatch:
     assert not any("similarity" in note for note in compare_runs(data / "one", data / "one", "vmmetrics").notes)
 
 
+def test_runs_taken_apart_in_two_ways_are_not_compared(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = data / "captions.json"
+    said.write_text(json.dumps({name: entry["caption"] for name, entry in ANNOTATIONS.items()}))
+    for name in ("one", "two"):
+        monkeypatch.setattr(favor_caption, "_OUR_STEP", f"first step: {name}")
+        command = ["understand", "run", "favor-caption", "--model", f"recorded:{said}", "--data", str(data)]
+        assert run_main([*command, "--out", str(data / name)]) == 0
+    line = json.loads((data / "one" / "scores.jsonl").read_text().splitlines()[0])
+    assert line["detail"]["method"].startswith("first step: one; composite")
+    with pytest.raises(SetupError, match=r"two ways.*: first step: one; .* and first step: two; "):
+        compare_runs(data / "one", data / "two", "vmmetrics")
+    with pytest.raises(SetupError, match="score both again"):
+        make_boards([data / "one", data / "two"], "vmmetrics")
+    assert make_boards([data / "one"], "vmmetrics")
+
+
 def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:
     (data / FILE).write_bytes(pickle.dumps(LISTS))
     questions = BENCHMARK.load(data).questions
@@ -123,7 +139,7 @@ def test_upstream_takes_the_released_first_steps_output(data: Path) -> None:
     assert "first step: as handed in" in note
     texts = BENCHMARK.score(questions, own_captions(), "upstream")
     note = BENCHMARK.figures(questions, texts, "upstream")[0].note
-    assert "first step: ours, not the released one" in note
+    assert "first step: ours (split 1), not the released one" in note
     assert "hand in what it put out" in note
     (data / FILE).write_bytes(pickle.dumps({"COMMON_VERBS": ["open"]}))
     with pytest.raises(SetupError, match="PHRASAL_VERBS"):

@@ -5,12 +5,7 @@ from pathlib import Path
 import pytest
 
 from vmmetrics.errors import SetupError
-from vmmetrics.understanding.benchmarks.favor.released_similarity import (
-    NltkWords,
-    PlainWords,
-    WordNetVerbs,
-    WordNetWords,
-)
+from vmmetrics.understanding.benchmarks.favor.released_similarity import NltkWords, PlainWords, WordNetWords
 
 INDEX = """  1 a licence in lines that begin with a space
 begin v 2 1 @ 2 1 00345761 00348541
@@ -28,11 +23,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_base_forms_and_senses(folder: Path) -> None:
-    verbs = WordNetVerbs(folder)
-    assert [verbs.lemma(form) for form in ("began", "walks", "walking", "starting", "travelled", "cup")] == [
+    words = WordNetWords(folder)
+    assert [words.lemma(form) for form in ("began", "walks", "walking", "starting", "travelled", "cup")] == [
         "begin", "walk", "walk", "start", "travel", "cup"]  # fmt: skip
-    assert verbs.senses("begins") == {345761, 348541}
-    words = WordNetWords(verbs)
+    assert words.senses("begins") == {345761, 348541}
     assert words.share_sense("began", "starts")
     assert not words.share_sense("walk", "travel")
     assert str(folder) in words.name
@@ -41,11 +35,11 @@ def test_base_forms_and_senses(folder: Path) -> None:
 
 def test_other_files_are_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="WordNet"):
-        WordNetVerbs(tmp_path)
+        WordNetWords(tmp_path)
     (tmp_path / "verb.exc").write_text("")
     (tmp_path / "index.verb").write_text("begin v two")
     with pytest.raises(SetupError, match="WordNet"):
-        WordNetVerbs(tmp_path)
+        WordNetWords(tmp_path)
 
 
 def test_without_wordnet_only_the_same_verb_is_alike() -> None:

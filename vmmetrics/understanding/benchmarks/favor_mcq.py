@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import listed
-from vmmetrics.understanding.benchmarks.files.favor import EGO, THIRD, FavorVideos, each_question, perspective_of
+from vmmetrics.understanding.benchmarks.files import count, favor, listed
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
@@ -37,6 +36,7 @@ def upstream_judge(correct: str, options: Sequence[str], output: str) -> bool:
 _FILE: Final = data_file("favor")
 _DATA: Final = _FILE["mcq"]
 _TASKS: Final = tuple(_DATA["tasks"])
+_VIEWS: Final = (favor.THIRD, favor.EGO)
 
 
 class FavorMcq(MultipleChoice):
@@ -47,13 +47,13 @@ class FavorMcq(MultipleChoice):
     data = _DATA | _FILE
     form = "{instruction}\n\n{text}\n{options}\n{lettered}"
     groupings = ("perspective", "task", "perspective and task")
-    order = (THIRD, EGO, *_TASKS, *(f"{view} {task}" for view in (THIRD, EGO) for task in _DATA["tasks"]))
+    order = (*_VIEWS, *_TASKS, *(f"{view} {task}" for view in _VIEWS for task in _DATA["tasks"]))
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released list or its flat twin."""
-        files = FavorVideos(source.folders[0])
-        for key, video, item in each_question(source.rows, source.problems):
-            question = _question(key, video, item, files.find(video), source.problems)
+        files = favor.videos_in(source.folders[0])
+        for key, video, item in favor.each_question(source.rows, source.problems):
+            question = _question(key, video, item, favor.find_video(files, video), source.problems)
             if question is not None:
                 yield question
 
@@ -92,38 +92,31 @@ def _question(
     if not text or not 2 <= len(options) <= len(LETTERS):
         problems["questions without text or options, left out"] += 1
         return None
-    if len(options) != _DATA["options"]:
-        problems[f"questions with other than {_DATA['options']} options"] += 1
     task = str(item.get("task_type") or "").strip().upper()
-    if task not in _DATA["tasks"]:
-        problems["questions of no known task"] += 1
-        task = task or "?"
     correct = item.get("correct_answer")
-    answer = _answer_index(correct, options)
-    if correct is None:
-        problems["hidden answers"] += 1
-    elif answer is None:
-        problems["right answers that are none of the options, or two of them"] += 1
-    if path is None:
-        problems["questions whose video is missing"] += 1
-    view = perspective_of(video)
+    answer = None
+    for plain in (str, lambda text: " ".join(str(text).lower().split()).rstrip(" .,;!?")):
+        places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
+        if answer is None and correct is not None and len(places) == 1:
+            answer = places[0]
+    unknown = correct is not None and answer is None
+    checks = {
+        f"questions with other than {_DATA['options']} options": len(options) != _DATA["options"],
+        "questions of no known task": task not in _DATA["tasks"],
+        "hidden answers": correct is None,
+        "right answers that are none of the options, or two of them": unknown,
+        "questions whose video is missing": path is None,
+    }
+    count(problems, checks)
+    task, view = task or "?", favor.perspective_of(video)
     groups = {"task": (task,), "perspective": (view,), "perspective and task": (f"{view} {task}",)}
     reference = {} if correct is None else {"correct_answer": str(correct)}
     return Question(key, video, text, options, answer, groups, path, reference=reference)
 
 
-def _answer_index(correct: Any, options: Sequence[str]) -> int | None:
-    """Place of the option that the right text equals, or equals but for case, spaces and the mark at its end."""
-    for plain in (str, lambda text: " ".join(str(text).lower().split()).rstrip(" .,;!?")):
-        places = [place for place, option in enumerate(options) if plain(option) == plain(correct)]
-        if correct is not None and len(places) == 1:
-            return places[0]
-    return None
-
-
 def _reference(row: Mapping[str, Any]) -> Reference:
     figures = {("accuracy", "all", "all"): row["all"] / 100} if "all" in row else {}
-    for view in (THIRD, EGO):
+    for view in _VIEWS:
         values = dict(zip([*_DATA["tasks"], "all"], row.get(view, ()), strict=False))
         for name, percent in values.items():
             if percent == percent:  # nan: not printed

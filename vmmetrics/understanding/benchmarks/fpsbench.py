@@ -23,9 +23,9 @@ from typing import Any, Final, Literal
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import LETTERS, NOT_RECORDED, Answered, Question, said_of
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, FpsBenchVideos, cache_folder, each_question
+from vmmetrics.understanding.benchmarks.files.fpsbench import DATA, NONE, cache_folder, each_question
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
-from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option
+from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
 from vmmetrics.utils.tables import read_rows
 
@@ -96,14 +96,13 @@ def released_figures(questions: Sequence[Question], scored: Sequence[Scored]) ->
     values = [value for _, value in counted]
     low, high = interval(values) or (None, None)
     silent = sum(not s.answered for _, s in given)
+    mean = sum(values) / len(values) if values else 0.0
+    share = len(counted) / len(given) if given else None
+    note = "over answers that were understood; the interval draws questions, not videos"
     found = [
-        Figure(
-            "all", "all", "accuracy", sum(values) / len(values) if values else 0.0,
-            low, high, len(values), answered=len(counted) / len(given) if given else None,
-            chance=CHANCE, note="over answers that were understood; the interval draws questions, not videos",
-        ),
+        Figure("all", "all", "accuracy", mean, low, high, len(values), answered=share, chance=CHANCE, note=note),
         Figure("all", "all", "no_answer_rate", silent / len(given) if given else 0.0, n=len(given)),
-    ]  # fmt: skip
+    ]
     for group in _GROUPS:
         of_group: dict[str, list[float]] = {}
         for question, value in counted:
@@ -154,7 +153,7 @@ class FpsBench(MultipleChoice):
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released annotations, nested or flat, with a key or without."""
-        return each_question(source.rows, FpsBenchVideos(source.folders), self.setting != "native", source.problems)
+        return each_question(source.rows, source.folders, self.setting != "native", source.problems)
 
     def policy_for(self, question: Question) -> str | None:
         """Frame policy of a question that is shown slowed: minFPS frames a second of its certificate, if known."""
@@ -183,8 +182,13 @@ class FpsBench(MultipleChoice):
         return super().score(questions, answers, protocol, judge)
 
     def score_one(self, question: Question, answered: Answered | None, protocol: Scoring) -> Scored:
-        """Judge an answer."""
-        return _score_as_released(question, answered) if protocol == "upstream" else _score(question, answered)
+        """Judge an answer; an option that reads as the right one is right."""
+        if protocol == "upstream":
+            return _score_as_released(question, answered)
+        one = score_choice(question, answered)
+        if question.answer is None or one.chosen is None:
+            return one
+        return replace(one, value=float(question.options[one.chosen] == question.options[question.answer]))
 
     def figures(self, questions: Sequence[Question], scored: Sequence[Scored], protocol: Scoring) -> list[Figure]:
         """Accuracy over all and over what was answered; by category, minFPS, domain and length of the clip."""
@@ -234,14 +238,6 @@ def _predicted(letter: str) -> str:
     """What a released file's prediction says: its letter, nothing, or that it is something else."""
     bare = letter.strip().upper()
     return "" if bare in ("", _SILENT) else bare if bare in {*"ABCDE"} else _NO_OPTION
-
-
-def _score(question: Question, answered: Answered | None) -> Scored:
-    chosen = chosen_option(said_of(answered), question.options)
-    value = None
-    if question.answer is not None:
-        value = float(chosen is not None and question.options[chosen] == question.options[question.answer])
-    return Scored(question.id, value, chosen, chosen is not None)
 
 
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:

@@ -16,13 +16,7 @@ from typing import Final
 
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.models.questions import LETTERS, Answered, Question, said_of
-from vmmetrics.understanding.benchmarks.files.motionbench import (
-    DATA,
-    HIDDEN,
-    MotionBenchVideos,
-    each_question,
-    source_names,
-)
+from vmmetrics.understanding.benchmarks.files.motionbench import DATA, HIDDEN, each_question, source_names
 from vmmetrics.understanding.harness.benchmark import Figure, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, chosen_option, score_choice
 from vmmetrics.utils.endpoint import Turn
@@ -77,20 +71,6 @@ class ReleasedTally:
     tasks_answered: Counter[str] = field(default_factory=Counter)
     stops: list[str] = field(default_factory=list)
 
-    @property
-    def accuracy(self) -> float | None:
-        """Its ``acc``; None where it divides by zero."""
-        return self.right / self.total if self.total else None
-
-    @property
-    def answered_accuracy(self) -> float | None:
-        """Its ``answered_acc``; None where it divides by zero."""
-        return self.right / self.answered if self.answered else None
-
-    def task_accuracy(self) -> dict[str, float]:
-        """Accuracy of each task that was counted."""
-        return {task: self.tasks_right[task] / count for task, count in self.tasks_answered.items()}
-
 
 def tally(questions: Sequence[Question], scored: Iterable[Scored]) -> ReleasedTally:
     """Count as the released script does.
@@ -137,9 +117,7 @@ class MotionBench(MultipleChoice):
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released list of clips, the flat dev list, or a table with the fields of either."""
-        return each_question(
-            source.rows, MotionBenchVideos(source.folders[0], source_names(source.path.parent)), source.problems
-        )
+        return each_question(source.rows, source.folders[0], source_names(source.path.parent), source.problems)
 
     def turns(self, question: Question, protocol: Scoring) -> tuple[Turn, ...]:
         """What is said: the question as it is in the file (upstream), or its options each in a line of one form."""
@@ -206,18 +184,19 @@ def annotation_density(questions: Sequence[Question]) -> float | None:
 
 def released_figures(counts: ReleasedTally) -> list[Figure]:
     """The released script's numbers; what it cannot give is None, and the note says why."""
+    right, total, answered = counts.right, counts.total, counts.answered
     note = "; ".join(f"the released script stops: {reason}" for reason in counts.stops)
-    found = [
-        Figure("all", "all", "accuracy", counts.accuracy, n=counts.total, note=note),
-        Figure(
-            "all", "all", "answered_accuracy", counts.answered_accuracy, n=counts.answered,
-            note="of all answers, those to hidden keys among them, which cannot be right",
+    all_answers = "of all answers, those to hidden keys among them, which cannot be right"
+    tasks = [*DATA["tasks"], *(task for task in counts.tasks_answered if task not in DATA["tasks"])]
+    return [
+        Figure("all", "all", "accuracy", right / total if total else None, n=total, note=note),
+        Figure("all", "all", "answered_accuracy", right / answered if answered else None, n=answered, note=all_answers),
+        *(
+            Figure("task", task, "accuracy", counts.tasks_right[task] / n, n=n)
+            for task in tasks
+            if (n := counts.tasks_answered.get(task, 0))
         ),
-    ]  # fmt: skip
-    places = {task: place for place, task in enumerate(DATA["tasks"])}
-    for task, value in sorted(counts.task_accuracy().items(), key=lambda pair: places.get(pair[0], len(places))):
-        found.append(Figure("task", task, "accuracy", value, n=counts.tasks_answered[task]))
-    return found
+    ]
 
 
 def _score_as_released(question: Question, answered: Answered | None) -> Scored:

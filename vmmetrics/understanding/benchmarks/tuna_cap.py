@@ -23,18 +23,7 @@ from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import Answered, EntriesByQuestion, LoadedBenchmark, Question, said_of
-from vmmetrics.understanding.benchmarks.files.tuna import (
-    DATA,
-    SEPARATOR,
-    annotations_of,
-    characteristics_of,
-    find_files,
-    number_of,
-    read_answers,
-    text_of,
-    video_of,
-    videos_in,
-)
+from vmmetrics.understanding.benchmarks.files import tuna as files
 from vmmetrics.understanding.benchmarks.tuna.judging import (
     Caption,
     EventJudge,
@@ -146,12 +135,12 @@ def _matches(record: Mapping[str, Any], references: int, mended: dict[str, int])
 
 def _number(value: object) -> int | None:
     """The number that 3, 3.0 and "3" are; None for what is none."""
-    text = text_of(value).removesuffix(".0")
+    text = files.text_of(value).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-_CAP: Final = DATA["cap"]
-_CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
+_CAP: Final = files.DATA["cap"]
+_CHARACTERISTICS: Final[Sequence[str]] = files.DATA["characteristics"]
 _REASONS: Final = 5  # reasons for no judgement in a note
 
 Row = Mapping[str, Any]
@@ -161,7 +150,7 @@ class TunaCap(Benchmark):
     """The benchmark; see :class:`vmmetrics.understanding.harness.benchmark.Benchmark`."""
 
     name = "tuna-cap"
-    data = DATA
+    data = files.DATA
     needs_judge = True
 
     def load(self, data: Path, videos: Path | None = None) -> LoadedBenchmark:
@@ -171,20 +160,20 @@ class TunaCap(Benchmark):
             SetupError: There is neither, or one cannot be read.
         """
         folder = data if data.is_dir() else data.parent
-        table = find_files(data, _CAP["files"])[:1] if data.suffix not in (".json", ".jsonl") else []
-        named = [data] if data.is_file() and not table else find_files(folder, _CAP["annotations"])
+        table = files.find_files(data, _CAP["files"])[:1] if data.suffix not in (".json", ".jsonl") else []
+        named = [data] if data.is_file() and not table else files.find_files(folder, _CAP["annotations"])
         problems: Counter[str] = Counter()
         rows = _rows(table[0], problems) if table else []
         path, annotations = _annotations(named)
         if not table and not annotations:
             looked_for = ", ".join([*_CAP["files"], *_CAP["annotations"]])
             raise SetupError(f"{data}: no videos or annotated events of TUNA-CAP there; looked for {looked_for}")
-        pairs = list(zip(rows, annotations_of(rows, annotations, problems), strict=True))
+        pairs = list(zip(rows, files.annotations_of(rows, annotations, problems), strict=True))
         pairs = pairs or [({}, annotation) for annotation in annotations]
-        files = videos_in(videos or folder)
+        paths = files.videos_in(videos or folder)
         questions: dict[str, Question] = {}
         for place, (row, annotation) in enumerate(pairs):
-            question = _question(place, row, annotation or {}, files, problems)
+            question = _question(place, row, annotation or {}, paths, problems)
             problems["captions with the key of one before them, left out"] += question.id in questions
             questions.setdefault(question.id, question)
         source = {str(file): sha256_of(file) for file in [*table, *([path] if path else [])]}
@@ -200,7 +189,7 @@ class TunaCap(Benchmark):
         Raises:
             SetupError: It cannot be read, or is none of them.
         """
-        return read_answers(path)
+        return files.read_answers(path)
 
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
@@ -212,7 +201,7 @@ class TunaCap(Benchmark):
             answers: Captions.
             protocol: Which arithmetic.
             judge: An endpoint's client; the path of a file in the released intermediate form; or any
-                :class:`~vmmetrics.understanding.benchmarks.tuna.judging.CaptionJudge`.
+                object with ``judged`` as :class:`~vmmetrics.understanding.benchmarks.tuna.judging.EventJudge` has it.
 
         Raises:
             SetupError: There is no judge.
@@ -260,7 +249,7 @@ def _rows(path: Path, problems: Counter[str]) -> list[Row]:
     """
     values = enumerate(read_rows(path, problems))
     read: list[Row] = [{"index": place} | value for place, value in values if isinstance(value, dict)]
-    rows = [row for row in read if video_of(row)]
+    rows = [row for row in read if files.video_of(row)]
     if len(rows) < len(read):
         problems["rows without a video, left out"] += len(read) - len(rows)
     if not rows:
@@ -282,21 +271,21 @@ def _annotations(paths: Sequence[Path]) -> tuple[Path | None, list[Row]]:
     return None, []
 
 
-def _question(place: int, row: Row, annotation: Row, files: Mapping[str, Path], problems: Counter[str]) -> Question:
+def _question(place: int, row: Row, annotation: Row, paths: Mapping[str, Path], problems: Counter[str]) -> Question:
     both = {**row, **{name: value for name, value in annotation.items() if value not in (None, "")}}
-    video = video_of(row) or video_of(annotation) or text_of(annotation.get("index"))
-    problems["captions whose video is missing"] += video not in files
+    video = files.video_of(row) or files.video_of(annotation) or files.text_of(annotation.get("index"))
+    problems["captions whose video is missing"] += video not in paths
     annotated = both.get("events") if isinstance(both.get("events"), list) else []
     problems["captions without annotated events: not scored"] += not events_of(annotated, problems)
-    characteristics = characteristics_of(both.get("visual_characteristic"), problems)
-    domain = text_of(both.get("domain"))
-    also = [text_of(row.get("index")), video, number_of(row, place)] if row else [video]
+    characteristics = files.characteristics_of(both.get("visual_characteristic"), problems)
+    domain = files.text_of(both.get("domain"))
+    also = [files.text_of(row.get("index")), video, files.number_of(row, place)] if row else [video]
     return Question(
-        text_of(both.get("index")) or str(place),
+        files.text_of(both.get("index")) or str(place),
         video,
-        text_of(row.get("question")) or _CAP["asked"].strip(),
+        files.text_of(row.get("question")) or _CAP["asked"].strip(),
         groups={"characteristic": characteristics, "domain": (domain,) if domain else ()},
-        path=files.get(video),
+        path=paths.get(video),
         reference={"events": annotated, "also": also},
     )
 
@@ -368,7 +357,7 @@ def _named(characteristic: str, kind: str) -> tuple[str, str]:
     """Group of a figure, and its name in it."""
     if characteristic == ALL:
         return ("element type", kind) if kind else (ALL, ALL)
-    named = f"{characteristic}{SEPARATOR}{kind}"
+    named = f"{characteristic}{files.SEPARATOR}{kind}"
     return ("characteristic and element type", named) if kind else ("characteristic", characteristic)
 
 

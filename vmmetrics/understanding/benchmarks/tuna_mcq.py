@@ -18,18 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Answered, EntriesByQuestion, Question, said_of
-from vmmetrics.understanding.benchmarks.files import listed
-from vmmetrics.understanding.benchmarks.files.tuna import (
-    DATA,
-    SEPARATOR,
-    characteristics_of,
-    known_name,
-    number_of,
-    read_answers,
-    text_of,
-    video_of,
-    videos_in,
-)
+from vmmetrics.understanding.benchmarks.files import count, listed, tuna
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
 from vmmetrics.utils.endpoint import Turn
@@ -93,15 +82,15 @@ def _by_text(prediction: str, question: str) -> str:
     return named[0] if len(named) == 1 else UNREAD
 
 
-_MCQ: Final = DATA["mcq"]
+_MCQ: Final = tuna.DATA["mcq"]
 _TASKS: Final[Mapping[str, str]] = {task: about["skill"] for task, about in _MCQ["tasks"].items()}
 _SKILLS: Final = tuple(dict.fromkeys(_TASKS.values()))
-_CHARACTERISTICS: Final[Sequence[str]] = DATA["characteristics"]
+_CHARACTERISTICS: Final[Sequence[str]] = tuna.DATA["characteristics"]
 _ORDER: Final = (
     *_SKILLS,
     *_TASKS,
     *_CHARACTERISTICS,
-    *(SEPARATOR.join(pair) for pair in product(_CHARACTERISTICS, (*_SKILLS, *_TASKS))),
+    *(tuna.SEPARATOR.join(pair) for pair in product(_CHARACTERISTICS, (*_SKILLS, *_TASKS))),
 )
 _LETTER: Final = re.compile(r"^[\s(\"']*([A-Za-z])[\s.):\"']*$")
 
@@ -111,14 +100,14 @@ class TunaMcq(MultipleChoice):
 
     name = "tuna-mcq"
     title = "TUNA-MCQ"
-    data = _MCQ | DATA
+    data = _MCQ | tuna.DATA
     form = "{instruction}\nQuestion: {text}\n{options}\n{asked}"
     groupings = ("skill", "task", "characteristic", "characteristic and skill", "characteristic and task")
     order = _ORDER
 
     def questions(self, source: QuestionFile) -> Iterable[Question]:
         """Read the released Parquet file, the table made from it, or its JSON twin."""
-        files = videos_in(source.folders[0])
+        files = tuna.videos_in(source.folders[0])
         questions: dict[str, Question] = {}
         for place, row in enumerate(source.rows):
             found = _question(place, row, files, source.problems) if isinstance(row, Mapping) else None
@@ -140,7 +129,7 @@ class TunaMcq(MultipleChoice):
         Raises:
             SetupError: It cannot be read, or is neither.
         """
-        return read_answers(path)
+        return tuna.read_answers(path)
 
     def score(
         self, questions: Sequence[Question], answers: Mapping[str, Answered], protocol: Scoring, judge: Any = None
@@ -167,52 +156,39 @@ class TunaMcq(MultipleChoice):
 
 def _question(place: int, row: Mapping[str, Any], files: Mapping[str, Path], problems: Counter[str]) -> Question | None:
     options = tuple(str(option).strip() for option in listed(row.get("candidates")))
-    text, video = text_of(row.get("question")), video_of(row)
+    text, video = tuna.text_of(row.get("question")), tuna.video_of(row)
     if not text or not video or not 2 <= len(options) <= len(LETTERS):
         return None
-    if len(options) != _MCQ["options"]:
-        problems[f"questions with other than {_MCQ['options']} options"] += 1
-    answer = _answer_index(row.get("answer"), options)
-    if not text_of(row.get("answer")):
-        problems["hidden answers"] += 1
-    elif answer is None:
-        problems["right answers that are none of the options"] += 1
-    if video not in files:
-        problems["questions whose video is missing"] += 1
-    groups = _groups(row, problems)
-    also = (number_of(row, place),)
-    reference = {"answer": text_of(row.get("answer")), "question": str(row["question"]), "also": also}
-    key = text_of(row.get("index")) or str(place)
+    right = tuna.text_of(row.get("answer"))
+    task, skill = tuna.known_name(row.get("task"), list(_TASKS)), tuna.known_name(row.get("skill"), _SKILLS)
+    answer = _answer_index(right, options)
+    checks = {
+        f"questions with other than {_MCQ['options']} options": len(options) != _MCQ["options"],
+        "hidden answers": not right,
+        "right answers that are none of the options": right and answer is None,
+        "questions whose video is missing": video not in files,
+        "questions of no known task": task is None,
+        "questions whose skill is not their task's, which counts": task is not None and skill != _TASKS[task],
+    }
+    count(problems, checks)
+    skill = skill if task is None else _TASKS[task]
+    reference = {"answer": right, "question": str(row["question"]), "also": (tuna.number_of(row, place),)}
+    key = tuna.text_of(row.get("index")) or str(place)
+    characteristics = tuna.characteristics_of(row.get("visual_characteristic"), problems)
+    groups: dict[str, tuple[str, ...]] = {"skill": (skill or "?",), "task": (task or "?",)}
+    groups["characteristic"] = characteristics
+    for kind in ("skill", "task"):
+        groups[f"characteristic and {kind}"] = tuple(f"{c}{tuna.SEPARATOR}{groups[kind][0]}" for c in characteristics)
     return Question(key, video, text, options, answer, groups, files.get(video), reference=reference)
 
 
-def _answer_index(value: Any, options: Sequence[str]) -> int | None:
+def _answer_index(text: str, options: Sequence[str]) -> int | None:
     """Place of the right option, which is given by its letter; or, as the released prompt takes it, by its text."""
-    text = text_of(value)
     letter = _LETTER.match(text)
     if letter and letter[1].upper() in LETTERS[: len(options)]:
         return LETTERS.index(letter[1].upper())
     places = [place for place, option in enumerate(options) if text and option == text]
     return places[0] if len(places) == 1 else None
-
-
-def _groups(row: Mapping[str, Any], problems: Counter[str]) -> dict[str, tuple[str, ...]]:
-    task = known_name(row.get("task"), list(_TASKS))
-    if task is None:
-        problems["questions of no known task"] += 1
-    skill = known_name(row.get("skill"), _SKILLS)
-    if task is not None and skill != _TASKS[task]:
-        problems["questions whose skill is not their task's, which counts"] += 1
-        skill = _TASKS[task]
-    task, skill = task or "?", skill or "?"
-    characteristics = characteristics_of(row.get("visual_characteristic"), problems)
-    return {
-        "skill": (skill,),
-        "task": (task,),
-        "characteristic": characteristics,
-        "characteristic and skill": tuple(f"{name}{SEPARATOR}{skill}" for name in characteristics),
-        "characteristic and task": tuple(f"{name}{SEPARATOR}{task}" for name in characteristics),
-    }
 
 
 def _released_score(question: Question, answered: Answered | None) -> Scored:

@@ -52,6 +52,7 @@ def compare_runs(first: Path, second: Path, protocol: Scoring) -> Compared:
     sides = [read_scores(folder, read_run(folder)["configuration"], protocol) for folder in (first, second)]
     if sides[0].benchmark != sides[1].benchmark:
         raise SetupError(f"{first} is a run of {sides[0].benchmark}, {second} one of {sides[1].benchmark}")
+    sides[0].check_same_method(sides[1])
     scored = [{s.question: s for s in side.scored} for side in sides]
     common = [question for question in sides[0].questions if question.id in scored[1]]
     if not common:
@@ -147,6 +148,8 @@ def make_boards(folders: Sequence[Path], protocol: Scoring, group: str | None = 
         runs.setdefault(scores.benchmark, []).append((folder, scores))
     boards = []
     for benchmark, members in runs.items():
+        for _, scores in members:
+            members[0][1].check_same_method(scores)
         groups = dict.fromkeys(figure.group for _, read in members for figure in read.figures if figure.group != ALL)
         wanted = group or next((figure.group for figure in members[0][1].figures if figure.group != ALL), None)
         rows = [_row(folder, scores, wanted) for folder, scores in members]

@@ -255,6 +255,7 @@ class ReadScores:
         scored: What each got.
         data: SHA-256 of the benchmark's files.
         by: What it was scored by, where that can differ from machine to machine: a similarity of texts.
+        method: How descriptions were taken apart; scores of two such ways are not compared.
     """
 
     benchmark: str
@@ -265,11 +266,25 @@ class ReadScores:
     scored: Sequence[Scored]
     data: tuple[str, ...]
     by: frozenset[str]
+    method: str
 
     @property
     def measure(self) -> str:
         """What a question's value is called."""
         return next((figure.measure for figure in self.figures), "accuracy")
+
+    def check_same_method(self, other: ReadScores) -> None:
+        """Check that both were scored in one way.
+
+        Raises:
+            SetupError: They were not.
+        """
+        if self.method != other.method:
+            ways = " and ".join(one.method or "an earlier version" for one in (self, other))
+            raise SetupError(
+                f"Runs of {self.benchmark} were scored in two ways, so not to be compared: {ways}",
+                "score both again: 'vmmetrics understand score FOLDER'",
+            )
 
 
 def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scoring) -> ReadScores:
@@ -292,5 +307,6 @@ def read_scores(folder: Path, configuration: Mapping[str, Any], protocol: Scorin
         raise SetupError(*journal.warnings(), f"score {folder} again")
     questions = [Question(line.question, line.video, "", groups=line.groups) for line in lines]
     by = frozenset(str(line.detail["by"]) for line in lines if "by" in line.detail)
+    method = next((str(line.detail["method"]) for line in lines if "method" in line.detail), "")
     data = tuple(sorted(configuration["data"].values()))
-    return ReadScores(read.benchmark, read.model, read.frames, read.figures, questions, lines, data, by)
+    return ReadScores(read.benchmark, read.model, read.frames, read.figures, questions, lines, data, by, method)

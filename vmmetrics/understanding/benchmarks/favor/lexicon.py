@@ -1,13 +1,11 @@
-"""Small word lists of our own: verbs that show, nouns that act, words in between. For reading descriptions by rule."""
+"""Small word lists of our own: verbs of what can be seen, and words that say nothing by themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from vmmetrics.utils.text.inflection import ing_form, participle, past, plural, third_person, verb_forms
-
-# Word lists written as text.
+from vmmetrics.utils.text.inflection import verb_forms
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -99,139 +97,6 @@ FORMS: Final[Mapping[str, str]] = (
     | dict.fromkeys(("am", "are", "were", "been"), "be")
 )
 """Every form to its base; a form that is a base itself is its own."""
-
-FINITE: Final = frozenset(third_person(verb) for verb in VERBS | STATES)
-ING: Final[Mapping[str, str]] = {ing_form(verb): verb for verb in sorted(VERBS)}
-DONE: Final = frozenset(form for verb in VERBS for form in (past(verb), participle(verb))) - _NOUN_LIKE
-
-_LOOKS: Final = word_set(
-    """
-    dressed clad seated parked located positioned placed covered filled decorated surrounded attached painted made
-    used worn named called based mounted tied wrapped shaped fixed crossed folded raised bent stretched lined lit
-    mixed patterned tattooed
-    """
-)
-"""Past forms that say how somebody looks or stands more often than what was done."""
-PAST: Final = frozenset(past(verb) for verb in VERBS) - _NOUN_LIKE - _LOOKS - VERBS
-PAST_OR_NOUN: Final = (_NOUN_LIKE | {verb for verb in VERBS if past(verb) == verb}) - {"ground", "wound", "bit", "lit"}
-"""Past forms that are so only where nothing else is likely."""
-
-PEOPLE: Final[Mapping[str, str]] = {
-    word: kind
-    for kind, words in {
-        "man": (
-            "man gentleman guy male fellow father dad husband grandfather brother waiter businessman policeman "
-            "groom king fisherman cameraman salesman"
-        ),
-        "woman": "woman lady female mother mom wife grandmother sister waitress bride queen actress",
-        "boy": "boy lad son schoolboy",
-        "girl": "girl daughter schoolgirl",
-        "subject": "subject protagonist recorder wearer",
-        "child": "child kid toddler baby infant youngster",
-        "person": (
-            "person individual human adult figure someone somebody teenager character people player athlete "
-            "dancer performer singer musician guitarist drummer chef cook worker student teacher doctor nurse "
-            "patient customer soldier officer rider cyclist driver pedestrian runner swimmer surfer skier skater "
-            "skateboarder snowboarder climber gymnast boxer wrestler fighter referee coach goalkeeper batter "
-            "pitcher catcher bowler spectator audience crowd passenger pilot artist painter photographer "
-            "videographer cameraperson host presenter speaker reporter interviewer guest friend stranger neighbor "
-            "owner farmer hunter warrior knight robot monster alien skeleton magician clown puppet doll colleague "
-            "companion partner opponent teammate assistant participant recruit barber hairdresser instructor "
-            "trainer model witch wizard princess prince villain hero cowboy astronaut diver sailor fireman "
-            "firefighter guard thief couple elder elderly"
-        ),
-    }.items()
-    for word in words.split()
-}
-"""Nouns of people to a kind: whether two of them can be one person."""
-
-OTHERS: Final = word_set(
-    """
-    animal dog puppy cat kitten horse pony cow bull calf sheep lamb goat pig bird duck goose chicken hen rooster
-    eagle owl parrot penguin pigeon seagull swan fish shark whale dolphin turtle tortoise frog snake lizard
-    crocodile alligator lion tiger leopard cheetah bear panda wolf fox deer elephant giraffe zebra rhino hippo
-    monkey gorilla ape chimpanzee kangaroo koala rabbit bunny hamster mouse rat squirrel raccoon otter seal
-    camel donkey insect bee butterfly ant spider fly crab octopus dinosaur dragon unicorn squid hedgehog bat
-    crow sparrow hawk falcon car truck bus van vehicle motorcycle motorbike bike bicycle scooter train tram boat
-    ship canoe kayak yacht plane airplane aircraft helicopter drone rocket tractor excavator bulldozer forklift
-    crane tank taxi ambulance skateboard ball balloon kite toy door elevator machine fan wheel
-    """
-)
-"""Other nouns that act in what is filmed: animals, vehicles, a few things."""
-
-BODY: Final = word_set(
-    """
-    hand head arm leg foot eye mouth face finger body tail wing ear nose knee hip shoulder lip hair neck gaze
-    expression tongue fist torso paw hoof trunk back chin waist elbow wrist
-    """
-)
-"""Parts: what they do, their owner does."""
-
-SUBJECTS: Final[Mapping[str, str]] = {
-    **{word: word for word in sorted(OTHERS)},
-    **{plural(word): word for word in sorted(OTHERS)},
-    **{word: word for word in PEOPLE},
-    **{plural(word): word for word in PEOPLE},
-    "people": "person", "persons": "person", "folks": "person", "kids": "child",
-}  # fmt: skip
-"""Forms of nouns that act to their singular."""
-PLURALS: Final = frozenset(plural(word) for word in (*OTHERS, *PEOPLE)) | {"people", "both", "they", "couple", "crowd"}
-
-PRONOUNS: Final[Mapping[str, frozenset[str]]] = {
-    "he": frozenset(("man", "boy", "child", "person")),
-    "she": frozenset(("woman", "girl", "child", "person")),
-    "it": frozenset(),
-    "they": frozenset(),
-    "who": frozenset(),
-    "i": frozenset(),
-}
-"""Pronouns to the kinds of people they can stand for; empty: see :mod:`.subjects`."""
-
-COLOURS: Final = word_set(
-    """
-    black white red blue green yellow brown grey gray orange purple pink beige golden silver dark light blonde
-    blond navy khaki cream tan maroon turquoise teal striped plaid checkered floral colorful
-    """
-)
-GARMENTS: Final = word_set(
-    """
-    shirt t-shirt tshirt top jacket coat sweater hoodie vest suit dress skirt pants trousers jeans shorts hat
-    cap helmet glasses sunglasses scarf gloves apron uniform robe clothes clothing outfit shoes boots tie blouse
-    cardigan jersey hair beard mask headband swimsuit bikini armor cloak pajamas
-    """
-)
-DETERMINERS: Final = word_set(
-    """
-    a an the this that these those another his her its their one two three four five several some many both
-    other each every my your our second first third
-    """
-)
-ADVERBS: Final = word_set(
-    """
-    then also subsequently finally afterwards afterward next meanwhile later again simultaneously suddenly first
-    now eventually lastly immediately briefly initially continuously quickly slowly gently repeatedly still
-    constantly gradually almost always just once soon together both all each alternately carefully casually
-    firmly lightly momentarily quietly rapidly slightly smoothly softly steadily occasionally
-    """
-)
-"""Words that may stand before a verb."""
-
-
-PREPOSITIONS: Final = word_set(
-    """
-    in on at to with from into onto over under across through along around behind beside near by for off out up
-    down toward towards against between past upon back away forward backward left right
-    """
-)
-NOUNS_IN_S: Final = word_set(
-    """
-    glasses sunglasses clothes pants jeans shorts trousers gloves shoes boots stairs steps scissors pajamas
-    items things objects cups plates dishes books bottles papers boxes bags chopsticks ingredients vegetables
-    noodles belongings subtitles wheels waves clouds leaves flames sparks lights times others seconds always
-    towards afterwards backwards forwards upwards downwards sideways
-    """
-)
-"""Plurals that must not be taken for unknown verbs."""
 
 
 def verb_lemma(word: str) -> str | None:

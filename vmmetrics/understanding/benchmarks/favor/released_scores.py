@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -45,31 +44,17 @@ def parse_subjects(text: object) -> Subjects:
     """Subjects of a motion list; what is no text has none."""
     if not isinstance(text, str):
         return {}
-    found: Subjects = {}
-    described = _DESCRIBED.findall(text)
-    for number, description, actions in described:
-        found[int(number)] = (description.strip(), _actions(actions.strip()))
-    if not described:
-        bare = _BARE.findall(text)
-        for number, actions in bare:
-            found[int(number)] = (f"Subject {int(number)}", _actions(actions.strip()))
-        if not bare:
-            found = _by_line(text)
-    bracket = _BRACKET.search(text)
-    if not found and bracket:
-        found[1] = ("Subject 1", _actions(bracket[1].strip()))
-    return found
-
-
-def _by_line(text: str) -> Subjects:
-    found: Subjects = {}
-    for line in text.split("\n"):
+    found = [(number, description.strip(), actions) for number, description, actions in _DESCRIBED.findall(text)]
+    found = found or [(number, f"Subject {int(number)}", actions) for number, actions in _BARE.findall(text)]
+    for line in () if found else text.split("\n"):
         number, actions = _IN_LINE.search(line.lower()), _BRACKET.search(line)
         if number and actions:
-            description = _LINE_DESCRIPTION.search(line.lower())
-            named = description[1].strip() if description else f"Subject {int(number[1])}"
-            found[int(number[1])] = (named, _actions(actions[1].strip()))
-    return found
+            described = _LINE_DESCRIPTION.search(line.lower())
+            found.append((number[1], described[1].strip() if described else f"Subject {int(number[1])}", actions[1]))
+    bracket = _BRACKET.search(text)
+    if not found and bracket:
+        found = [("1", "Subject 1", bracket[1])]
+    return {int(number): (description, _actions(done.strip())) for number, description, done in found}
 
 
 def _actions(text: str) -> list[str]:
@@ -136,25 +121,6 @@ NAMES: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Matched:
-    """Two lists matched.
-
-    Attributes:
-        precision: Share of the first that is matched, times how well, times a factor for the lengths.
-        recall: The same of the second.
-        pairs: Places that go together, from the first list to the second, in order of matching.
-    """
-
-    precision: float = 0.0
-    recall: float = 0.0
-    pairs: Mapping[int, int] | None = None
-
-    @property
-    def f1(self) -> float:
-        return _f1(self.precision, self.recall)
-
-
 def released_scores(
     similarity: ReleasedSimilarity, annotation: Mapping[str, Any], found: Mapping[str, Any]
 ) -> dict[str, float]:
@@ -187,17 +153,17 @@ def _camera(similarity: ReleasedSimilarity, wanted: Any, said: Any) -> tuple[flo
     actions, others = parse_camera(said), parse_camera(wanted)
     if not actions or not others:
         return 0.0, 0.0, 0.0, 0.0
-    matched = _match(similarity, actions, others, tables.CAMERA_THRESHOLD)
-    return matched.f1, matched.precision, matched.recall, _order(matched.pairs or {}, len(actions), len(others))
+    precision, recall, pairs = _match(similarity, actions, others, tables.CAMERA_THRESHOLD)
+    return _f1(precision, recall), precision, recall, _order(pairs, len(actions), len(others))
 
 
 def _subjects(similarity: ReleasedSimilarity, wanted: Subjects, said: Subjects) -> tuple[float, float, float, float]:
     rows, weights = [], []
     for number, other in _match_subjects(similarity, wanted, said).items():
         actions, others = said[number][1], wanted[other][1]
-        matched = _match(similarity, actions, others, tables.THRESHOLD)
-        order = _order(matched.pairs or {}, len(actions), len(others))
-        rows.append((matched.f1, matched.precision, matched.recall, order))
+        precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
+        order = _order(pairs, len(actions), len(others))
+        rows.append((_f1(precision, recall), precision, recall, order))
         weights.append(len(others))
     if not rows:
         return 0.0, 0.0, 0.0, 0.0
@@ -213,10 +179,10 @@ def _chronology(
 ) -> tuple[float, float, float, float]:
     if not wanted or not said:
         return 0.0, 0.0, 0.0, 0.0
-    matched = _match(similarity, [action for action, _ in said], [action for action, _ in wanted], tables.THRESHOLD)
-    pairs = matched.pairs or {}
+    actions, others = [action for action, _ in said], [action for action, _ in wanted]
+    precision, recall, pairs = _match(similarity, actions, others, tables.THRESHOLD)
     same = float(np.mean([said[i][1] == wanted[j][1] for i, j in pairs.items()])) if pairs else 0.0
-    precision, recall = (value * (0.9 + 0.1 * same) for value in (matched.precision, matched.recall))
+    precision, recall = precision * (0.9 + 0.1 * same), recall * (0.9 + 0.1 * same)
     return _f1(precision, recall), precision, recall, _order(pairs, len(said), len(wanted))
 
 
@@ -258,10 +224,18 @@ def _person_boost(text: str, other: str) -> float:
     return max(boosts, default=0.0)
 
 
-def _match(similarity: ReleasedSimilarity, actions: Sequence[str], others: Sequence[str], threshold: float) -> _Matched:
-    """Each action to the one it is most like, then runs of two and three actions taken together."""
-    if not actions or not others:
-        return _Matched()
+def _match(
+    similarity: ReleasedSimilarity, actions: Sequence[str], others: Sequence[str], threshold: float
+) -> tuple[float, float, dict[int, int]]:
+    """Each action to the one it is most like, then runs of two and three actions taken together.
+
+    Returns:
+        Share of the actions that is matched, times how well, times a factor for the lengths; the same of the others;
+        places that go together, in order of matching.
+    """
+    n, m = len(actions), len(others)
+    if not n or not m:
+        return 0.0, 0.0, {}
     values = similarity.matrix(actions, others)
     spread = values.mean() - 0.5 * values.std()
     threshold = min(threshold, max(tables.LEAST_THRESHOLD, min(tables.MOST_THRESHOLD, spread)))
@@ -270,41 +244,26 @@ def _match(similarity: ReleasedSimilarity, actions: Sequence[str], others: Seque
         j = int(row.argmax())
         if row[j] >= threshold and abs(i - j) <= tables.FARTHEST:
             pairs[i] = (j, float(row[j]))
-    sizes = range(2, min(tables.WINDOW, len(actions)) + 1)
-    windows = [range(i, i + size) for size in sizes for i in range(len(actions) - size + 1)]
+    windows = [range(i, i + size) for size in range(2, min(tables.WINDOW, n) + 1) for i in range(n - size + 1)]
     joined = {window: " ".join(actions[window.start : window.stop]) for window in windows}
     similarity.prepare([joined[window] for window in windows if not all(k in pairs for k in window)])
     for window in windows:
-        if not all(k in pairs for k in window):
-            _join(similarity, pairs, window, joined[window], others, values, threshold + 0.1)
-    if not pairs:
-        return _Matched()
-    n, m = len(actions), len(others)
-    quality = float(np.mean([score for _, score in pairs.values()]))
-    quality *= 1 - (1 - min(n, m) / max(n, m)) * tables.LENGTH_PENALTY
-    places = {i: j for i, (j, _) in pairs.items()}
-    return _Matched(len(pairs) / n * quality, len(set(places.values())) / m * quality, places)
-
-
-def _join(
-    similarity: ReleasedSimilarity,
-    pairs: dict[int, tuple[int, float]],
-    window: range,
-    joined: str,
-    others: Sequence[str],
-    values: Any,
-    threshold: float,
-) -> None:
-    """Match a run of actions, taken together, to every other action in turn that suits it better than its members."""
-    for j, other in enumerate(others):
-        likeness = similarity.actions(joined, other)
-        if likeness > threshold and abs(window[0] - j) <= tables.FARTHEST:
+        if all(k in pairs for k in window):
+            continue
+        for j, other in enumerate(others):  # to every other action in turn that suits it better than its members
+            likeness = similarity.actions(joined[window], other)
             members = [k for k in window if k in pairs]
             held = sum(values[k, pairs[k][0]] for k in members) / max(1, len(members))
-            if likeness > held:
+            if likeness > threshold + 0.1 and abs(window[0] - j) <= tables.FARTHEST and likeness > held:
                 for k in members:
                     del pairs[k]
                 pairs[window[0]] = (j, likeness)
+    if not pairs:
+        return 0.0, 0.0, {}
+    quality = float(np.mean([score for _, score in pairs.values()]))
+    quality *= 1 - (1 - min(n, m) / max(n, m)) * tables.LENGTH_PENALTY
+    places = {i: j for i, (j, _) in pairs.items()}
+    return len(pairs) / n * quality, len(set(places.values())) / m * quality, places
 
 
 def _order(pairs: Mapping[int, int], n: int, m: int) -> float:

@@ -10,10 +10,10 @@ import os
 import re
 import string
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +23,54 @@ from vmmetrics.types import FloatArray
 from vmmetrics.understanding.benchmarks.favor import released_lists as tables
 from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, VERBS, verb_lemma
 
-# Verbs of WordNet from its database files, as a package installs them (``apt install wordnet-base``); no NLTK.
+# What FAVOR-Bench's released code asks of NLTK: tokens, parts of speech, lemmas, senses of verbs.
 #
-# Base forms by WordNet's own rules and exceptions (morphy), senses as the offsets of synonym sets. Miller, "WordNet: a
-# lexical database for English", Communications of the ACM 1995.
+# :class:`NltkWords` is NLTK itself, where it and its data are installed: scores are then the released code's.
+# :class:`PlainWords` stands in for it without any of that, by rules and a list of verbs, :class:`WordNetWords` with
+# WordNet's files alone.
 
-PLACES: Final = ("/usr/share/wordnet", "/usr/local/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
+_WORDNET: Final = ("/usr/share/wordnet", "/usr/local/share/wordnet/dict", "/usr/local/WordNet-3.0/dict")
 _ENDINGS: Final = (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
 """Endings of verbs and what stands for them in base forms: morphy's rules of detachment."""
+_TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
-class WordNetVerbs:
-    """Base forms and senses of verbs.
+class PlainWords:
+    """English as far as the released second step needs it, without NLTK: a token is a verb if the lexicon has it.
+
+    Attributes:
+        name: For records.
+        stop_words: Words that do not count in token overlap.
+    """
+
+    name = "our lexicon; neither NLTK nor WordNet (apt install wordnet-base) is installed"
+    stop_words: Collection[str] = FUNCTION_WORDS
+
+    def tokens(self, text: str) -> list[str]:
+        """Words and marks of a text."""
+        return _TOKEN.findall(text)
+
+    def tags(self, tokens: Sequence[str]) -> list[str]:
+        """Penn Treebank part of speech of each token; here ``VB`` for forms of known verbs, ``NN`` for other words."""
+        return ["VB" if verb_lemma(token) in VERBS else "NN" if token[:1].isalpha() else "." for token in tokens]
+
+    def lemma(self, verb: str) -> str:
+        """Base form of a verb."""
+        return verb_lemma(verb) or verb
+
+    def share_sense(self, verb: str, other: str) -> bool:
+        """Whether two verbs have a synonym set of WordNet in common; here whether they are one."""
+        return verb == other
+
+
+class WordNetWords(PlainWords):
+    """Our lexicon for what is a verb; base forms and senses from WordNet's database files, as NLTK has them.
+
+    Base forms by WordNet's own rules and exceptions (morphy), senses as the offsets of synonym sets. Miller, "WordNet:
+    a lexical database for English", Communications of the ACM 1995.
 
     Args:
-        folder: With ``index.verb`` and ``verb.exc``.
+        folder: With ``index.verb`` and ``verb.exc``, as a package installs them (``apt install wordnet-base``).
 
     Raises:
         SetupError: A file cannot be read, or is not WordNet's.
@@ -47,26 +80,33 @@ class WordNetVerbs:
         try:
             index = (folder / "index.verb").read_text("utf-8").splitlines()
             exceptions = (folder / "verb.exc").read_text("utf-8").splitlines()
-            self._senses = dict(_entry(line) for line in index if line and not line.startswith(" "))
+            entries = [line.split() for line in index if line and not line.startswith(" ")]
+            # lemma pos senses pointers [pointer...] senses tagged offset...
+            self._senses = {fields[0]: tuple(map(int, fields[6 + int(fields[3]) :])) for fields in entries}
         except (OSError, ValueError, IndexError) as error:
             raise SetupError(f"{folder}: no verbs of WordNet that can be read: {error}") from error
         self._exceptions: dict[str, list[str]] = {}
         for form, *bases in (line.split() for line in exceptions if line.strip()):
             self._exceptions.setdefault(form, bases)
-        self.folder = folder
+        self.name = f"our lexicon (no NLTK) with the verbs of WordNet in {folder}"
 
     def lemma(self, verb: str) -> str:
-        """The shortest base form; what is no verb stays as it is."""
+        """See :class:`PlainWords`."""
         return min(self._bases(verb), key=len, default=verb)
 
+    def share_sense(self, verb: str, other: str) -> bool:
+        """See :class:`PlainWords`."""
+        return not self.senses(verb).isdisjoint(self.senses(other))
+
     def senses(self, verb: str) -> frozenset[int]:
-        """Synonym sets of all its base forms."""
+        """Synonym sets of all base forms of a verb."""
         return frozenset(sense for base in self._bases(verb.lower()) for sense in self._senses[base])
 
     def _bases(self, verb: str) -> list[str]:
         """Known base forms: the exceptions' if it is one, else by detaching endings, again until one is known."""
-        if verb in self._exceptions:
-            return self._known([verb, *self._exceptions[verb]])
+        forms = self._exceptions.get(verb)
+        if forms is not None:
+            return self._known([verb, *forms])
         forms = _detached([verb])
         found = self._known([verb, *forms])
         while not found and forms:
@@ -78,100 +118,11 @@ class WordNetVerbs:
         return [form for form in dict.fromkeys(forms) if form in self._senses]
 
 
-@cache
-def installed_wordnet() -> WordNetVerbs | None:
-    """WordNet where its variables (``WNSEARCHDIR``, ``WNHOME``) say, or where packages put it; None without one."""
-    named = [Path(os.environ["WNSEARCHDIR"])] if os.environ.get("WNSEARCHDIR") else []
-    named += [Path(os.environ["WNHOME"]) / "dict"] if os.environ.get("WNHOME") else []
-    folders = (place for place in (*named, *map(Path, PLACES)) if (place / "index.verb").is_file())
-    folder = next(folders, None)
-    return None if folder is None else WordNetVerbs(folder)
-
-
-def _entry(line: str) -> tuple[str, tuple[int, ...]]:
-    """Lemma and offsets: ``lemma pos senses pointers [pointer...] senses tagged offset...``."""
-    fields = line.split()
-    return fields[0], tuple(int(offset) for offset in fields[6 + int(fields[3]) :])
-
-
 def _detached(forms: list[str]) -> list[str]:
     return [form.removesuffix(ending) + base for form in forms for ending, base in _ENDINGS if form.endswith(ending)]
 
 
-# What FAVOR-Bench's released code asks of NLTK: tokens, parts of speech, lemmas, senses of verbs.
-#
-# :class:`NltkWords` is NLTK itself, where it and its data are installed: scores are then the released code's.
-# :class:`PlainWords` stands in for it without any of that, by rules and a list of verbs, :class:`WordNetWords` with
-# WordNet's files alone.
-
-_TOKEN: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
-
-
-class EnglishWords(Protocol):
-    """English, as far as the released second step needs it."""
-
-    name: str
-    """For records."""
-    stop_words: Collection[str]
-    """Words that do not count in token overlap."""
-
-    def tokens(self, text: str) -> list[str]:
-        """Words and marks of a text."""
-
-    def tags(self, tokens: Sequence[str]) -> list[str]:
-        """Penn Treebank part of speech of each token."""
-
-    def lemma(self, verb: str) -> str:
-        """Base form of a verb."""
-
-    def share_sense(self, verb: str, other: str) -> bool:
-        """Whether two verbs have a synonym set of WordNet in common."""
-
-
-class PlainWords:
-    """Without NLTK: a token is a verb if the lexicon has it, and no two verbs are known to share a sense."""
-
-    name = "our lexicon; neither NLTK nor WordNet (apt install wordnet-base) is installed"
-    stop_words: Collection[str] = FUNCTION_WORDS
-
-    def tokens(self, text: str) -> list[str]:
-        """Words and marks; see :class:`Words`."""
-        return _TOKEN.findall(text)
-
-    def tags(self, tokens: Sequence[str]) -> list[str]:
-        """``VB`` for forms of known verbs, ``NN`` for other words; see :class:`Words`."""
-        return ["VB" if verb_lemma(token) in VERBS else "NN" if token[:1].isalpha() else "." for token in tokens]
-
-    def lemma(self, verb: str) -> str:
-        """Base form by the lexicon; see :class:`Words`."""
-        return verb_lemma(verb) or verb
-
-    def share_sense(self, verb: str, other: str) -> bool:
-        """Whether they are one verb; see :class:`Words`."""
-        return verb == other
-
-
-class WordNetWords(PlainWords):
-    """Our lexicon for what is a verb; base forms and senses of WordNet, as NLTK has them.
-
-    Args:
-        verbs: Of WordNet.
-    """
-
-    def __init__(self, verbs: WordNetVerbs) -> None:
-        self._wordnet = verbs
-        self.name = f"our lexicon (no NLTK) with the verbs of WordNet in {verbs.folder}"
-
-    def lemma(self, verb: str) -> str:
-        """See :class:`Words`."""
-        return self._wordnet.lemma(verb)
-
-    def share_sense(self, verb: str, other: str) -> bool:
-        """See :class:`Words`."""
-        return not self._wordnet.senses(verb).isdisjoint(self._wordnet.senses(other))
-
-
-class NltkWords:
+class NltkWords(PlainWords):
     """NLTK with its data (``punkt_tab``, ``averaged_perceptron_tagger_eng``, ``stopwords``, ``wordnet``).
 
     Raises:
@@ -183,7 +134,7 @@ class NltkWords:
             self._nltk: Any = import_module("nltk")
             corpus: Any = import_module("nltk.corpus")
             self._wordnet, self._lemmatizer = corpus.wordnet, self._nltk.stem.WordNetLemmatizer()
-            self.stop_words: Collection[str] = frozenset(corpus.stopwords.words("english"))
+            self.stop_words = frozenset(corpus.stopwords.words("english"))
             self.tags(self.tokens("it moves"))
             self.lemma("moves")
         except (ImportError, LookupError) as error:
@@ -194,20 +145,19 @@ class NltkWords:
         self.name = f"NLTK {self._nltk.__version__}"
 
     def tokens(self, text: str) -> list[str]:
-        """See :class:`Words`."""
-        tokens: list[str] = self._nltk.word_tokenize(text)
-        return tokens
+        """See :class:`PlainWords`."""
+        return list(self._nltk.word_tokenize(text))
 
     def tags(self, tokens: Sequence[str]) -> list[str]:
-        """See :class:`Words`."""
+        """See :class:`PlainWords`."""
         return [tag for _, tag in self._nltk.pos_tag(list(tokens))]
 
     def lemma(self, verb: str) -> str:
-        """See :class:`Words`."""
+        """See :class:`PlainWords`."""
         return str(self._lemmatizer.lemmatize(verb, "v"))
 
     def share_sense(self, verb: str, other: str) -> bool:
-        """See :class:`Words`."""
+        """See :class:`PlainWords`."""
         return not set(self._senses(verb)).isdisjoint(self._senses(other))
 
     @lru_cache(maxsize=100_000)  # noqa: B019 - one instance lives as long as the process
@@ -215,13 +165,15 @@ class NltkWords:
         return tuple(sense.name() for sense in self._wordnet.synsets(verb, pos=self._wordnet.VERB))
 
 
-def installed_words() -> EnglishWords:
-    """NLTK where it is installed with its data, else our stand-in, with WordNet where that is installed."""
+def installed_words() -> PlainWords:
+    """NLTK with its data; else our stand-in, with WordNet where its variables say or packages put it."""
     try:
         return NltkWords()
     except SetupError:
-        wordnet = installed_wordnet()
-        return PlainWords() if wordnet is None else WordNetWords(wordnet)
+        named = [os.environ.get("WNSEARCHDIR"), f"{home}/dict" if (home := os.environ.get("WNHOME")) else None]
+        folders = [Path(place) for place in (*named, *_WORDNET) if place]
+        folder = next((folder for folder in folders if (folder / "index.verb").is_file()), None)
+        return PlainWords() if folder is None else WordNetWords(folder)
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -239,7 +191,7 @@ class ReleasedSimilarity:
         embed: Sentence embedding; None compares sets of tokens instead, as the released code does without one.
     """
 
-    def __init__(self, words: EnglishWords, verbs: Collection[str], embed: Embed | None) -> None:
+    def __init__(self, words: PlainWords, verbs: Collection[str], embed: Embed | None) -> None:
         self._words = words
         self._verbs = frozenset(verbs)
         self._embed = embed

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vmmetrics.types import FloatArray
-from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, verb_lemma, word_set
+from vmmetrics.understanding.benchmarks.favor.lexicon import FUNCTION_WORDS, verb_lemma
 from vmmetrics.utils.text.embedding import INSTALL, MODEL, embed, embedding_identity, embedding_installed
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -173,11 +173,6 @@ _PURPOSE: Final = re.compile(r"\bto (?:follow|reveal|show|capture|track|keep|foc
 _FROM: Final = re.compile(r"\bfrom (?:the )?(?:left|right|top|bottom|above|below)\b", re.IGNORECASE)
 _RELATED: Final = frozenset(map(frozenset, (("pan", "truck"), ("tilt", "pedestal"), ("zoom", "dolly"))))
 _ALONG: Final = {"left": "pan", "right": "pan", "up": "tilt", "down": "tilt", "in": "dolly", "out": "dolly"}
-_MOTIONS: Final = word_set("movement movements motion shake shaking")
-"""After "camera", nouns."""
-_HOW: Final = word_set("slow smooth slight quick fast gentle gradual continuous and")
-_MOST_BEFORE_NOUN: Final = 5
-_BEFORE_MOTION: Final = word_set("a an the with by in accompanied through there is and")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,41 +211,6 @@ def _named(text: str) -> CameraMotion:
         kinds = {_ALONG[direction] for direction in directions}
         kind = kind if kind == "pan" and "pan" in kinds else sorted(kinds, key=("pan", "tilt", "dolly").index)[0]
     return CameraMotion(kind, directions)
-
-
-def camera_phrases(tokens: Sequence[str]) -> tuple[list[list[str]], list[str]]:
-    """Motions named by nouns ("a slow tracking shot of", "with an upward camera movement"), and what is left to read.
-
-    Args:
-        tokens: Of a sentence.
-
-    Returns:
-        Words of each, and the sentence with "shot" for those at its beginning or with that word, without the others.
-    """
-    lower = [token.lower() for token in tokens]
-    found, left = [], list[str]()
-    done = 0
-    for place, word in enumerate(lower):
-        shot = word in ("shot", "shots")
-        end = place + 1 if shot else place + 2
-        if not shot and not (word in ("camera", "lens") and lower[place + 1 : end] and lower[place + 1] in _MOTIONS):
-            continue
-        begin = place
-        while begin > max(done, place - _MOST_BEFORE_NOUN):
-            said = camera_motion(lower[begin - 1])
-            if not (said.kind or said.directions or lower[begin - 1] in _HOW):
-                break
-            begin -= 1
-        motion = camera_motion(" ".join(lower[begin:end]))
-        if motion.kind is None or (motion.kind == "move" and not motion.directions):
-            continue
-        found.append(list(tokens[begin:end]))
-        left += tokens[done:begin]
-        while not shot and left and left[-1].lower() in _BEFORE_MOTION:
-            left.pop()
-        left += ["shot"] if shot or not left else []
-        done = end
-    return found, [*left, *tokens[done:]]
 
 
 def camera_matrix(similarity: Similarity, said: Sequence[str], wanted: Sequence[str]) -> FloatArray:

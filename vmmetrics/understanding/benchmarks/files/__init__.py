@@ -7,7 +7,8 @@ import io
 import json
 import os
 import tokenize
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -29,22 +30,25 @@ def videos_below(folders: Sequence[Path]) -> dict[str, Path]:
     for folder in folders:
         level = [folder]
         for _ in range(_DEEPEST):
-            level = [below for one in level for below in _look_into(one, found)]
+            below: list[Path] = []
+            for one in level:
+                try:
+                    with os.scandir(one) as listing:
+                        entries = sorted((entry.name, entry) for entry in listing if not entry.name.startswith("."))
+                except OSError:
+                    continue
+                for _, entry in entries:
+                    path = Path(entry.path)
+                    if path.suffix.lower() in _ENDINGS and entry.is_file():
+                        found.setdefault(path.stem, path)
+                below += [Path(entry.path) for _, entry in entries if entry.is_dir()]
+            level = below
     return found
 
 
-def _look_into(folder: Path, found: dict[str, Path]) -> list[Path]:
-    """Add the videos of one folder to what was found; the folders in it."""
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted((entry for entry in listing if not entry.name.startswith(".")), key=lambda one: one.name)
-    except OSError:
-        return []
-    for entry in entries:
-        path = Path(entry.path)
-        if path.suffix.lower() in _ENDINGS and entry.is_file():
-            found.setdefault(path.stem, path)
-    return [Path(entry.path) for entry in entries if entry.is_dir()]
+def count(problems: Counter[str], checks: Mapping[str, object]) -> None:
+    """Count what is wrong: the names of those checks that hold."""
+    problems.update(name for name, wrong in checks.items() if wrong)
 
 
 def listed(value: Any) -> list[Any]:

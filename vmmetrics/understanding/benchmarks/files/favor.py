@@ -38,27 +38,22 @@ def perspective_of(stem: str) -> str:
     return EGO if "|" in stem else THIRD
 
 
-class FavorVideos:
-    """Finds videos below a folder, those where the paper's runner and a third party's loader have them first."""
+def videos_in(folder: Path) -> dict[str, Path]:
+    """Files of the videos below a folder, those where the paper's runner and a third party's loader have them first."""
+    return videos_below([folder / part for part in _VIDEO_FOLDERS])
 
-    def __init__(self, folder: Path) -> None:
-        self._files = videos_below([folder / part for part in _VIDEO_FOLDERS])
 
-    def find(self, stem: str) -> Path | None:
-        """The file of a video; names that a file system cannot hold may have ``_`` for ``|``."""
-        return self._files.get(stem) or self._files.get(stem.replace("|", "_"))
+def find_video(files: Mapping[str, Path], stem: str) -> Path | None:
+    """The file of a video; names that a file system cannot hold may have ``_`` for ``|``."""
+    return files.get(stem) or files.get(stem.replace("|", "_"))
 
 
 def by_video(rows: Sequence[Any]) -> list[Any]:
     """Rows with their video's name in them, from rows that have it or from objects by it."""
     found: list[Any] = []
     for row in rows:
-        if (
-            isinstance(row, dict)
-            and "video_name" not in row
-            and row
-            and all(isinstance(v, dict | str) for v in row.values())
-        ):
+        keyed = isinstance(row, dict) and row and "video_name" not in row
+        if keyed and all(isinstance(v, dict | str) for v in row.values()):
             found += [{**(v if isinstance(v, dict) else {"caption": v}), "video_name": name} for name, v in row.items()]
         else:
             found.append(row)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import videos_below
+from vmmetrics.understanding.benchmarks.files import count, videos_below
 from vmmetrics.utils.tables import seconds
 
 # The clocks of FPS-Bench, kept apart: seconds of the source video, of the clip, of the certificate, and slowed ones.
@@ -73,14 +73,6 @@ class Times:
         return self.convert(span[0], "source", to), self.convert(span[1], "source", to)
 
 
-@dataclass(frozen=True, slots=True)
-class ClockedFile:
-    """A file, and on whose clock its first frame is second 0."""
-
-    path: Path
-    clock: Clock
-
-
 def prepared_name(key: str, span: Span) -> str:
     """Name that the released preparation gives to a clip: it tells which seconds of the source are in it.
 
@@ -90,14 +82,14 @@ def prepared_name(key: str, span: Span) -> str:
     return f"{key}_{span[0]:g}-{span[1]:g}"
 
 
-def part_of(footage: ClockedFile, times: Times, certificate: bool) -> tuple[float | None, float | None]:
-    """Where in a file the clip, or of it the certificate, is; None for the file's own beginning and end.
+def part_of(clock: Clock, times: Times, certificate: bool) -> tuple[float | None, float | None]:
+    """Where in a file of a clock the clip, or of it the certificate, is; None for the file's own beginning and end.
 
     A certificate that lies beside its clip leaves the clip.
     """
     wanted = (times.shown if certificate else None) or times.clip
-    whole = {"clip": times.clip, "certificate": times.certificate}.get(footage.clock)
-    return (None, None) if wanted == whole else times.span(wanted, footage.clock)
+    whole = {"clip": times.clip, "certificate": times.certificate}.get(clock)
+    return (None, None) if wanted == whole else times.span(wanted, clock)
 
 
 DATA: Final = data_file("fpsbench")
@@ -120,25 +112,19 @@ def bucket(groups: Sequence[Row], value: float | None) -> str:
     return "unknown" if value is None else next(str(group["name"]) for group in groups if value <= group["most"])
 
 
-class FpsBenchVideos:
-    """Finds clips below folders: prepared ones, certificates, or source videos.
+def _footage(
+    files: Mapping[str, Path], key: str, video: str, times: Times | None, certificate: bool
+) -> tuple[Path, Clock] | tuple[None, None]:
+    """The file from which a question's clip, or its certificate, can be shown; the prepared one first.
 
-    Args:
-        folders: In which, however deep, are clips by the names that the released preparation gives them, or videos by
-            their YouTube key or by the question's.
+    A file goes by the name that the released preparation gives it, by its YouTube key or by the question's.
     """
-
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._files = videos_below(folders)
-
-    def find(self, key: str, video: str, times: Times | None, certificate: bool) -> ClockedFile | None:
-        """The file from which a question's clip, or its certificate, can be shown; the prepared one first."""
-        names: list[tuple[str, Clock]] = [(key, "clip")]
-        if times is not None:
-            names = [(prepared_name(key, times.clip), "clip"), *names, (video, "source")]
-            if certificate and times.shown is not None:
-                names.insert(0, (prepared_name(key, times.certificate), "certificate"))
-        return next((ClockedFile(self._files[name], clock) for name, clock in names if name in self._files), None)
+    names: list[tuple[str, Clock]] = [(key, "clip")]
+    if times is not None:
+        names = [(prepared_name(key, times.clip), "clip"), *names, (video, "source")]
+        if certificate and times.shown is not None:
+            names.insert(0, (prepared_name(key, times.certificate), "certificate"))
+    return next(((files[name], clock) for name, clock in names if name in files), (None, None))
 
 
 def cache_folder() -> Path:
@@ -148,29 +134,27 @@ def cache_folder() -> Path:
 
 
 def each_question(
-    rows: Sequence[Any], files: FpsBenchVideos, certificate: bool, problems: Counter[str]
+    rows: Sequence[Any], folders: Sequence[Path], certificate: bool, problems: Counter[str]
 ) -> Iterator[Question]:
     """Questions of the released annotations.
 
     Args:
         rows: Of the file, nested or flat.
-        files: Where videos are.
+        folders: In which, however deep, videos are.
         certificate: Whether the certificate is shown rather than the clip.
         problems: What was wrong is counted here.
     """
+    files = videos_below(folders)
     seen: set[str] = set()
     for row in rows:
         record = nested(row) if isinstance(row, Mapping) else {}
         key = str(record.get("id") or "")
-        if not key:
-            problems["rows without an id"] += 1
-        elif key in seen:
-            problems["questions with the id of one before them, left out"] += 1
-        else:
-            question = _question(key, record, files, certificate, problems)
-            if question is not None:
-                seen.add(key)
-                yield question
+        again = {"rows without an id": not key, "questions with the id of one before them, left out": key in seen}
+        count(problems, again)
+        question = None if any(again.values()) else _question(key, record, files, certificate, problems)
+        if question is not None:
+            seen.add(key)
+            yield question
 
 
 def nested(row: Row) -> dict[str, Any]:
@@ -194,7 +178,7 @@ def nested(row: Row) -> dict[str, Any]:
 
 
 def _question(
-    key: str, record: Row, files: FpsBenchVideos, certificate: bool, problems: Counter[str]
+    key: str, record: Row, files: Mapping[str, Path], certificate: bool, problems: Counter[str]
 ) -> Question | None:
     asked = _part(record, "question")
     choices = {letter: _part(asked, "choices").get(letter) for letter in _LETTERS}
@@ -204,53 +188,51 @@ def _question(
         problems["questions without text or options, left out"] += 1
         return None
     options = tuple(str(choices[letter]) for letter in letters)
-    _check_options(letters, options, problems)
-    answer = _answer(asked, letters, options, problems)
+    given = asked.get("answer")
+    right = "" if given is None else str(given)
+    answer = letters.index(right) if len(right) == 1 and right in letters else None
+    other = answer is not None and asked.get("answer_text") != options[answer]
+    usual = letters == _LETTERS[: len(letters)] and len(letters) >= len(_LETTERS) - 1
+    checks = {
+        "questions whose options are not A to D, or A to E": not usual,
+        f"questions whose E is not {NONE!r}": letters.endswith(_LETTERS[-1]) and options[-1] != NONE,
+        "questions with two options alike": len(set(options)) < len(options),
+        "hidden answers": not right.strip(),
+        "right answers that are none of the options": right.strip() and answer is None,
+        "right answers whose text is not that of their option": other,
+    }
+    count(problems, checks)
     video = str(_part(record, "source").get("video_id") or key)
     times = _times(_part(record, "time"), problems)
     rate = seconds(_part(record, "temporal_requirements").get("min_fps"))
-    if rate is None or rate < DATA["lowest"]:
-        problems[f"minFPS missing, or below {DATA['lowest']}"] += 1
-    if certificate and times is not None and times.shown is None:
-        problems["certificates beside their clip: the whole clip is shown"] += 1
-    footage = files.find(key, video, times, certificate)
-    if footage is None:
-        problems["questions whose video is missing"] += 1
-    start, end = part_of(footage, times, certificate) if footage and times else (None, None)
+    path, clock = _footage(files, key, video, times, certificate)
+    start, end = part_of(clock, times, certificate) if clock and times else (None, None)
+    named = _part(record, "categories")
+    category = str(named.get("task_category") or asked.get("type") or "?")
+    beside = certificate and times is not None and times.shown is None
+    checks = {
+        f"minFPS missing, or below {DATA['lowest']}": rate is None or rate < DATA["lowest"],
+        "certificates beside their clip: the whole clip is shown": beside,
+        "questions whose video is missing": path is None,
+        "questions of no known category": category not in DATA["categories"],
+    }
+    count(problems, checks)
+    groups = {
+        "category": (category,),
+        "domain": (str(named.get("visual_domain") or "?"),),
+        "subdomain": (str(named.get("visual_subdomain") or "?"),),
+        "minFPS": (bucket(DATA["buckets"], rate),),
+        "clip duration": (bucket(DATA["durations"], times.duration if times else None),),
+    }
     reference = {
         "letters": letters,
-        "answer": asked.get("answer"),
+        "answer": given,
         "min_fps": rate,
         "clip": times and times.clip,
         "certificate": times and times.certificate,
-        "file": footage and footage.clock,
+        "file": clock,
     }
-    path = footage.path if footage else None
-    groups = _groups(record, times, rate, problems)
     return Question(key, video, text, options, answer, groups, path, start, end, reference)
-
-
-def _check_options(letters: str, options: Sequence[str], problems: Counter[str]) -> None:
-    if letters != _LETTERS[: len(letters)] or len(letters) < len(_LETTERS) - 1:
-        problems["questions whose options are not A to D, or A to E"] += 1
-    if letters.endswith(_LETTERS[-1]) and options[-1] != NONE:
-        problems[f"questions whose E is not {NONE!r}"] += 1
-    if len(set(options)) < len(options):
-        problems["questions with two options alike"] += 1
-
-
-def _answer(asked: Row, letters: str, options: Sequence[str], problems: Counter[str]) -> int | None:
-    key = asked.get("answer")
-    if key is None or not str(key).strip():
-        problems["hidden answers"] += 1
-        return None
-    if str(key) not in letters or len(str(key)) != 1:
-        problems["right answers that are none of the options"] += 1
-        return None
-    index = letters.index(str(key))
-    if asked.get("answer_text") != options[index]:
-        problems["right answers whose text is not that of their option"] += 1
-    return index
 
 
 def _times(record: Row, problems: Counter[str]) -> Times | None:
@@ -263,23 +245,8 @@ def _times(record: Row, problems: Counter[str]) -> Times | None:
     except ValueError:
         problems["clips or certificates that end before they begin"] += 1
         return None
-    if not times.contained:
-        problems["certificates not within their clip"] += 1
+    problems.update(["certificates not within their clip"] * (not times.contained))
     return times
-
-
-def _groups(record: Row, times: Times | None, rate: float | None, problems: Counter[str]) -> dict[str, tuple[str, ...]]:
-    named = _part(record, "categories")
-    category = str(named.get("task_category") or _part(record, "question").get("type") or "?")
-    if category not in DATA["categories"]:
-        problems["questions of no known category"] += 1
-    return {
-        "category": (category,),
-        "domain": (str(named.get("visual_domain") or "?"),),
-        "subdomain": (str(named.get("visual_subdomain") or "?"),),
-        "minFPS": (bucket(DATA["buckets"], rate),),
-        "clip duration": (bucket(DATA["durations"], times.duration if times else None),),
-    }
 
 
 def _part(record: Row, name: str) -> Row:

@@ -10,13 +10,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from vmmetrics.models.questions import LETTERS, Question
 from vmmetrics.understanding.benchmarks import data_file
-from vmmetrics.understanding.benchmarks.files import videos_below
+from vmmetrics.understanding.benchmarks.files import count, videos_below
 from vmmetrics.utils.tables import seconds
 
 DATA: Final = data_file("motionbench")
@@ -63,38 +62,21 @@ def task_of(name: Any) -> str | None:
     return _TASKS.get(re.sub(r"\W", "", str(name)).lower())
 
 
-@dataclass(frozen=True, slots=True)
-class Footage:
-    """A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
-
-    path: Path
-    start: float | None = None
-    end: float | None = None
+Row = Mapping[str, Any]
+Footage = tuple[Path | None, float | None, float | None]
+"""A video file, and which part of it the clip is (seconds of the file; None: from its beginning, to its end)."""
 
 
-class MotionBenchVideos:
-    """Finds clips below a folder: ready ones, or the videos that they are to be cut from.
-
-    Args:
-        folder: It.
-        sources: File names of collections by the name that the benchmark has for them, other way round than in the
-            released ``mapping.json``.
-    """
-
-    def __init__(self, folder: Path, sources: Mapping[str, str]) -> None:
-        self._files = videos_below([folder])
-        self._sources = sources
-
-    def find(self, name: str) -> Footage | None:
-        """The footage of a clip; None where there is none."""
-        stem = stem_of(name)
-        if stem in self._files:
-            return Footage(self._files[stem])
-        cut = _CUT.fullmatch(stem)
-        if cut is None or not int(cut[2]) < int(cut[3]):
-            return None
-        path = self._files.get(cut[1]) or self._files.get(stem_of(self._sources.get(cut[1], "")))
-        return Footage(path, float(cut[2]), float(cut[3])) if path else None
+def _footage(files: Mapping[str, Path], sources: Mapping[str, str], name: str) -> Footage:
+    """A clip: its own file, or the part of the video that it is to be cut from."""
+    stem = stem_of(name)
+    if stem in files:
+        return files[stem], None, None
+    cut = _CUT.fullmatch(stem)
+    path = None
+    if cut and int(cut[2]) < int(cut[3]):
+        path = files.get(cut[1]) or files.get(stem_of(sources.get(cut[1], "")))
+    return (path, float(cut[2]), float(cut[3])) if cut and path else (None, None, None)
 
 
 def source_names(data: Path) -> dict[str, str]:
@@ -119,14 +101,18 @@ def stem_of(name: str) -> str:
     return re.sub(r"\.(mp4|webm|mkv|avi|mov)$", "", name, flags=re.IGNORECASE)
 
 
-def each_question(rows: Sequence[Any], files: MotionBenchVideos, problems: Counter[str]) -> Iterator[Question]:
+def each_question(
+    rows: Sequence[Any], folder: Path, sources: Mapping[str, str], problems: Counter[str]
+) -> Iterator[Question]:
     """Questions of the released list, of the flat one, or of tables with the fields of either.
 
     Args:
         rows: Of the file.
-        files: Where videos are.
+        folder: Where videos are: ready clips, or the videos that they are to be cut from.
+        sources: File names of collections by the name that the benchmark has for them.
         problems: What was wrong is counted here.
     """
+    files = videos_below([folder])
     seen: set[str] = set()
     per_video: Counter[str] = Counter()
     for number, row in enumerate(rows):
@@ -145,13 +131,13 @@ def each_question(rows: Sequence[Any], files: MotionBenchVideos, problems: Count
             if uid in seen:
                 problems["questions with the uid of one before them, left out"] += 1
                 continue
-            question = _question(uid, name, number, record, item, files.find(name), problems)
+            question = _question(uid, name, number, record, item, _footage(files, sources, name), problems)
             if question is not None:
                 seen.add(uid)
                 yield question
 
 
-def _record(row: Any) -> Mapping[str, Any]:
+def _record(row: Any) -> Row:
     if isinstance(row, Mapping) and set(row) == {"text"}:  # a list of lines that some loader did not take apart
         try:
             row = json.loads(str(row["text"]))
@@ -160,7 +146,7 @@ def _record(row: Any) -> Mapping[str, Any]:
     return row if isinstance(row, Mapping) else {}
 
 
-def _items(record: Mapping[str, Any]) -> list[Any]:
+def _items(record: Row) -> list[Any]:
     if "qa" not in record:
         return [record]
     value = record["qa"]
@@ -173,59 +159,42 @@ def _items(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _question(
-    uid: str,
-    name: str,
-    number: int,
-    record: Mapping[str, Any],
-    item: Mapping[str, Any],
-    footage: Footage | None,
-    problems: Counter[str],
+    uid: str, name: str, number: int, record: Row, item: Row, footage: Footage, problems: Counter[str]
 ) -> Question | None:
     whole = str(item.get("question") or "").strip()
     stem, options = split_options(whole)
     if len(options) < 2:
         problems["questions without options, left out"] += 1
         return None
-    if not stem:
-        problems["questions of which only the options are there"] += 1
-    if len(options) != DATA["options"]:
-        problems[f"questions with other than {DATA['options']} options"] += 1
     kind = item.get("question_type") or record.get("question_type")
     task = task_of(kind)
-    if task is None:
-        problems["questions of no known task"] += 1
-    if footage is None:
-        problems["questions whose video is missing"] += 1
-    if stem_of(name) in DATA["broken"]:
-        problems["questions about clips that others could not read"] += 1
-    answer, key = _answer(item.get("answer"), len(options), problems)
-    duration = _duration(record)
-    start, end = _bounds(item, name, footage, duration, problems)
+    key = str(item.get("answer") or HIDDEN).strip()
+    key = HIDDEN if key.upper() == HIDDEN else key
+    found = _KEY.fullmatch(key.upper())
+    index = LETTERS.index(found[1]) if found and key != HIDDEN else None
+    answer = index if index is not None and index < len(options) else None
     cut = _CUT.fullmatch(stem_of(name))
+    checks = {
+        "questions of which only the options are there": not stem,
+        f"questions with other than {DATA['options']} options": len(options) != DATA["options"],
+        "questions of no known task": task is None,
+        "questions whose video is missing": footage[0] is None,
+        "questions about clips that others could not read": stem_of(name) in DATA["broken"],
+        "hidden answers": key == HIDDEN,
+        "right answers that are none of the options": key != HIDDEN and answer is None,
+    }
+    count(problems, checks)
+    duration = _duration(record)
+    start, end = _bounds(item, cut, footage, duration, problems)
     groups = {"task": (task or str(kind or "?"),), "split": (TEST if key == HIDDEN else DEV,)}
     if item.get("uid"):  # others are ours, and tell nothing
         groups["made from"] = ("captions" if _FROM_CAPTION.fullmatch(uid) else "videos",)
     reference = {"answer": key, "record": number, "text": whole, "duration": duration}
     video = cut[1] if cut else stem_of(name)  # cuts of one video are alike
-    path = footage.path if footage else None
-    return Question(uid, video, stem, options, answer, groups, path, start, end, reference)
+    return Question(uid, video, stem, options, answer, groups, footage[0], start, end, reference)
 
 
-def _answer(value: Any, count: int, problems: Counter[str]) -> tuple[int | None, str]:
-    """Index of the right option, and the answer as it is in the file."""
-    key = str(value or HIDDEN).strip()
-    if key.upper() == HIDDEN:
-        problems["hidden answers"] += 1
-        return None, HIDDEN
-    found = _KEY.fullmatch(key.upper())
-    index = LETTERS.index(found[1]) if found else count
-    if index >= count:
-        problems["right answers that are none of the options"] += 1
-        return None, key
-    return index, key
-
-
-def _duration(record: Mapping[str, Any]) -> float | None:
+def _duration(record: Row) -> float | None:
     """Length of the clip in seconds: the list has them, the released tool that measures clips writes minutes."""
     info = record.get("video_info")
     if not isinstance(info, Mapping):
@@ -235,19 +204,16 @@ def _duration(record: Mapping[str, Any]) -> float | None:
 
 
 def _bounds(
-    item: Mapping[str, Any], name: str, footage: Footage | None, duration: float | None, problems: Counter[str]
+    item: Row, cut: re.Match[str] | None, footage: Footage, duration: float | None, problems: Counter[str]
 ) -> tuple[float | None, float | None]:
     """Where in the file the question's part is.
 
     ``start`` and ``end`` of a question are taken as seconds of the clip. Where they are the cut that the clip's name
     tells, or lie beyond its end, they are those of the video it was cut from, and the clip is that part.
     """
-    first, last = (footage.start, footage.end) if footage else (None, None)
+    _, first, last = footage
     start, end = seconds(item.get("start")), seconds(item.get("end"))
-    if start is None or end is None:
-        return first, last
-    cut = _CUT.fullmatch(stem_of(name))
-    if cut and (start, end) == (float(cut[2]), float(cut[3])):
+    if start is None or end is None or (cut and (start, end) == (float(cut[2]), float(cut[3]))):
         return first, last
     if first is not None and last is not None:
         duration = last - first

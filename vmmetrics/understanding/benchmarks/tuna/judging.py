@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from vmmetrics.errors import SetupError
 from vmmetrics.models.questions import EntriesByQuestion, Question
@@ -62,15 +62,8 @@ class Judged:
     place: int = 0
 
 
-class CaptionJudge(Protocol):
-    """Says of captions what is in them."""
-
-    def judged(self, captions: Sequence[Caption]) -> Iterable[tuple[Caption, Judged]]:
-        """Each caption and what became of it, in any order."""
-
-
-def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> CaptionJudge:
-    """The judge that is meant by an endpoint's client, by the path of a recorded one, or by a judge itself.
+def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) -> Any:
+    """The judge that is meant by an endpoint's client, by the path of a recorded one, or by an object with ``judged``.
 
     Args:
         judge: One of these.
@@ -86,8 +79,7 @@ def judge_of(judge: Any, questions: Sequence[Question], as_it_is: bool = False) 
         return RecordedJudge(read_records(Path(judge)), questions, as_it_is)
     if not hasattr(judge, "judged"):
         raise SetupError("Captions of TUNA need a judge: an endpoint, or a file with recorded judgements")
-    found: CaptionJudge = judge
-    return found
+    return judge
 
 
 def read_records(path: Path) -> dict[str, Mapping[str, Any]]:
