@@ -116,10 +116,12 @@ class RunDirectory(Locked):
             try:
                 convert(Record, whole.to_json())  # nothing is written that would not be read
                 if events:
-                    self._events.append([_events_line(record, events)])
+                    about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
+                    self._events.append([{**about, "metrics": dict(events)}])
                 self._scores.append([whole.to_json()])  # last: where this line stands, the events stand too
             except (ValueError, TypeError) as error:
-                whole = _without_content(record, f"The record cannot be written: {error}")
+                texts = {name: getattr(record, name) for name in _TEXTS}  # and nothing else of it
+                whole = Record(**texts, error=f"The record cannot be written: {error}")
                 self._scores.append([whole.to_json()])
             self._take_in()
         return whole
@@ -136,17 +138,7 @@ _OURS = {
 }  # fmt: skip
 
 
-def _events_line(record: Record, events: Mapping[str, Any]) -> Line:
-    about = {name: getattr(record, name) for name in ("clip", "path", "sha256", "frames", "fps")}
-    return {**about, "metrics": dict(events)}
-
-
 _TEXTS = ("clip", "model", "path", "sha256", "preset", "protocol", "prompt", "prompt_source", "subject")
-
-
-def _without_content(record: Record, error: str) -> Record:
-    """Return the record of a clip that failed, with nothing but texts in it."""
-    return Record(error=error, **{name: getattr(record, name) for name in _TEXTS})
 
 
 def described(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -216,12 +216,12 @@ def _board(models: list[_Model], by: str) -> Board:
         rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
     steps = _steps([models[index].name for index in order], scores[order][:, :, ranked])
     first = models[0].configuration
-    comparable = bool(first.get("comparable"))
+    warnings = {model.run: model.warnings for model in models}
     return Board(
         label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),
         preset=str(first["preset"]),
         protocol=str(first["protocol"]),
-        comparable=comparable,
+        comparable=bool(first.get("comparable")),
         columns=(AVERAGE, *keys),
         by=by,
         rows=tuple(rows),
@@ -229,7 +229,7 @@ def _board(models: list[_Model], by: str) -> Board:
         prompts=len(prompts),
         notes=(
             *_configuration_notes(models),
-            *_damage_notes(models),
+            *(f"{run}: {text}" for run, texts in warnings.items() for text in texts),
             note,
             *_missing_notes(rows, keys),
             *_rank_notes(rows, by),
@@ -276,7 +276,8 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
         known = scores[~np.isnan(scores[:, column]), column]
         low, high = percentile_interval(means[:, column]) if known.size > 1 else (None, None)
         mean = float(known.mean()) if known.size else None
-        cells[metric] = Cell(mean, low, high, int(known.size), _reasons(records, metric))
+        reasons = Counter(_reason(record, metric) for record in records if record.error or metric not in record.scores)
+        cells[metric] = Cell(mean, low, high, int(known.size), dict(reasons.most_common()))
     found = [cells[metric].mean for metric in METRICS]
     absent = [label(metric) for metric in METRICS if cells[metric].mean is None]
     mean = None if absent else float(np.mean([value for value in found if value is not None]))
@@ -286,12 +287,6 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
     any_score = int((~np.isnan(scores[:, ours])).any(axis=1).sum())
     without = {f"no score for {', '.join(absent)}": len(records)} if absent else {}
     return {AVERAGE: Cell(mean, low, high, any_score, without), **cells}
-
-
-def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
-    """Why clips have no score, most frequent first."""
-    reasons = Counter(_reason(record, metric) for record in records if record.error or metric not in record.scores)
-    return dict(reasons.most_common())
 
 
 def _reason(record: Record, metric: str) -> str:
@@ -337,11 +332,6 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
             more = f" and {len(told) - _SHOWN_DIFFERENCES} more" if len(told) > _SHOWN_DIFFERENCES else ""
             notes.append(f"Runs were not made alike: {'; '.join(told[:_SHOWN_DIFFERENCES])}{more}")
     return notes
-
-
-def _damage_notes(models: list[_Model]) -> list[str]:
-    warnings = {model.run: model.warnings for model in models}
-    return [f"{run}: {text}" for run, texts in warnings.items() for text in texts]
 
 
 def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:

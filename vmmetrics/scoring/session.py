@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import InProcess, Workers
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.work import Outcome, Task, identify
+from vmmetrics.scoring.work import Task, identify
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest
@@ -93,7 +93,9 @@ class Session:
                 # Clips that others have in hand are looked at again whenever something of ours is done.
                 others = self._engine.free and pending
                 for outcome in self._engine.collect(_POLL_SECONDS if others else _TICK_SECONDS):
-                    self._keep(outcome)
+                    record = self._store.append(outcome.record, outcome.events)
+                    self._store.release(outcome.task.key)
+                    self._tell(record)
                 self._tell_slowest()
             elif pending:
                 time.sleep(_POLL_SECONDS)
@@ -131,11 +133,6 @@ class Session:
             return ()
         settled = record.settled() | (set(record.errors) if tried_now else set())
         return tuple(metric for metric in task.metrics if metric not in settled)
-
-    def _keep(self, outcome: Outcome) -> None:
-        record = self._store.append(outcome.record, outcome.events)
-        self._store.release(outcome.task.key)
-        self._tell(record)
 
     def _tell_slowest(self) -> None:
         now = time.monotonic()

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -205,7 +206,9 @@ class Suite:
         errors: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=1) as pool:
             if self._preset.side_by_side:
-                pool.submit(_ask, scene, self._independent(scene.clip))
+                # what needs little of what the metrics ask first
+                beside = (metric.beside_others(scene.clip, self.protocol) for metric in self._computed)
+                pool.submit(_ask, scene, list(chain.from_iterable(beside)))
             for metric in self._computed:
                 earlier = {key: results.get(key) for key in metric.after}
                 attempt(metric.key, partial(metric.compute, scene, self.protocol, **earlier), results, errors)
@@ -216,10 +219,6 @@ class Suite:
             seconds=time.perf_counter() - start,
             notes=(*scene.clip.notes, *scene.models.notes, *_too_short(scene.clip)),
         )
-
-    def _independent(self, clip: Clip) -> list[str]:
-        """Properties of the scene that need little of what the metrics ask first, and can be computed beside it."""
-        return [name for metric in self._computed for name in metric.beside_others(clip, self.protocol)]
 
 
 def _with_those_before(keys: Sequence[str], known: Mapping[str, Metric]) -> tuple[Metric, ...]:

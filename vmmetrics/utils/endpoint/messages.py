@@ -207,7 +207,8 @@ class CostEstimate:
     def __add__(self, other: CostEstimate) -> CostEstimate:
         """Of both together."""
         pairs = zip(astuple(self), astuple(other), strict=True)
-        return CostEstimate(*(None if None in pair else sum(pair) for pair in pairs))
+        sums: list[Any] = [None if None in pair else sum(pair) for pair in pairs]
+        return CostEstimate(*sums)
 
     def __str__(self) -> str:
         tokens = f"about {self.input_tokens:,} tokens in and {self.output_tokens:,} out"
