@@ -12,7 +12,7 @@ Without ties both become the model of Bradley and Terry (Biometrika 39, 1952), P
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,25 +35,6 @@ class Derivatives(NamedTuple):
     tau_tau: Floats
 
 
-class TieModel(Protocol):
-    """One way to model ties."""
-
-    name: str
-    parameter: str
-
-    def start(self, tie_share: float) -> float:
-        """A τ to begin a fit with: the one that gives ``tie_share`` (in 0..1, ends excluded) to equal items."""
-
-    def allows(self, tau: float) -> bool:
-        """Whether τ lies where the model is defined."""
-
-    def log_probabilities(self, d: Floats, tau: float) -> Floats:
-        """(P, 3) log-probabilities of win, tie, loss for strength differences (P,)."""
-
-    def derivatives(self, counts: Floats, d: Floats, tau: float) -> Derivatives:
-        """Derivatives of Σ counts · log-probabilities per pair; counts (P, 3), d (P,)."""
-
-
 class Davidson:
     """Davidson's model; τ = log ν is any real number, or −∞ for Bradley and Terry's model without ties."""
 
@@ -61,20 +42,23 @@ class Davidson:
     parameter = "log nu"
 
     def start(self, tie_share: float) -> float:
-        """Equal items tie with probability e^τ / (2 + e^τ)."""
+        """The τ at which equal items tie so often (share in 0..1, ends excluded): with probability e^τ / (2 + e^τ)."""
         return float(np.log(2 * tie_share / (1 - tie_share)))
 
     def allows(self, tau: float) -> bool:
-        """Any number will do."""
+        """Whether τ lies where the model is defined: any number will do."""
         return bool(np.isfinite(tau))
 
     def log_probabilities(self, d: Floats, tau: float) -> Floats:
-        """A softmax over (d/2, τ, −d/2)."""
+        """(P, 3) of win, tie, loss for strength differences (P,): a softmax over (d/2, τ, −d/2)."""
         logits = np.stack([d / 2, np.full_like(d, tau), -d / 2], axis=-1)
         return logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
 
     def derivatives(self, counts: Floats, d: Floats, tau: float) -> Derivatives:
-        """An exponential family: observed minus expected statistics, and minus their covariance."""
+        """Derivatives of Σ counts · log-probabilities per pair; counts (P, 3), d (P,).
+
+        An exponential family: observed minus expected statistics, and minus their covariance.
+        """
         p = np.exp(self.log_probabilities(d, tau))
         total = counts.sum(axis=-1)
         mean = (p[..., WIN] - p[..., LOSS]) / 2
@@ -123,6 +107,8 @@ class RaoKupper:
         )
 
 
+TieModel = Davidson | RaoKupper
+"""One way to model ties: each has the same four methods."""
 TIE_MODELS: dict[str, TieModel] = {"davidson": Davidson(), "rao-kupper": RaoKupper()}
 """The models by the name a user gives."""
 
