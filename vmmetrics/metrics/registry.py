@@ -126,10 +126,8 @@ _OURS = (
         numbers=("amplitude",),
         aspects="dynamic amplitude degree magnitude amount intensity",
         is_amount=True,
-        question=(
-            "amount of visible motion of the main subject, the camera's own motion left out: "
-            "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit."
-        ),
+        question="amount of visible motion of the main subject, the camera's own motion left out: "
+        "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit.",
     ),
     _our(
         "mss",
@@ -138,11 +136,9 @@ _OURS = (
         after=("pas",),
         colour=(0, 114, 178),
         aspects="smooth flicker jitter jerk temporal_consistency blur",
-        question=(
-            "smoothness of motion: does the picture stay equally clear while things move, without stutter, flicker, "
-            "sudden blur or smearing from frame to frame? 5 clean throughout, 3 disturbed now and then, 1 disturbed "
-            "all along."
-        ),
+        question="smoothness of motion: does the picture stay equally clear while things move, without stutter, "
+        "flicker, sudden blur or smearing from frame to frame? 5 clean throughout, 3 disturbed now and then, 1 "
+        "disturbed all along.",
         beside="vmmetrics.metrics.mss:beside",
     ),
     _our(
@@ -151,11 +147,9 @@ _OURS = (
         needs=("poses",),
         colour=(0, 158, 115),
         aspects="integrity structur deform distort shape anatom limb subject_consistency",
-        question=(
-            "integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints that "
-            "bend as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
-            "null if the clip shows neither a body nor an object."
-        ),
+        question="integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints "
+        "that bend as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
+        "null if the clip shows neither a body nor an object.",
         beside="vmmetrics.metrics.ois:beside",
     ),
     _our(
@@ -165,11 +159,9 @@ _OURS = (
         colour=(86, 180, 233),
         aspects="temporal_consistency temporal_coherence coheren continuity appearance_consistency identity vanish "
         "subject_consistency",
-        question=(
-            "continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the "
-            "picture or there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many "
-            "things do."
-        ),
+        question="continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the "
+        "picture or there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many "
+        "things do.",
     ),
     _our(
         "cas",
@@ -177,10 +169,8 @@ _OURS = (
         needs=("plausibility",),
         colour=(204, 121, 167),
         aspects="common_sense commonsense plausib physic phy factual realis reality natural",
-        question=(
-            "plausibility of motion: do things move as gravity, inertia, contact and their own build allow? "
-            "5 nothing contradicts experience, 3 one thing plainly does, 1 hardly anything moves as it could."
-        ),
+        question="plausibility of motion: do things move as gravity, inertia, contact and their own build allow? "
+        "5 nothing contradicts experience, 3 one thing plainly does, 1 hardly anything moves as it could.",
     ),
 )
 METRICS = tuple(sorted(metric.key for metric in _OURS))
