@@ -137,7 +137,6 @@ def _distance(points: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
 
 COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose landmark of each COCO keypoint: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
-DEFAULT_THREADS = 2
 CALIBRATION = (1.24, 2.66)
 """Offset and slope of P(error < 0.1 torso) over the logit of the heatmap peak, fitted by benchmarks/pose_truth.py."""
 
@@ -151,11 +150,8 @@ class BlazePose:
     """
 
     def __init__(self, threads: int | None = None, settings: SearchSettings | None = None) -> None:
-        self._networks = BlazePoseNetworks(
-            weight_path("blazepose-detector"),
-            weight_path("blazepose-landmarks-full"),
-            DEFAULT_THREADS if threads is None else threads,
-        )
+        detector, landmarks = weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full")
+        self._networks = BlazePoseNetworks(detector, landmarks, threads or 2)
         self._settings = settings or SearchSettings()
 
     def people(self, scene: Scene) -> list[PersonTrack]:
