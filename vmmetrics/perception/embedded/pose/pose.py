@@ -8,7 +8,7 @@ import numpy as np
 
 from vmmetrics.functional.limbs import exchanged
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid
-from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, SearchSettings, torso
+from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, torso
 from vmmetrics.perception.scene import Poses, Scene
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.weights.manifest import weight_path
@@ -146,18 +146,16 @@ class BlazePose:
 
     Args:
         threads: Threads per network, None for two; the results do not depend on it.
-        settings: How hard to look for people.
     """
 
-    def __init__(self, threads: int | None = None, settings: SearchSettings | None = None) -> None:
+    def __init__(self, threads: int | None = None) -> None:
         detector, landmarks = weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full")
         self._networks = BlazePoseNetworks(detector, landmarks, threads or 2)
-        self._settings = settings or SearchSettings()
 
     def people(self, scene: Scene) -> list[PersonTrack]:
         """Return the people of the clip with everything the landmark network says about them."""
         frames = [Pyramid(frame) for frame in scene.clip.frames]
-        return PeopleTracker(self._networks, frames, scene.clip.fps, self._settings).run()
+        return PeopleTracker(self._networks, frames, scene.clip.fps).run()
 
     def estimate(self, scene: Scene) -> Poses:
         """Return the people of the clip, the one seen best and longest first."""
