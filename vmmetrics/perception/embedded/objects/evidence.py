@@ -206,7 +206,7 @@ class _Motion:
 
     def add(self, steps: FloatArray, ok: BoolArray, order: slice) -> None:
         """Take in the flow in one ``order`` of the frames: steps of one frame, then doubled up to the gap."""
-        colour, steps, ok, known = (given[order] for given in (self.colour, steps, ok, self.known))
+        colour, known, steps, ok = self.colour[order], self.known[order], steps[order], ok[order]
         matrices = self.camera if order.step is None else np.linalg.inv(self.camera[order])
         # After a sudden change the flow agrees with itself by chance in places: it must lead to the same colour.
         for t, step in enumerate(steps):
