@@ -9,14 +9,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
-from vmmetrics.perception.embedded.objects.evidence import (
-    Evidence,
-    Labels,
-    disc,
-    gather_evidence,
-    warp,
-    warp_mask,
-)
+from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
 from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject

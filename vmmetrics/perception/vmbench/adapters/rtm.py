@@ -155,11 +155,8 @@ def cut_out(frame: UInt8Array, box: Sequence[float] | FloatArray) -> tuple[UInt8
     here = _anchors(centre.astype(np.float64), float(extent[0]))
     there = _anchors(np.array(POSE_INPUT) * 0.5, POSE_INPUT[0])
     matrix = cv2.getAffineTransform(here, there)
-    return (
-        cv2.warpAffine(frame, matrix, POSE_INPUT, flags=cv2.INTER_LINEAR).astype(np.uint8, copy=False),
-        centre,
-        extent,
-    )
+    picture = cv2.warpAffine(frame, matrix, POSE_INPUT, flags=cv2.INTER_LINEAR)
+    return picture.astype(np.uint8, copy=False), centre, extent
 
 
 def _anchors(centre: FloatArray, width: float) -> Float32Array:
