@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -90,7 +91,7 @@ class VideoMAEPlausibility:
             SetupError: Then, if the file does not hold such a classifier.
         """
 
-        def load() -> VideoMAE:
+        def load() -> Any:
             return build_videomae(read_checkpoint(path), len(LEVELS)).requires_grad_(False).to(shelf.device)
 
         held = Held(_NAME, load, _PUBLISHED_BYTES, shelf)
