@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import cv2
 import numpy as np
@@ -29,9 +30,10 @@ from benchmarks.pose_defects import LIMBS, Defect, inject
 from vmmetrics.clip import Clip
 from vmmetrics.functional.limbs import PARTS
 from vmmetrics.metrics import ois
+from vmmetrics.perception.embedded.pose import tracking
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid, Region
 from vmmetrics.perception.embedded.pose.pose import COCO, BlazePose, assemble, keypoint_scores
-from vmmetrics.perception.embedded.pose.tracking import PersonTrack, SearchSettings, torso
+from vmmetrics.perception.embedded.pose.tracking import PersonTrack, torso
 from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.types import BoolArray, FloatArray
@@ -190,12 +192,12 @@ def noise(samples: list[Sample]) -> None:
 
 
 def people() -> None:
-    accepted = BlazePose(2)
-    anything = BlazePose(2, SearchSettings(person_quality=0.0, person_frames=5, person_seconds=0.0))
+    pose_model = BlazePose(2)
     models = load_preset("embedded", Wanted(threads=2)).models
     for name, first, clip in windows(PEOPLE + SMALL_PEOPLE + NOBODY, 49):
-        found = accepted.people(scene_of(clip, models))
-        best = max((t.quality for t in anything.people(scene_of(clip, models))), default=0.0)
+        found = pose_model.people(scene_of(clip, models))
+        with patch.multiple(tracking, PERSON_QUALITY=0.0, PERSON_FRAMES=5, PERSON_SECONDS=0.0):
+            best = max((t.quality for t in pose_model.people(scene_of(clip, models))), default=0.0)
         told = ", ".join(f"{len(t.poses)} frames at {t.quality:.2f}" for t in found) or "nobody"
         print(f"{name} {first}: {told} (best quality of anything {best:.2f})", flush=True)
 

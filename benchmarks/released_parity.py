@@ -33,7 +33,6 @@ from vmmetrics.clip import Clip
 from vmmetrics.metrics import mss, ois, pas, tcs
 from vmmetrics.perception.scene import Models, Scene
 from vmmetrics.perception.vmbench.adapters.grounding import resized
-from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality
 from vmmetrics.perception.vmbench.released import Released
 from vmmetrics.types import AmplitudeResult
 
@@ -209,7 +208,7 @@ def main() -> None:
         fakes, people = Rounding(seed), FakePeople(seed)
         released = Released(fakes, fakes, fakes, fakes, people, fakes)
         nothing: Names = dict.fromkeys(("flow", "camera", "segmenter", "tracker", "pose"))
-        scene = Scene(clip, Models(**nothing, quality=QAlignQuality(fakes), released=released))
+        scene = Scene(clip, Models(**nothing, quality=fakes, released=released))
         theirs = {
             "pas": amplitude(options.vmbench, fakes, clip),
             "tcs": coherence(options.vmbench, fakes, clip),

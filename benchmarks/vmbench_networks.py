@@ -97,7 +97,7 @@ def random_models(device: str, *, small: bool, tracker: bool = True) -> Models:
         ),
         (released.people._held, lambda: _rtm(rtm_networks.RTMDet, place, small=small)),
         (released.keypoints._held, lambda: _rtm(rtm_networks.RTMPose, place, small=small)),
-        (models.quality.rater._held, lambda: _qalign(place, fp16, small=small)),  # type: ignore[attr-defined]
+        (models.quality._held, lambda: _qalign(place, fp16, small=small)),  # type: ignore[attr-defined]
         (models.plausibility._held, lambda: _videomae(place, small=small)),  # type: ignore[union-attr]
     ]
     if tracker:

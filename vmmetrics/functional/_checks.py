@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from vmmetrics.types import BoolArray, Protocol
 
+FrameSize = tuple[float, float]
+"""Width and height in pixels."""
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 
 
@@ -62,7 +64,7 @@ def as_integer(name: str, value: object, *, at_least: int | None = None) -> int:
     return int(value)
 
 
-def as_frame_size(frame_size: tuple[float, float]) -> tuple[float, float]:
+def as_frame_size(frame_size: FrameSize) -> FrameSize:
     """Return (width, height) in pixels, both positive, or raise ValueError."""
     size = as_floats("frame_size", np.asarray(frame_size), "2")
     if not (size > 0).all():

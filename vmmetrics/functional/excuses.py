@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vmmetrics.functional._checks import as_bools, as_floats, as_frame_size, as_integer
+from vmmetrics.functional._checks import FrameSize, as_bools, as_floats, as_frame_size, as_integer
 from vmmetrics.types import BoolArray, FloatArray
 
 # Values of the released code.
@@ -25,7 +25,7 @@ GONE_EMERGE_INVISIBLE = 0.8
 SIZE_QUANTILES = (0.1, 0.9)
 
 
-def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]) -> bool:
+def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
     """Whether the object left through the edge of the frame.
 
     Args:
@@ -46,10 +46,10 @@ def is_edge_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, f
         >>> is_edge_vanish(tracks, np.array([[True], [False]]), 0, (100, 100))
         True
     """
-    return _left_through_edge(*_after(tracks, visibility, query_frame, frame_size), EDGE_VANISH_INVISIBLE)
+    return _left_through_edge(*_frames("after", tracks, visibility, query_frame, frame_size), EDGE_VANISH_INVISIBLE)
 
 
-def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]) -> bool:
+def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
     """Whether the object came in through the edge: :func:`is_edge_vanish` before the query frame, at 85 % invisible.
 
     Args:
@@ -69,12 +69,10 @@ def is_edge_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, f
         >>> is_edge_emerge(tracks, np.array([[False], [True]]), 1, (100, 100))
         True
     """
-    return _left_through_edge(*_before(tracks, visibility, query_frame, frame_size), EDGE_EMERGE_INVISIBLE)
+    return _left_through_edge(*_frames("before", tracks, visibility, query_frame, frame_size), EDGE_EMERGE_INVISIBLE)
 
 
-def is_small_vanish(
-    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
-) -> bool:
+def is_small_vanish(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
     """Whether the object became too small to see.
 
     Args:
@@ -95,13 +93,11 @@ def is_small_vanish(
         >>> is_small_vanish(tracks, np.ones((2, 2), bool), 0, (100, 100))
         True
     """
-    xy, _, size = _after(tracks, visibility, query_frame, frame_size)
+    xy, _, size = _frames("after", tracks, visibility, query_frame, frame_size)
     return _is_ever_small(xy, size, SMALL_VANISH_SIZE)
 
 
-def is_small_emerge(
-    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
-) -> bool:
+def is_small_emerge(tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize) -> bool:
     """Whether the object grew from too small to see: :func:`is_small_vanish` before the query frame, at 0.03.
 
     Args:
@@ -121,12 +117,12 @@ def is_small_emerge(
         >>> is_small_emerge(tracks, np.ones((2, 2), bool), 1, (100, 100))
         True
     """
-    xy, _, size = _before(tracks, visibility, query_frame, frame_size)
+    xy, _, size = _frames("before", tracks, visibility, query_frame, frame_size)
     return _is_ever_small(xy, size, SMALL_EMERGE_SIZE)
 
 
 def is_vanish_detection_error(
-    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize
 ) -> bool:
     """Whether the object was lost by the detector alone: it is never wholly invisible after the query frame.
 
@@ -147,12 +143,12 @@ def is_vanish_detection_error(
         >>> is_vanish_detection_error(tracks, np.array([[True, True], [True, False]]), 0, (100, 100))
         True
     """
-    _, visible, _ = _after(tracks, visibility, query_frame, frame_size)
+    _, visible, _ = _frames("after", tracks, visibility, query_frame, frame_size)
     return not (_invisible_share(visible) >= GONE_VANISH_INVISIBLE).any()
 
 
 def is_emerge_detection_error(
-    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: tuple[float, float]
+    tracks: ArrayLike, visibility: ArrayLike, query_frame: int, frame_size: FrameSize
 ) -> bool:
     """Whether the object was there before the detector saw it: no earlier frame has 80 % of its points invisible.
 
@@ -173,42 +169,31 @@ def is_emerge_detection_error(
         >>> is_emerge_detection_error(tracks, np.array([[False, False], [True, True]]), 1, (100, 100))
         False
     """
-    _, visible, _ = _before(tracks, visibility, query_frame, frame_size)
+    _, visible, _ = _frames("before", tracks, visibility, query_frame, frame_size)
     return not (_invisible_share(visible) >= GONE_EMERGE_INVISIBLE).any()
 
 
-def is_outside(xy: FloatArray, frame_size: tuple[float, float]) -> BoolArray:
+def is_outside(xy: FloatArray, frame_size: FrameSize) -> BoolArray:
     """(..., 2) positions to (...) bool: beyond an edge of the frame."""
     return np.asarray(np.any((xy < 0) | (xy > np.asarray(frame_size)), axis=-1))
 
 
-def relative_extent(xy: FloatArray, frame_size: tuple[float, float]) -> float:
+def relative_extent(xy: FloatArray, frame_size: FrameSize) -> float:
     """Larger side of the 10 % to 90 % quantile box of (N, 2) points, N ≥ 1, relative to the frame's."""
     low, high = np.quantile(xy, SIZE_QUANTILES, axis=0)
     return float(((high - low) / np.asarray(frame_size)).max())
 
 
-_Frames = tuple[FloatArray, BoolArray, tuple[float, float]]
-"""Tracks, visibility and the size of the frame, checked."""
-
-
-def _after(tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: tuple[float, float]) -> _Frames:
-    xy, visible, size = _checked(tracks, visibility, query, frame_size)
-    after = np.arange(len(xy)) > query
-    return xy[after], visible[after], size
-
-
-def _before(tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: tuple[float, float]) -> _Frames:
-    xy, visible, size = _checked(tracks, visibility, query, frame_size)
-    before = np.arange(len(xy)) < query
-    return xy[before], visible[before], size
-
-
-def _checked(tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: tuple[float, float]) -> _Frames:
+def _frames(
+    side: str, tracks: ArrayLike, visibility: ArrayLike, query: int, frame_size: FrameSize
+) -> tuple[FloatArray, BoolArray, FrameSize]:
+    """Tracks and visibility in the frames before or after the query frame, and the size of the frame; checked."""
     xy = as_floats("tracks", tracks, "T, N, 2")
     visible = as_bools("visibility", visibility, f"{xy.shape[0]}, {xy.shape[1]}")
     as_integer("query_frame", query)
-    return xy, visible, as_frame_size(frame_size)
+    frames = np.arange(len(xy))
+    wanted = frames > query if side == "after" else frames < query
+    return xy[wanted], visible[wanted], as_frame_size(frame_size)
 
 
 def _invisible_share(visible: BoolArray) -> FloatArray:
@@ -218,13 +203,13 @@ def _invisible_share(visible: BoolArray) -> FloatArray:
     return np.asarray(np.mean(~visible, axis=1))
 
 
-def _left_through_edge(xy: FloatArray, visible: BoolArray, size: tuple[float, float], invisible: float) -> bool:
+def _left_through_edge(xy: FloatArray, visible: BoolArray, size: FrameSize, invisible: float) -> bool:
     gone = _invisible_share(visible) >= invisible
     outside = is_outside(xy[gone], size).sum(axis=1) / max(xy.shape[1], 1)
     return bool((outside >= EDGE_OUTSIDE).any())
 
 
-def _is_ever_small(xy: FloatArray, size: tuple[float, float], limit: float) -> bool:
+def _is_ever_small(xy: FloatArray, size: FrameSize, limit: float) -> bool:
     inside: BoolArray = np.all((xy > 0) & (xy < np.asarray(size)), axis=-1)
     counts = inside.sum(axis=1)
     enough = (counts >= 2) & (counts / max(xy.shape[1], 1) >= SMALL_INSIDE)

@@ -44,6 +44,7 @@ PARTS: dict[str, tuple[int, int]] = {
     "neck": (NOSE, LEFT_SHOULDER),
 }
 """End points of each part; VMBench's twelve."""
+ENDS = np.array(list(PARTS.values()))
 
 JOINTS: dict[str, tuple[int, int, int]] = {
     "left elbow": (LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST),
@@ -118,17 +119,25 @@ def part_deviations(keypoints: FloatArray, scores: FloatArray) -> FloatArray:
         (3, T, 12) float64, one (T, 12) map per entry of :data:`REASONS`, above 1 where the part is at fault for that
         reason: measured over allowed. NaN where the part is not judged.
     """
-    ends = np.array(list(PARTS.values()))
-    usable = (scores > CONFIDENT) & np.isfinite(keypoints).all(axis=-1)
-    judged = usable[:, ends].all(axis=-1)
-    if not judged.any():
-        return np.full((len(REASONS), *judged.shape), np.nan)
-    lengths = np.linalg.norm(keypoints[:, ends[:, 1]] - keypoints[:, ends[:, 0]], axis=-1)
-    scale = person_scale(np.where(judged, lengths, np.nan))
-    points = np.where(usable[..., None], keypoints, np.nan) / scale[:, None, None]
-    vectors = points[:, ends[:, 1]] - points[:, ends[:, 0]]
+    points, lengths = _usable(keypoints, scores)
+    if not np.isfinite(lengths).any():
+        return np.full((len(REASONS), *lengths.shape), np.nan)
+    points = points / person_scale(lengths)[:, None, None]
+    vectors = _vectors(points)
     leaps = np.stack([_leaps(vectors[:, part]) for part in range(len(PARTS))], axis=1)
-    return np.stack([_stretches(np.linalg.norm(vectors, axis=-1)), _swaps(points, vectors, ends), leaps])
+    return np.stack([_stretches(np.linalg.norm(vectors, axis=-1)), _swaps(points, vectors), leaps])
+
+
+def _usable(keypoints: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(T, 17, 2) keypoints that can be judged, and (T, 12) lengths between them; NaN where not."""
+    usable = (scores > CONFIDENT) & np.isfinite(keypoints).all(axis=-1)
+    points = np.where(usable[..., None], keypoints, np.nan)
+    return points, np.linalg.norm(_vectors(points), axis=-1)
+
+
+def _vectors(points: FloatArray) -> FloatArray:
+    """(T, 17, 2) keypoints to (T, 12, 2) parts."""
+    return np.asarray(points[:, ENDS[:, 1]] - points[:, ENDS[:, 0]])
 
 
 def person_scale(lengths: FloatArray) -> FloatArray:
@@ -199,7 +208,7 @@ def _cheapest_path(path: FloatArray, frames: NDArray[np.intp], usual: float) -> 
     return kept
 
 
-def _swaps(points: FloatArray, vectors: FloatArray, ends: NDArray[np.intp]) -> FloatArray:
+def _swaps(points: FloatArray, vectors: FloatArray) -> FloatArray:
     """(T, 12), above 1 where left and right are exchanged at an end of the part and it shows; NaN where not judged."""
     known: BoolArray = np.all(np.isfinite(points[:, TRUNK]), axis=-1)
     count = known.sum(axis=1)[:, None]
@@ -209,7 +218,7 @@ def _swaps(points: FloatArray, vectors: FloatArray, ends: NDArray[np.intp]) -> F
     for left, right in LIMB_PAIRS:
         swapped = _swapped_frames(points[:, [left, right]] - trunk[:, None])
         relabelled[swapped, left], relabelled[swapped, right] = points[swapped, right], points[swapped, left]
-    moved: FloatArray = np.linalg.norm(vectors - (relabelled[:, ends[:, 1]] - relabelled[:, ends[:, 0]]), axis=-1)
+    moved: FloatArray = np.linalg.norm(vectors - _vectors(relabelled), axis=-1)
     return np.asarray(moved / SWAP_VISIBLE)
 
 
@@ -314,10 +323,7 @@ def silhouette_deviations(
         Reason to (T, 12) float64, as ``evidence`` of :func:`~vmmetrics.functional.object_integrity_score`.
     """
     out = {reason: np.full((len(keypoints), len(PARTS)), np.nan) for reason in OUTLINE_REASONS}
-    ends = np.array(list(PARTS.values()))
-    usable = (scores > CONFIDENT) & np.isfinite(keypoints).all(axis=-1)
-    lengths = np.linalg.norm(keypoints[:, ends[:, 0]] - keypoints[:, ends[:, 1]], axis=-1)
-    lengths = np.where(usable[:, ends].all(axis=-1), lengths, np.nan)
+    _, lengths = _usable(keypoints, scores)
     if not np.isfinite(lengths).any():
         return out
     scale = person_scale(lengths)[:, None]
@@ -325,17 +331,16 @@ def silhouette_deviations(
     length, reach = lengths[:, columns] / scale, along / scale
     clear = np.isfinite(length) & np.isfinite(reach) & (covered > WELL_COVERED)
     usual_length, usual_reach = _medians(length, np.isfinite(length)), _medians(reach, clear)
-    for limb, column in enumerate(columns):
-        if clear[:, limb].sum() < FEWEST:
-            continue
-        joint, end = (scores[:, keypoint] for keypoint in ends[column])
-        least_length = max(usual_length[limb], LIKE_TWIN * usual_length[OUTER_TWINS[limb]], FULL_LENGTH[limb])
-        least_reach = max(usual_reach[limb], LIKE_TWIN * usual_reach[OUTER_TWINS[limb]], FULL_REACH[limb])
-        excess = np.sqrt(length[:, limb] / least_length * reach[:, limb] / least_reach)
-        out[OUTLINE_REASONS[0]][:, column] = _stretch(np.where(clear[:, limb], excess, np.nan))
-        stump = around[:, limb] / scale[:, 0] < STUMP * usual_reach[limb]
-        bare = stump | (covered[:, limb] < LOST_COVER)
-        out[OUTLINE_REASONS[1]][:, column] = _loss(joint, end, bare)
+    twins = list(OUTER_TWINS)
+    least_length = np.maximum(np.maximum(usual_length, LIKE_TWIN * usual_length[twins]), FULL_LENGTH)
+    least_reach = np.maximum(np.maximum(usual_reach, LIKE_TWIN * usual_reach[twins]), FULL_REACH)
+    excess = np.where(clear, np.sqrt(length / least_length * reach / least_reach), np.nan)
+    bare = (around / scale < STUMP * usual_reach) | (covered < LOST_COVER)
+    for limb in np.flatnonzero(clear.sum(axis=0) >= FEWEST).tolist():
+        column = columns[limb]
+        joint, end = (scores[:, keypoint] for keypoint in ENDS[column])
+        out[OUTLINE_REASONS[0]][:, column] = _stretch(excess[:, limb])
+        out[OUTLINE_REASONS[1]][:, column] = _loss(joint, end, bare[:, limb])
     return out
 
 

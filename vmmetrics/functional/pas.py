@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vmmetrics.functional._checks import as_bools, as_floats, as_frame_size, check_protocol
+from vmmetrics.functional._checks import FrameSize, as_bools, as_floats, as_frame_size, check_protocol
 from vmmetrics.types import AmplitudeResult, BoolArray, Event, FloatArray, Protocol
 
 # Frame-to-frame camera motion from tracked background points, where nobody hands it in.
@@ -117,7 +117,7 @@ CAMERA_HALF_SPEED = 0.1
 def perceptible_amplitude_score(
     subject_tracks: ArrayLike | None,
     background_tracks: ArrayLike | None,
-    frame_size: tuple[float, float],
+    frame_size: FrameSize,
     *,
     subject_visibility: ArrayLike | None = None,
     background_visibility: ArrayLike | None = None,
@@ -204,7 +204,7 @@ def perceptual_threshold(speed: FloatArray) -> FloatArray:
     return STILL_CAMERA_THRESHOLD + (MOVING_CAMERA_THRESHOLD - STILL_CAMERA_THRESHOLD) * moving
 
 
-def camera_speed(homographies: FloatArray, frame_size: tuple[float, float]) -> FloatArray:
+def camera_speed(homographies: FloatArray, frame_size: FrameSize) -> FloatArray:
     """(T−1,) mean displacement, in pixels per frame, of a 5 × 5 grid over the frame."""
     width, height = frame_size
     grid = np.stack(np.meshgrid(np.linspace(0, width, 5), np.linspace(0, height, 5)), axis=-1).reshape(-1, 2)
@@ -219,12 +219,7 @@ def _checked_camera(camera: ArrayLike, lengths: set[int]) -> FloatArray:
 
 
 def _score_vmmetrics(
-    subject: FloatArray,
-    visible: BoolArray,
-    homographies: FloatArray,
-    known: BoolArray,
-    size: tuple[float, float],
-    fps: float,
+    subject: FloatArray, visible: BoolArray, homographies: FloatArray, known: BoolArray, size: FrameSize, fps: float
 ) -> AmplitudeResult:
     both = visible[:-1] & visible[1:]
     diagonal = float(np.hypot(*size))
@@ -245,9 +240,7 @@ def _score_vmmetrics(
     )
 
 
-def _score_vmbench(
-    subject: FloatArray | None, background: FloatArray | None, frame_size: tuple[float, float]
-) -> AmplitudeResult:
+def _score_vmbench(subject: FloatArray | None, background: FloatArray | None, frame_size: FrameSize) -> AmplitudeResult:
     of_subject, of_background = _path_length(subject, frame_size), _path_length(background, frame_size)
     if of_subject is None and of_background is None:
         raise ValueError("Expected a subject or background track under protocol 'vmbench' but got none (released: NaN)")
@@ -259,7 +252,7 @@ def _score_vmbench(
     return AmplitudeResult(score=score, amplitude=score, events=events)
 
 
-def _path_length(tracks: FloatArray | None, frame_size: tuple[float, float]) -> float | None:
+def _path_length(tracks: FloatArray | None, frame_size: FrameSize) -> float | None:
     """Mean length of the points' paths in diagonals, in the released code's float32; None without a point."""
     if tracks is None or tracks.shape[1] == 0:
         return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from vmmetrics.functional import excuses
-from vmmetrics.functional._checks import as_bools, as_floats, as_frame_size, as_integer, check_protocol
+from vmmetrics.functional._checks import FrameSize, as_bools, as_floats, as_frame_size, as_integer, check_protocol
 from vmmetrics.functional.excuses import is_outside, relative_extent
 from vmmetrics.types import BoolArray, Event, FloatArray, MetricResult, Protocol
 
@@ -102,59 +102,37 @@ BLINK = "detection error: for a moment only"
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What happened to one object.
-
-    Attributes:
-        is_object: Seen for long enough to count as one.
-        events: Its vanishings and appearances, in order.
-    """
-
-    is_object: bool
-    events: tuple[Event, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Motion:
     """The points of one object in the direction of time in which it vanishes."""
 
     xy: FloatArray
     visible: BoolArray
     query_frame: int
-    frame_size: tuple[float, float]
+    frame_size: FrameSize
 
     def reversed(self) -> _Motion:
         last = len(self.xy) - 1
         return _Motion(self.xy[::-1], self.visible[::-1], last - self.query_frame, self.frame_size)
 
 
-def find_changes(history: ObjectHistory, name: str, frame_size: tuple[float, float]) -> Changes:
-    """Find every change of presence of one object and judge it.
+def _find_changes(history: ObjectHistory, name: str, frame_size: FrameSize) -> tuple[bool, list[Event]]:
+    """Whether it was seen for long enough to count as an object, and its vanishings and appearances, in order.
 
-    Args:
-        history: A checked history.
-        name: The object's name in the events.
-        frame_size: (width, height) in pixels.
-
-    Returns:
-        Its changes; excused ones carry their excuse.
+    Those that are excused carry their excuse.
     """
     present = _present_in_every_frame(history)
     occluded = np.zeros_like(present) if history.occluded is None else history.occluded & ~present
-    seen = present | occluded
     longest = max((stop - start for start, stop in runs(present)), default=0)
     if longest < min(FLICKER_FRAMES, len(present)):
-        brief = tuple(_event("appeared", start, name, BLINK) for start, _ in runs(present))
-        return Changes(is_object=False, events=brief)
+        return False, [_event("appeared", start, name, BLINK) for start, _ in runs(present)]
 
     query = min(history.query_frame, len(present) - 1)
     motion = _Motion(history.tracks, history.visibility, query, frame_size)
-    events = [
-        _event("vanished", start, name, HIDDEN) for start, _ in runs(occluded) if start > 0 and present[start - 1]
-    ]
-    for start, stop in runs(~seen):
+    hidden = [start for start, _ in runs(occluded) if start > 0 and present[start - 1]]
+    events = [_event("vanished", start, name, HIDDEN) for start in hidden]
+    for start, stop in runs(~(present | occluded)):
         events += _judge_absence(motion, present, start, stop, name)
-    return Changes(is_object=True, events=tuple(sorted(events, key=lambda event: event.frames)))
+    return True, sorted(events, key=lambda event: event.frames)
 
 
 def _judge_absence(motion: _Motion, present: BoolArray, start: int, stop: int, name: str) -> Iterator[Event]:
@@ -248,7 +226,7 @@ def _event(reason: str, frame: int, name: str, excuse: str | None) -> Event:
 def temporal_coherence_score(
     objects: Sequence[ObjectHistory],
     *,
-    frame_size: tuple[float, float],
+    frame_size: FrameSize,
     num_frames: int,
     protocol: Protocol = "vmmetrics",
 ) -> MetricResult:
@@ -299,44 +277,36 @@ def temporal_coherence_score(
         return MetricResult(score=score, events=events, series=series)
     if total == 1:
         return MetricResult(score=None, missing="one frame: nothing can vanish or appear", series=series)
-    judged = [find_changes(history, f"object {i}", size) for i, history in enumerate(histories, 1)]
-    events = tuple(event for changes in judged for event in changes.events)
-    kept = [changes for changes in judged if changes.is_object]
+    judged = [_find_changes(history, f"object {i}", size) for i, history in enumerate(histories, 1)]
+    events = tuple(event for _, found in judged for event in found)
+    kept = [found for is_object, found in judged if is_object]
     if not kept:
         return MetricResult(score=None, missing="no object", events=events, series=series)
-    at_fault = sum(any(event.excuse is None for event in changes.events) for changes in kept)
+    at_fault = sum(any(event.excuse is None for event in found) for found in kept)
     return MetricResult(score=1 - at_fault / len(kept), events=events, series=series)
 
 
-def _score_vmbench(histories: list[ObjectHistory], size: tuple[float, float]) -> tuple[float, tuple[Event, ...]]:
+def _score_vmbench(histories: list[ObjectHistory], size: FrameSize) -> tuple[float, tuple[Event, ...]]:
     count = len(histories)
     if count == 0:
         return 1.0, ()
     events: list[Event] = []
     for index, history in enumerate(histories, 1):
-        before, after = history.present[:-1], history.present[1:]
-        for changed, reason, tests in (
-            (before & ~after, "vanished", VANISH_TESTS),
-            (after & ~before, "appeared", EMERGE_TESTS),
-        ):
-            frames = history.key_frames[1:][changed].tolist()
-            asked = (history.tracks, history.visibility, history.query_frame, size)
+        asked = (history.tracks, history.visibility, history.query_frame, size)
+        change = np.diff(history.present.astype(np.int8))
+        for reason, (step, tests) in RELEASED_TESTS.items():
+            frames = history.key_frames[1:][change == step].tolist()
             excuse = next((excuse for excuse, test in tests.items() if test(*asked)), None) if frames else None
             events += [_event(reason, frame, f"object {index}", excuse) for frame in frames]
     unexcused = [event.reason for event in events if event.excuse is None]
-    vanish = (count - unexcused.count("vanished without cause")) / count
-    emerge = (count - unexcused.count("appeared without cause")) / count
+    vanish, emerge = ((count - unexcused.count(f"{reason} without cause")) / count for reason in RELEASED_TESTS)
     return (vanish + emerge) / 2, tuple(sorted(events, key=lambda event: event.frames))
 
 
-ExcuseTest = Callable[[ArrayLike, ArrayLike, int, tuple[float, float]], bool]
-VANISH_TESTS: dict[str, ExcuseTest] = {
-    LEFT: excuses.is_edge_vanish,
-    SHRANK: excuses.is_small_vanish,
-    STAYED: excuses.is_vanish_detection_error,
+_VANISHED = (excuses.is_edge_vanish, excuses.is_small_vanish, excuses.is_vanish_detection_error)
+_APPEARED = (excuses.is_edge_emerge, excuses.is_small_emerge, excuses.is_emerge_detection_error)
+RELEASED_TESTS = {
+    "vanished": (-1, dict(zip(BACKWARDS, _VANISHED, strict=True))),
+    "appeared": (1, dict(zip(BACKWARDS.values(), _APPEARED, strict=True))),
 }
-EMERGE_TESTS: dict[str, ExcuseTest] = {
-    BACKWARDS[LEFT]: excuses.is_edge_emerge,
-    BACKWARDS[SHRANK]: excuses.is_small_emerge,
-    BACKWARDS[STAYED]: excuses.is_emerge_detection_error,
-}
+"""The step of presence that each change is, and what excuses it."""

@@ -53,9 +53,7 @@ def score_over_time(scores: Sequence[float], views: Sequence[tuple[int, ...]], n
     for score, view in zip(scores, views, strict=True):
         total[view[0] : view[-1] + 1] += score
         count[view[0] : view[-1] + 1] += 1
-    mean = np.full(num_frames, np.nan)
-    np.divide(total, count, out=mean, where=count > 0)
-    return mean
+    return np.asarray(np.divide(total, count, out=np.full(num_frames, np.nan), where=count > 0))
 
 
 def worst_part(looks: Sequence[Look], size: tuple[int, int]) -> Event | None:

@@ -99,9 +99,8 @@ def _camera_over(homographies: FloatArray, step: int) -> FloatArray:
 
 def _in_every_frame(result: AmplitudeResult, step: int, frames: int) -> AmplitudeResult:
     """Bring series and events from every ``step``-th frame to all ``frames``, holding each value over its step."""
-    series = {name: np.repeat(values, step)[:frames] for name, values in result.series.items()}
-    for name, values in series.items():
-        series[name] = np.append(values, np.full(frames - len(values), np.nan))
+    after = np.full(frames, np.nan)
+    series = {name: np.append(np.repeat(values, step), after)[:frames] for name, values in result.series.items()}
     events = tuple(replace(e, frames=tuple(range(frames)) if e.frames else ()) for e in result.events)
     return replace(result, series=MappingProxyType(series), events=events)
 

@@ -31,28 +31,10 @@ GROUP = "vmmetrics.metrics"
 """Entry points of installed packages: a :class:`Metric`, or a module that registers its own."""
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TAKEN = (
-    "amplitude",
-    "average",
-    "clip",
-    "error",
-    "fps",
-    "frames",
-    "height",
-    "missing",
-    "model",
-    "motion_index",
-    "notes",
-    "path",
-    "pattern",
-    "preset",
-    "prompt",
-    "protocol",
-    "seconds",
-    "sha256",
-    "subject",
-    "width",
+    "amplitude average clip error fps frames height missing model motion_index notes path pattern preset prompt "
+    "protocol seconds sha256 subject width"
 )
-"""Other columns of the tables."""
+"""Other columns of the tables, a blank between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +83,7 @@ class Metric:
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):
             raise ValueError(f"Expected key to be of a-z, 0-9 and _ (40 at most) but got {self.key!r}")
-        if self.key in _TAKEN:
+        if self.key in _TAKEN.split():
             raise ValueError(f"{self.key!r} is the name of another column; choose another key")
         unknown = sorted(set(self.needs).difference(ABILITIES))
         if unknown:
@@ -128,102 +110,67 @@ class Metric:
         }
 
 
+def _our(key: str, title: str, aspects: str, **more: Any) -> Metric:
+    measure = f"vmmetrics.metrics.{key}:measure"
+    return Metric(key, title, measure, column=key, aspects=(key, *aspects.split()), **more)
+
+
 # In the order in which they are computed. Colours: Okabe and Ito's palette, without its vermilion.
 _OURS = (
-    Metric(
+    _our(
         "pas",
         "perceptible amplitude",
-        "vmmetrics.metrics.pas:measure",
         needs=("camera", "subject"),
         low_is_fault=False,
         colour=(230, 159, 0),
-        column="pas",
         numbers=("amplitude",),
-        aspects=("pas", "dynamic", "amplitude", "degree", "magnitude", "amount", "intensity"),
+        aspects="dynamic amplitude degree magnitude amount intensity",
         is_amount=True,
-        question=(
-            "amount of visible motion of the main subject, the camera's own motion left out: "
-            "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit."
-        ),
+        question="amount of visible motion of the main subject, the camera's own motion left out: "
+        "1 none to be seen, 3 moderate, 5 large and lively. This is an amount, not a merit.",
     ),
-    Metric(
+    _our(
         "mss",
         "motion smoothness",
-        "vmmetrics.metrics.mss:measure",
         needs=("quality",),
         after=("pas",),
         colour=(0, 114, 178),
-        column="mss",
-        aspects=("mss", "smooth", "flicker", "jitter", "jerk", "temporal_consistency", "blur"),
-        question=(
-            "smoothness of motion: does the picture stay equally clear while things move, without stutter, flicker, "
-            "sudden blur or smearing from frame to frame? 5 clean throughout, 3 disturbed now and then, 1 disturbed "
-            "all along."
-        ),
+        aspects="smooth flicker jitter jerk temporal_consistency blur",
+        question="smoothness of motion: does the picture stay equally clear while things move, without stutter, "
+        "flicker, sudden blur or smearing from frame to frame? 5 clean throughout, 3 disturbed now and then, 1 "
+        "disturbed all along.",
         beside="vmmetrics.metrics.mss:beside",
     ),
-    Metric(
+    _our(
         "ois",
         "object integrity",
-        "vmmetrics.metrics.ois:measure",
         needs=("poses",),
         colour=(0, 158, 115),
-        column="ois",
-        aspects=("ois", "integrity", "structur", "deform", "distort", "shape", "anatom", "limb", "subject_consistency"),
-        question=(
-            "integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints that "
-            "bend as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
-            "null if the clip shows neither a body nor an object."
-        ),
+        aspects="integrity structur deform distort shape anatom limb subject_consistency",
+        question="integrity of bodies and objects: do they keep shape, proportions and number of parts, with joints "
+        "that bend as they should? 5 never at fault, 3 at fault for a while, 1 deformed most of the time. "
+        "null if the clip shows neither a body nor an object.",
         beside="vmmetrics.metrics.ois:beside",
     ),
-    Metric(
+    _our(
         "tcs",
         "temporal coherence",
-        "vmmetrics.metrics.tcs:measure",
         needs=("objects",),
         colour=(86, 180, 233),
-        column="tcs",
-        aspects=(
-            "tcs",
-            "temporal_consistency",
-            "temporal_coherence",
-            "coheren",
-            "continuity",
-            "appearance_consistency",
-            "identity",
-            "vanish",
-            "subject_consistency",
-        ),
-        question=(
-            "continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the "
-            "picture or there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many "
-            "things do."
-        ),
+        aspects="temporal_consistency temporal_coherence coheren continuity appearance_consistency identity vanish "
+        "subject_consistency",
+        question="continuity of existence: does whatever is shown stay there, unless something hides it, it leaves the "
+        "picture or there is another reason? 5 nothing appears or vanishes without cause, 3 one thing does, 1 many "
+        "things do.",
     ),
-    Metric(
+    _our(
         "cas",
         "commonsense adherence",
-        "vmmetrics.metrics.cas:measure",
         needs=("plausibility",),
         colour=(204, 121, 167),
-        column="cas",
-        aspects=(
-            "cas",
-            "common_sense",
-            "commonsense",
-            "plausib",
-            "physic",
-            "phy",
-            "factual",
-            "realis",
-            "reality",
-            "natural",
-        ),
-        question=(
-            "plausibility of motion: do things move as gravity, inertia, contact and their own build allow? "
-            "5 nothing contradicts experience, 3 one thing plainly does, 1 hardly anything moves as it could."
-        ),
+        aspects="common_sense commonsense plausib physic phy factual realis reality natural",
+        question="plausibility of motion: do things move as gravity, inertia, contact and their own build allow? "
+        "5 nothing contradicts experience, 3 one thing plainly does, 1 hardly anything moves as it could.",
     ),
 )
 METRICS = tuple(sorted(metric.key for metric in _OURS))

@@ -90,12 +90,15 @@ def _measure_released(scene: Scene, released: ReleasedFlow) -> MetricResult:
 
 def _released_box(event: Event, found: ReleasedObjects) -> Box | None:
     """The box at the key frame of an appearance, or at the last one before a vanishing."""
-    if event.target is None or not event.frames:
-        return None
-    item = found.objects[int(event.target.rpartition(" ")[2]) - 1]
+    item = found.objects[_place(event)]
     key = int(np.searchsorted(found.key_frames, event.frames[0])) - event.reason.startswith("vanish")
     x0, y0, x1, y1 = item.boxes[key].tolist()
     return None if np.isnan(x0) else (x0, y0, x1, y1)
+
+
+def _place(event: Event) -> int:
+    """Place in the list of the object that :func:`temporal_coherence_score` calls ``"object i"``."""
+    return int(str(event.target).rpartition(" ")[2]) - 1
 
 
 def _released_histories(scene: Scene) -> list[ObjectHistory]:
@@ -120,9 +123,7 @@ def _with_box(event: Event, objects: Objects) -> Event:
 
     Its excuse tells what the segmenter saw leave from what it saw hide.
     """
-    if event.target is None or not event.frames:
-        return event
-    item = objects.objects[int(event.target.rpartition(" ")[2]) - 1]
+    item = objects.objects[_place(event)]
     frame = _seen_nearest(item, event.frames[0], before=event.reason.startswith("vanish"))
     gone = event.excuse is not None and item.left is not None and item.left[event.frames[0]]
     return replace(event, box=_box(objects, item, frame), excuse=LEFT if gone else event.excuse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import cv2
@@ -76,15 +77,11 @@ def grid_queries(
     eroded = cv2.erode(core, np.ones((3, 3), np.uint8), borderValue=1).astype(np.uint8)
     if eroded.sum() >= max(4 * MIN_POINTS, MIN_CORE * core.sum()):
         core = eroded
-    step = max(1, int(np.sqrt(core.sum() / max_points)))
-    while True:
-        inside = np.zeros_like(core)
+    for step in itertools.count(max(1, int(np.sqrt(core.sum() / max_points)))):
         first = (step - 1) // 2
-        inside[first::step, first::step] = core[first::step, first::step]
-        rows, columns = np.nonzero(inside)
+        rows, columns = (first + step * places for places in np.nonzero(core[first::step, first::step]))
         if len(rows) <= max_points:
             break
-        step += 1
     x, y = ((columns + 0.5) * scale[0] - 0.5), ((rows + 0.5) * scale[1] - 0.5)
     return np.column_stack([np.full(len(rows), float(frame_index)), x, y])
 

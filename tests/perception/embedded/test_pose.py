@@ -34,7 +34,6 @@ from vmmetrics.perception.embedded.pose.pose import (
 )
 from vmmetrics.perception.embedded.pose.tracking import (
     PersonTrack,
-    SearchSettings,
     probe_frames,
     quality,
     same_person,
@@ -130,7 +129,7 @@ def test_heatmap_moves_a_landmark_only_where_it_is_sure() -> None:
 @given(st.integers(40, 2000), st.integers(40, 2000))
 def test_search_covers_every_pixel_by_small_tiles(width: int, height: int) -> None:
     side = 0.6 * min(width, height)
-    tiles = [r for r in search_regions(width, height, 0.6) if abs(r.side - side) < 1e-6]
+    tiles = [r for r in search_regions(width, height) if abs(r.side - side) < 1e-6]
     for length, centres in ((width, {t.x for t in tiles}), (height, {t.y for t in tiles})):
         edges = sorted((c - side / 2, c + side / 2) for c in centres)
         assert edges[0][0] <= 0 - 0.5 + 1e-6
@@ -140,7 +139,7 @@ def test_search_covers_every_pixel_by_small_tiles(width: int, height: int) -> No
 
 @given(st.integers(1, 2000), st.floats(1, 120))
 def test_probes_are_within_the_clip_and_bounded(count: int, fps: float) -> None:
-    frames = probe_frames(count, fps, SearchSettings())
+    frames = probe_frames(count, fps)
     assert frames == sorted(set(frames))
     assert frames[0] >= 0
     assert frames[-1] < count

@@ -14,7 +14,8 @@ import cv2
 import numpy as np
 
 from vmmetrics.clip import Clip, Subject
-from vmmetrics.perception.scene import PointTracks
+from vmmetrics.perception.scene import PointTracks, Scene
+from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater
 
 HORSE = Subject("horse", "a black horse", "list")
 
@@ -142,6 +143,9 @@ class FakeModels:
 
     def in_frames(self, frames: np.ndarray, boxes: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self.keypoints(frame, of_frame) for frame, of_frame in zip(frames, boxes, strict=True)]
+
+    def assess(self, scene: Scene) -> np.ndarray:
+        return QAlignRater.assess(self, scene)  # type: ignore[arg-type]
 
     def rate(self, frames: np.ndarray, windows: np.ndarray) -> np.ndarray:
         self.asked.append(("rate", windows.tobytes()))

@@ -151,8 +151,8 @@ def test_every_sighting_belongs_to_one_person_at_most(places: list[list[tuple[fl
     found = fakes.boxes(np.empty(0))
     followed = follow(found, fakes.in_frames(np.empty(0), found), fps=8)
     for person in followed:
-        assert person.frames == sorted(set(person.frames))
-        assert len(person.frames) >= min(module.SHORTEST, len(frames))
-    used = [(frame, id(box)) for person in followed for frame, box in zip(person.frames, person.boxes, strict=True)]
+        assert [one.frame for one in person] == sorted({one.frame for one in person})
+        assert len(person) >= min(module.SHORTEST, len(frames))
+    used = [(one.frame, id(one.box)) for person in followed for one in person]
     assert len(used) == len(set(used))
     assert len(used) <= sum(map(len, frames))

@@ -24,7 +24,6 @@ from vmmetrics.perception.presets import Wanted, load_preset
 from vmmetrics.perception.scene import Scene
 from vmmetrics.perception.views import ViewPlan
 from vmmetrics.perception.vmbench import preset as module
-from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality
 from vmmetrics.scoring.suite import Suite
 
 
@@ -86,7 +85,7 @@ def test_every_score_is_the_released_scripts(fakes: FakeModels, seed: int):
 @pytest.mark.parametrize("length", [2, 3, 9])
 def test_windows_are_the_released_ones(length: int):
     fakes, clip = FakeModels(1), noise_clip(length, 8.0)
-    QAlignQuality(fakes).assess(Scene(clip, None))  # type: ignore[arg-type]
+    fakes.assess(Scene(clip, None))  # type: ignore[arg-type]
     scripts.smoothness(fakes, clip.frames, None)
     assert fakes.asked[0] == fakes.asked[1]
 

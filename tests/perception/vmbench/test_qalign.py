@@ -25,7 +25,6 @@ from vmmetrics.perception.vmbench.adapters import qalign  # noqa: E402
 from vmmetrics.perception.vmbench.adapters.qalign import (  # noqa: E402
     PARAMETERS,
     LoadedQAlign,
-    QAlignQuality,
     QAlignRater,
     windows_of,
 )
@@ -73,7 +72,7 @@ def test_image_tokens_equal_upstream(rater: QAlignRater):
 def test_scores_of_a_clip_equal_upstream(rater: QAlignRater):
     nothing: dict[str, object] = dict.fromkeys(("flow", "camera", "segmenter", "tracker", "pose"))
     clip = Clip(CLIP, np.arange(7) / 8, 8.0)
-    quality = Scene(clip, Models(**nothing, quality=QAlignQuality(rater))).quality
+    quality = Scene(clip, Models(**nothing, quality=rater)).quality
     assert quality.shape == (7,)
     assert quality.dtype == np.float64
     assert np.abs(quality - UPSTREAM["scores32"]).max() < 1e-6

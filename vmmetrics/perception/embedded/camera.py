@@ -144,29 +144,24 @@ class _Sample:
         return kernel * kernel
 
 
-@dataclass(frozen=True)
+STEP = 8
+"""Working pixels between sample points."""
+HYPOTHESES = 192
+"""Affine hypotheses drawn per pair."""
+NOISE, NOISE_SHARE = 0.2, 0.01
+"""Expected error of the flow in working pixels, plus this share of the motion."""
+STILL = 0.06
+"""Root-mean-square motion over the frame, working pixels a frame, below which the camera stands still."""
+MEMORY = 6
+"""Pairs on either side that vote on what is background."""
+MIN_VALID = 0.3
+"""Share of the textured points whose flow must hold both ways; fewer means a cut."""
+MIN_INLIERS = 0.15
+"""Share of the (levelled) support that the model must explain."""
+
+
 class GlobalMotion:
-    """Robust global motion per frame pair.
-
-    Attributes:
-        step: Working pixels between sample points.
-        hypotheses: Affine hypotheses drawn per pair.
-        noise: Expected error of the flow in working pixels ...
-        noise_share: ... plus this share of the motion.
-        still: Root-mean-square motion over the frame, working pixels a frame, below which the camera stands still.
-        memory: Pairs on either side that vote on what is background.
-        min_valid: Share of the textured points whose flow must hold both ways; fewer means a cut.
-        min_inliers: Share of the (levelled) support that the model must explain.
-    """
-
-    step: int = 8
-    hypotheses: int = 192
-    noise: float = 0.2
-    noise_share: float = 0.01
-    still: float = 0.06
-    memory: int = 6
-    min_valid: float = 0.3
-    min_inliers: float = 0.15
+    """Robust global motion per frame pair."""
 
     def estimate(self, scene: Scene) -> Camera:
         """Estimate the motion of every consecutive pair of frames."""
@@ -194,12 +189,12 @@ class GlobalMotion:
     def _sample(self, flow: Flow, t: int) -> _Sample | None:
         """Sample pair ``t`` on a regular grid; None where too little is textured or the flow does not hold."""
         height, width = flow.images.shape[1:]
-        step = max(2, min(self.step, min(height, width) // 12))
+        step = max(2, min(STEP, min(height, width) // 12))
         rows, columns = np.mgrid[step // 2 : height : step, step // 2 : width : step].reshape(2, -1)
         corner = cv2.cornerMinEigenVal(flow.images[t], 7, ksize=3)[rows, columns].clip(0).astype(np.float64)
         texture = corner / (corner + TEXTURE)
         valid = flow.forward_valid[t, rows, columns]
-        if texture.sum() < 6 or texture[valid].sum() < self.min_valid * texture.sum():
+        if texture.sum() < 6 or texture[valid].sum() < MIN_VALID * texture.sum():
             return None
         points = np.stack([columns, rows], -1).astype(np.float64)
         motion = flow.forward[t, rows, columns].astype(np.float64)
@@ -211,15 +206,15 @@ class GlobalMotion:
         weights = weights / np.maximum(per_cell, 0.25 * per_cell.mean())[cell]
         border = (cell_x == 0) | (cell_x == CELLS - 1) | (cell_y == 0)
         weights = np.where(border, BORDER_WEIGHT, 1.0) * weights
-        noise = self.noise + self.noise_share * np.hypot(motion[:, 0], motion[:, 1])
+        noise = NOISE + NOISE_SHARE * np.hypot(motion[:, 0], motion[:, 1])
         return _Sample(points, points + motion, weights / weights.sum(), noise)
 
     def _candidates(self, sample: _Sample, seed: int) -> list[FloatArray]:
         """Up to three different motions with much support, and standing still."""
         rng = np.random.default_rng(seed)
-        drawn = rng.choice(len(sample.points), size=(self.hypotheses, 3), p=sample.weights)
+        drawn = rng.choice(len(sample.points), size=(HYPOTHESES, 3), p=sample.weights)
         models = affine_through(sample.points[drawn], sample.targets[drawn])
-        shifts = np.tile(np.eye(3), (self.hypotheses // 4, 1, 1))
+        shifts = np.tile(np.eye(3), (HYPOTHESES // 4, 1, 1))
         shifts[:, :2, 2] = (sample.targets - sample.points)[drawn[: len(shifts), 0]]
         models = np.concatenate([models, shifts])
         some = rng.choice(len(sample.points), size=min(400, len(sample.points)), replace=False)
@@ -263,7 +258,7 @@ class GlobalMotion:
         known = np.isfinite(followed)
         prior = np.ones_like(followed)
         for t in range(len(samples)):
-            around = slice(max(0, t - self.memory), t + self.memory + 1)
+            around = slice(max(0, t - MEMORY), t + MEMORY + 1)
             count = known[around].sum(0)
             prior[t] = np.where(known[around], followed[around], 0.0).sum(0) / np.maximum(count, 1)
         # 0.05 keeps a place that was covered until now from being ignored for good.
@@ -276,7 +271,7 @@ class GlobalMotion:
         weights = weights / weights.sum()
         coarse = self._best(sample, candidates, weights)
         share = float(weights @ (sample.agreement(coarse, 0.3) > 0.25))
-        if share < self.min_inliers:
+        if share < MIN_INLIERS:
             return np.eye(3), "unknown", share
         # A plane that tilts bends away from every affine motion, so the richest model is fitted first, from far.
         rich = self._refine("homography", sample, coarse, weights, (0.25, 0.25, 0.35, 0.5, 0.7, 1.0))
@@ -301,6 +296,6 @@ class GlobalMotion:
             fitted.append((cost, kind, model))
         _, kind, model = min(fitted, key=lambda one: one[0])
         motion = apply(model, sample.points) - sample.points
-        if np.sqrt(np.square(motion).sum(-1).mean()) < self.still:
+        if np.sqrt(np.square(motion).sum(-1).mean()) < STILL:
             return np.eye(3), "still", share
         return model, kind, share

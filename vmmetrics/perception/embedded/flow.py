@@ -26,17 +26,17 @@ MAX_ASPECT = 4.0
 """Beyond this ratio of sides the short side shrinks, so that a strip costs no more than an ordinary picture."""
 
 
-def working_size(width: int, height: int, short_side: int = SHORT_SIDE) -> tuple[int, int]:
+def working_size(width: int, height: int) -> tuple[int, int]:
     """Return (w, h) of the working images of a clip of ``width`` x ``height`` pixels.
 
-    The short side becomes ``short_side`` where the clip is larger, and stays what it is where it is smaller, down to
-    :data:`MIN_SIDE`, below which the picture is enlarged.
+    The short side becomes :data:`SHORT_SIDE` where the clip is larger, and stays what it is where it is smaller, down
+    to :data:`MIN_SIDE`, below which the picture is enlarged.
 
     >>> working_size(720, 480), working_size(160, 120), working_size(16, 16)
     ((384, 256), (160, 120), (48, 48))
     """
     short, long = min(width, height), max(width, height)
-    factor = min(1.0, short_side / short, MAX_ASPECT * short_side / long)
+    factor = min(1.0, SHORT_SIDE / short, MAX_ASPECT * SHORT_SIDE / long)
     return max(MIN_SIDE, round(width * factor)), max(MIN_SIDE, round(height * factor))
 
 
@@ -51,25 +51,18 @@ def working_images(frames: UInt8Array, size: tuple[int, int]) -> UInt8Array:
     return images
 
 
-@dataclass(frozen=True)
+TOLERANCE, TOLERANCE_SHARE = 0.8, 0.1
+"""Working pixels by which forward and backward may differ, and, squares added, share of the motion, with which the
+error grows (as in Sundaram et al., ECCV 2010)."""
+
+
 class DISFlow:
-    """DIS (medium) optical flow with forward-backward validity.
-
-    Attributes:
-        short_side: Short side of the working images in pixels.
-        tolerance: Forward and backward may differ by this many working pixels ...
-        tolerance_share: ... and, squares added, this share of the motion, with which the error grows (as in Sundaram
-            et al., ECCV 2010).
-    """
-
-    short_side: int = SHORT_SIDE
-    tolerance: float = 0.8
-    tolerance_share: float = 0.1
+    """DIS (medium) optical flow with forward-backward validity."""
 
     def estimate(self, scene: Scene) -> Flow:
         """Compute the flow of every consecutive pair of frames, both ways."""
         clip = scene.clip
-        width, height = working_size(clip.width, clip.height, self.short_side)
+        width, height = working_size(clip.width, clip.height)
         images = working_images(clip.frames, (width, height))
         pairs = len(images) - 1
         forward = np.zeros((pairs, height, width, 2), np.float32)
@@ -85,22 +78,23 @@ class DISFlow:
                 continue
             forward[t] = dis.calc(images[t], images[t + 1], None)
             backward[t] = dis.calc(images[t + 1], images[t], None)
-            forward_valid[t] = self.agree(forward[t], backward[t], grid)
-            backward_valid[t] = self.agree(backward[t], forward[t], grid)
+            forward_valid[t] = _agree(forward[t], backward[t], grid)
+            backward_valid[t] = _agree(backward[t], forward[t], grid)
         scale = (clip.width / width, clip.height / height)
         return Flow(images, forward, backward, forward_valid, backward_valid, scale)
 
-    def agree(self, there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
-        """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
-        height, width = there.shape[:2]
-        target = grid + there
-        gap = there + look_up(back, target)
-        # Column by column: numpy is slow over a last axis of two.
-        far = gap[..., 0] ** 2 + gap[..., 1] ** 2
-        moved = there[..., 0] ** 2 + there[..., 1] ** 2
-        x, y = target[..., 0], target[..., 1]
-        inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
-        return np.asarray((far < self.tolerance**2 + self.tolerance_share**2 * moved) & inside)
+
+def _agree(there: FloatArray, back: FloatArray, grid: FloatArray) -> BoolArray:
+    """Whether going ``there`` and ``back`` again ends where it began, inside the picture all the way."""
+    height, width = there.shape[:2]
+    target = grid + there
+    gap = there + look_up(back, target)
+    # Column by column: numpy is slow over a last axis of two.
+    far = gap[..., 0] ** 2 + gap[..., 1] ** 2
+    moved = there[..., 0] ** 2 + there[..., 1] ** 2
+    x, y = target[..., 0], target[..., 1]
+    inside = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
+    return np.asarray((far < TOLERANCE**2 + TOLERANCE_SHARE**2 * moved) & inside)
 
 
 def look_up(image: FloatArray, places: FloatArray) -> FloatArray:

@@ -68,9 +68,14 @@ def read_weights(path: Path, entry: str, name: str) -> dict[str, Tensor]:
     found = loaded.get(entry, loaded) if isinstance(loaded, Mapping) else None
     if not isinstance(found, Mapping) or not found:
         raise SetupError(f"{path}: expected weights in its entry {entry!r} but got {type(loaded).__name__}")
+    return _tensors(path, found)
+
+
+def _tensors(path: Path, found: Mapping[str, Any]) -> dict[str, Tensor]:
     strange = [str(key) for key, value in found.items() if not isinstance(value, Tensor)]
-    if strange:
-        raise SetupError(f"{path}: expected tensors only but found {listed(strange)}")
+    if strange or not found:
+        what = f"but found {listed(strange)}" if strange else "but it is empty"
+        raise SetupError(f"{path}: expected tensors only {what}")
     return dict(found)
 
 
@@ -119,12 +124,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     outer = next((key for key in NESTED if isinstance(loaded.get(key), Mapping)), None)
     found: Mapping[str, Any] = loaded if outer is None else loaded[outer]
     meta = {} if outer is None else {key: value for key, value in loaded.items() if key != outer}
-    strange = [str(key) for key, value in found.items() if not isinstance(value, Tensor)]
-    if strange or not found:
-        what = f"but found {listed(strange)}" if strange else "but it is empty"
-        raise SetupError(f"{path}: expected tensors only {what}")
     weights: dict[str, Tensor] = {}
-    for key, value in found.items():
+    for key, value in _tensors(path, found).items():
         name = key
         for prefix in PREFIXES:
             name = name.removeprefix(prefix)

@@ -12,7 +12,7 @@ from vmmetrics.perception.vmbench.adapters.grounding import GroundingDINO
 from vmmetrics.perception.vmbench.adapters.objects import GroundedObjects
 from vmmetrics.perception.vmbench.adapters.people import FollowedPeople
 from vmmetrics.perception.vmbench.adapters.plausibility import VideoMAEPlausibility
-from vmmetrics.perception.vmbench.adapters.qalign import QAlignQuality, QAlignRater
+from vmmetrics.perception.vmbench.adapters.qalign import QAlignRater
 from vmmetrics.perception.vmbench.adapters.rtm import RTMDetPersons, RTMPoseKeypoints
 from vmmetrics.perception.vmbench.adapters.sam import Sam
 from vmmetrics.perception.vmbench.adapters.sam2 import Sam2
@@ -95,7 +95,7 @@ def build_models(places: Mapping[str, Path], device: str | None = None) -> Model
         segmenter=GroundedObjects(grounder, sam2),
         tracker=SharedPoints(points),
         pose=FollowedPeople(people, keypoints),
-        quality=QAlignQuality(QAlignRater(place[QALIGN], shelf)),
+        quality=QAlignRater(place[QALIGN], shelf),
         plausibility=VideoMAEPlausibility.published(place[VIDEOMAE], shelf),
         notes=shelf.notes,
         released=Released(grounder, Sam(place[SAM], shelf), sam2, points, people, keypoints),

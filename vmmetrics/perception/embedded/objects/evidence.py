@@ -133,8 +133,8 @@ def gather_evidence(scene: Scene) -> Evidence:
     homographies = np.asarray(np.linalg.inv(to_clip) @ camera.homographies @ to_clip)
     known = np.array([kind != "unknown" for kind in camera.kinds], bool)
     motion = _Motion(colour, homographies, known, clip.fps)
-    motion.add(forward, forward_ok, reverse=False)
-    motion.add(backward, backward_ok, reverse=True)
+    motion.add(forward, forward_ok, slice(None))
+    motion.add(backward, backward_ok, slice(None, None, -1))
     velocity, strength, support = motion.result()
     return Evidence(
         colour, forward, backward, forward_ok, backward_ok, homographies, velocity, strength, support,
@@ -204,30 +204,44 @@ class _Motion:
     def noise(self) -> float:
         return float(np.median(self.noises)) if self.noises else 1.0
 
-    def add(self, steps: FloatArray, ok: BoolArray, *, reverse: bool) -> None:
-        """Take in the flow of one direction: steps of one frame, then doubled up to the gap."""
-        if len(steps) == 0:
-            return
-        if reverse:
-            steps, ok, colour = steps[::-1], ok[::-1], self.colour[::-1]
-            matrices, known = np.linalg.inv(self.camera[::-1]), self.known[::-1]
-        else:
-            colour, matrices, known = self.colour, self.camera, self.known
+    def add(self, steps: FloatArray, ok: BoolArray, order: slice) -> None:
+        """Take in the flow in one ``order`` of the frames: steps of one frame, then doubled up to the gap."""
+        colour, known, steps, ok = self.colour[order], self.known[order], steps[order], ok[order]
+        matrices = self.camera if order.step is None else np.linalg.inv(self.camera[order])
         # After a sudden change the flow agrees with itself by chance in places: it must lead to the same colour.
         for t, step in enumerate(steps):
             apart = colour_gap(colour[t], np.asarray(warp(colour[t + 1], self.grid + step)))
             alike = (apart < ALIKE_LEVELS + ALIKE_SHARE * contrast(colour[t])).view(np.uint8)
             ok[t] &= cv2.medianBlur(alike, 5).view(np.bool_)
-        first, first_matrices, gap = steps, matrices, 1
+        first, first_matrices, gap, way = steps, matrices, 1, 0 if order.step is None else 1
+        strength, total, weight = (kept[order] for kept in (self.strength, self.total, self.weight))
         for level in range(self.doublings + 1):
-            if len(steps) == 0:
-                return
-            if level in (0, self.doublings):
-                for t in range(len(steps)):
-                    if known[t]:
-                        rate = self.grid + first[t] - mapped(first_matrices[t], self.grid)
-                        self._judge(colour, steps[t], ok[t], matrices[t], rate, t, gap, reverse)
-            if level < self.doublings:
+            for t in np.flatnonzero(known).tolist() if level in (0, self.doublings) else ():
+                still, there = mapped(matrices[t], self.grid), self.grid + steps[t]
+                residual = there - still
+                size = _length(residual)
+                # The 30 % quantile of a Rayleigh distribution is 0.845 deviations, while 30 % of the frame is still.
+                sigma = float(np.quantile(size[ok[t]], 0.3)) / 0.845 if ok[t].any() else 0.0
+                floor, travel = FAST_FLOOR if gap == 1 else SLOW_FLOOR, _length(still - self.grid)
+                moving = size / (max(floor, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel)
+                moving = np.where(ok[t], moving, 0.0).astype(np.float32)
+                if gap > 1:
+                    # Slow motion goes on all the time; what stands still and is swept along later does not move yet.
+                    rate = self.grid + first[t] - mapped(first_matrices[t], self.grid)
+                    moving[(rate * residual).sum(-1) * gap < RATE_SHARE * size * size] = 0
+                gap_still = colour_gap(colour[t], warp(colour[t + gap], still))
+                gap_moved = colour_gap(colour[t], warp(colour[t + gap], there))
+                inside = (still >= 0).all(-1) & (still < np.array(still.shape[1::-1]) - 1).all(-1)
+                if gap == 1 and inside.any():
+                    self.noises.append(float(np.quantile(gap_still[inside], 0.3)))
+                tested = (moving > 1) & inside
+                self.tested[way, order][t] |= tested
+                self.explained[way, order][t] |= tested & (gap_still - gap_moved > GAIN_LEVELS + 3.0 * self.noise)
+                np.maximum(strength[t], moving, out=strength[t])
+                share = ok[t] * (1.0 if gap == 1 else 0.5)
+                total[t] += ((-1.0) ** way * share / gap)[..., None] * residual
+                weight[t] += share
+            if level < self.doublings and len(steps):
                 steps, ok = self._doubled(steps, ok, gap, out=steps if level else None)
                 joined = [b @ a for a, b in zip(matrices[:-gap], matrices[gap:], strict=True)]
                 matrices = np.stack(joined or [np.eye(3)])
@@ -249,44 +263,6 @@ class _Motion:
             longer[t] = steps[t] + warp(steps[t + gap], position)
             held[t] = ok[t] & (warp(ok[t + gap].view(np.uint8), position, nearest=True) > 0)
         return longer, held
-
-    def _judge(
-        self,
-        colour: UInt8Array,
-        step: FloatArray,
-        ok: BoolArray,
-        matrix: FloatArray,
-        rate: FloatArray,
-        t: int,
-        gap: int,
-        reverse: bool,
-    ) -> None:
-        still = mapped(matrix, self.grid)
-        residual = self.grid + step - still
-        size = _length(residual)
-        # The 30 % quantile of a Rayleigh distribution is 0.845 deviations; it holds while 30 % of the frame is still.
-        sigma = float(np.quantile(size[ok], 0.3)) / 0.845 if ok.any() else 0.0
-        travel = _length(still - self.grid)
-        threshold = max(FAST_FLOOR if gap == 1 else SLOW_FLOOR, NOISE_FACTOR * sigma) + CAMERA_SHARE * travel
-        moving = np.where(ok, size / threshold, 0.0).astype(np.float32)
-        if gap > 1:
-            # Slow motion goes on all the time; what stands still now and is swept along later does not move yet.
-            now = (rate * residual).sum(-1)
-            moving[now * gap < RATE_SHARE * size * size] = 0
-        gap_still = colour_gap(colour[t], warp(colour[t + gap], still))
-        gap_moved = colour_gap(colour[t], warp(colour[t + gap], self.grid + step))
-        inside = (still >= 0).all(-1) & (still[..., 0] < still.shape[1] - 1) & (still[..., 1] < still.shape[0] - 1)
-        if gap == 1 and inside.any():
-            self.noises.append(float(np.quantile(gap_still[inside], 0.3)))
-        gain = GAIN_LEVELS + 3.0 * self.noise
-        frame, sign = (len(colour) - 1 - t, -1.0) if reverse else (t, 1.0)
-        tested = (moving > 1) & inside
-        self.tested[int(reverse), frame] |= tested
-        self.explained[int(reverse), frame] |= tested & (gap_still - gap_moved > gain)
-        np.maximum(self.strength[frame], moving, out=self.strength[frame])
-        share = ok * (1.0 if gap == 1 else 0.5)
-        self.total[frame] += (sign * share / gap)[..., None] * residual
-        self.weight[frame] += share
 
     def result(self) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Velocity (T, h, w, 2), strength (T, h, w) and support (T, h, w)."""

@@ -9,14 +9,7 @@ import cv2
 import numpy as np
 
 from vmmetrics.perception.embedded.objects import pruning
-from vmmetrics.perception.embedded.objects.evidence import (
-    Evidence,
-    Labels,
-    disc,
-    gather_evidence,
-    warp,
-    warp_mask,
-)
+from vmmetrics.perception.embedded.objects.evidence import Evidence, Labels, disc, gather_evidence, warp, warp_mask
 from vmmetrics.perception.embedded.objects.matching import absences, aligned, changed_places
 from vmmetrics.perception.embedded.objects.tracking import NEW_SHARE, Mask, MaskTracker, filled, moving_map
 from vmmetrics.perception.scene import Objects, Scene, SceneObject
@@ -225,81 +218,79 @@ def _ages(found: BoolArray, evidence: Evidence) -> FloatArray:
 MAX_OBJECTS = 254
 
 
-@dataclass(frozen=True)
+MIN_SECONDS, MIN_MOVED = 0.25, 3
+"""An object is seen for at least so long, and in three frames, and moves by itself in so many: others are chance."""
+
+
 class MotionSegmenter:
-    """Objects are what moves by itself, followed through rests and back to before it moved.
-
-    Attributes:
-        min_seconds: An object is seen for at least this long, and in three frames; shorter ones are chance ...
-        min_moved: ... and moves by itself in this many.
-    """
-
-    min_seconds: float = 0.25
-    min_moved: int = 3
+    """Objects are what moves by itself, followed through rests and back to before it moved."""
 
     def segment(self, scene: Scene) -> Objects:
         """Find the objects of ``scene``."""
         evidence = gather_evidence(scene)
         moving = np.stack([moving_map(evidence, t) for t in range(len(evidence))])
-        kept, out = self._objects(evidence, moving)
+        kept, out = _objects(evidence, moving)
         if not kept:
             moving = faint_maps(evidence)
-            kept, out = self._objects(evidence, moving)
+            kept, out = _objects(evidence, moving)
         height, width = evidence.shape
         return Objects(out, tuple(kept), (scene.clip.width / width, scene.clip.height / height), moving)
 
-    def _objects(self, evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
-        """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
-        labels = self._follow(evidence, moving)
-        pruning.join_pieces(evidence, labels)
-        kept: list[SceneObject] = []
-        least = min(len(evidence), max(3, round(self.min_seconds * evidence.fps)))
-        out = np.zeros(labels.shape, np.uint8)
-        for identity in np.unique(labels)[1:].tolist():
-            mask = labels == identity
-            present = mask.any((1, 2))
-            if present.sum() < least or len(kept) == MAX_OBJECTS:
-                continue
-            occluded, left = absences(evidence, labels, identity)
-            kept.append(SceneObject(len(kept) + 1, "object", present, occluded, left))
-            out[mask] = len(kept)
-        return kept, out
 
-    def _follow(self, evidence: Evidence, moving: BoolArray) -> Labels:
-        """(T, h, w) labels of what is ``moving`` (T, h, w), followed both ways in time."""
-        count = len(evidence)
-        labels = np.zeros((count, *evidence.shape), np.uint16)
-        forwards = MaskTracker(evidence, labels, moving)
-        forwards.discover()
-        for identity, track in list(forwards.tracks.items()):
-            if track.moved < self.min_moved:
-                labels[labels == identity] = 0
-                del forwards.tracks[identity]
-        backwards = MaskTracker(evidence.reversed(), labels[::-1], moving[::-1])
-        backwards.extend({i: count - 1 - min(track.areas) for i, track in forwards.tracks.items()})
-        for old, new in backwards.merged.items():
-            while new in backwards.merged:
-                new = backwards.merged[new]
-            labels[labels == old] = new
-        moved = {i: track.moved for i, track in forwards.tracks.items()}
-        pruning.trim_residue(labels, moving)
-        pruning.trim_bare(evidence, labels, moving)
-        pruning.drop_unmoved(evidence, labels)
-        pruning.drop_replaced(labels, moved)
-        pruning.merge_parts(labels)
-        self._add_pops(evidence, labels, moving)
-        return labels
+def _objects(evidence: Evidence, moving: BoolArray) -> tuple[list[SceneObject], UInt8Array]:
+    """Objects, and their labels (T, h, w), of what is ``moving`` (T, h, w)."""
+    labels = _follow(evidence, moving)
+    pruning.join_pieces(evidence, labels)
+    kept: list[SceneObject] = []
+    least = min(len(evidence), max(3, round(MIN_SECONDS * evidence.fps)))
+    out = np.zeros(labels.shape, np.uint8)
+    for identity in np.unique(labels)[1:].tolist():
+        mask = labels == identity
+        present = mask.any((1, 2))
+        if present.sum() < least or len(kept) == MAX_OBJECTS:
+            continue
+        occluded, left = absences(evidence, labels, identity)
+        kept.append(SceneObject(len(kept) + 1, "object", present, occluded, left))
+        out[mask] = len(kept)
+    return kept, out
 
-    def _add_pops(self, evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
-        """Label what comes or goes without ever moving, and follow it to the other end of its life."""
-        last = len(evidence) - 1
-        for pop in find_pops(evidence, labels, moving):
-            if (labels[pop.full] > 0)[pop.masks[pop.full]].mean() > 0.5:
-                continue
-            identity = int(labels.max()) + 1
-            for frame, mask in pop.masks.items():
-                labels[frame][mask & (labels[frame] == 0)] = identity
-            if pop.kind == "appear":
-                MaskTracker(evidence, labels, moving).extend({identity: pop.full})
-            else:
-                MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - pop.full})
+
+def _follow(evidence: Evidence, moving: BoolArray) -> Labels:
+    """(T, h, w) labels of what is ``moving`` (T, h, w), followed both ways in time."""
+    count = len(evidence)
+    labels = np.zeros((count, *evidence.shape), np.uint16)
+    forwards = MaskTracker(evidence, labels, moving)
+    forwards.discover()
+    for identity, track in list(forwards.tracks.items()):
+        if track.moved < MIN_MOVED:
+            labels[labels == identity] = 0
+            del forwards.tracks[identity]
+    backwards = MaskTracker(evidence.reversed(), labels[::-1], moving[::-1])
+    backwards.extend({i: count - 1 - min(track.areas) for i, track in forwards.tracks.items()})
+    for old, new in backwards.merged.items():
+        while new in backwards.merged:
+            new = backwards.merged[new]
+        labels[labels == old] = new
+    moved = {i: track.moved for i, track in forwards.tracks.items()}
+    pruning.trim_residue(labels, moving)
+    pruning.trim_bare(evidence, labels, moving)
+    pruning.drop_unmoved(evidence, labels)
+    pruning.drop_replaced(labels, moved)
+    pruning.merge_parts(labels)
+    _add_pops(evidence, labels, moving)
+    return labels
+
+
+def _add_pops(evidence: Evidence, labels: Labels, moving: BoolArray) -> None:
+    """Label what comes or goes without ever moving, and follow it to the other end of its life."""
+    last = len(evidence) - 1
+    for pop in find_pops(evidence, labels, moving):
+        if (labels[pop.full] > 0)[pop.masks[pop.full]].mean() > 0.5:
+            continue
+        identity = int(labels.max()) + 1
+        for frame, mask in pop.masks.items():
+            labels[frame][mask & (labels[frame] == 0)] = identity
+        if pop.kind == "appear":
+            MaskTracker(evidence, labels, moving).extend({identity: pop.full})
+        else:
+            MaskTracker(evidence.reversed(), labels[::-1], moving[::-1]).extend({identity: last - pop.full})

@@ -203,8 +203,7 @@ class _Depth:
 
 def _along(path: FloatArray, cells: int) -> FloatArray:
     """Return (cells, cells, 2): where the content of each cell gets to along ``path`` (SIDE, SIDE, 2), in cells."""
-    places = np.stack(np.meshgrid(*[np.arange(cells, dtype=np.float32)] * 2), -1)
-    return np.asarray(places + to_cells(path, cells) * (cells / SIDE))
+    return np.asarray(pixel_grid(cells, cells) + to_cells(path, cells) * (cells / SIDE))
 
 
 def _distances(rows: FloatArray) -> FloatArray:
@@ -292,10 +291,8 @@ def _compare_kinds(
     count = len(features)
     later = changed(np.arange(count - 1), np.arange(1, count), onward)
     earlier = changed(np.arange(1, count), np.arange(count - 1), back)
-    for t in range(1, count):
-        maps["other kind"][t] = _enlarged(later[t - 1])
-    for t in range(1, count - 1):
-        maps["foreign kind"][t] = _enlarged(np.minimum(later[t], earlier[t - 1]))
+    maps["other kind"][1:] = [_enlarged(plane) for plane in later]
+    maps["foreign kind"][1:-1] = [_enlarged(plane) for plane in np.minimum(later[1:], earlier[:-1])]
     return head.frames(wide)
 
 
@@ -318,7 +315,6 @@ def _compare_pictures(
 
 def _compare_motion(maps: dict[str, FloatArray], flow: FloatArray) -> None:
     """Fill in where things bend, stretch and jerk."""
-    places = np.stack(np.meshgrid(*[np.arange(CELLS, dtype=np.float32)] * 2), -1)
     own = flow - np.median(flow.reshape(len(flow), -1, 2), axis=1)[:, None, None]
     for t, (field, rest) in enumerate(zip(flow, own, strict=True)):
         speed = STILL + np.linalg.norm(rest, axis=-1)
@@ -332,7 +328,7 @@ def _compare_motion(maps: dict[str, FloatArray], flow: FloatArray) -> None:
         if t + 1 == len(flow):
             continue
         for name, fields in (("jerk", flow), ("own jerk", own)):
-            following = bilinear(fields[t + 1], places + field / CELL)
+            following = bilinear(fields[t + 1], pixel_grid(CELLS, CELLS) + field / CELL)
             change = np.linalg.norm(following - fields[t], axis=-1)
             speeds = np.linalg.norm(fields[t], axis=-1) + np.linalg.norm(following, axis=-1)
             maps[name][t + 1] = change / (STILL + speeds)

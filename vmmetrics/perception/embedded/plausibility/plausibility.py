@@ -209,9 +209,7 @@ class OrdinalModel:
     def probabilities(self, numbers: FloatArray) -> FloatArray:
         """Return (N, 5) float64, Bad to Perfect, for the numbers (N, F) of views."""
         below = sigmoid(self.badness(numbers)[:, None] - self.thresholds)
-        ones, zeros = np.ones((len(below), 1)), np.zeros((len(below), 1))
-        steps = np.concatenate([ones, below, zeros], axis=1)
-        return np.asarray((steps[:, :-1] - steps[:, 1:])[:, ::-1])
+        return np.diff(below[:, ::-1], axis=1, prepend=0.0, append=1.0)
 
     def save(self, path: Path) -> None:
         """Write the model to ``path``; the same model gives the same bytes."""

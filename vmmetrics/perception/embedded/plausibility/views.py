@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -100,19 +100,16 @@ STRIDES = (8, 16, 32)
 """Pixels per cell of the three feature maps, 40, 112 and 320 channels deep."""
 
 
-@dataclass
 class Backbone:
     """Frames to feature maps, one frame at a time so that no answer depends on its neighbours in a batch.
 
-    Attributes:
-        path: The LiteRT file; None takes the one that ships.
+    Args:
         threads: Threads to use; None leaves it to LiteRT.
     """
 
-    path: Path | None = None
-    threads: int | None = None
-    _interpreter: Any = field(default=None, init=False, repr=False)
-    _lock: Any = field(default_factory=Lock, init=False, repr=False)
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads
+        self._lock = Lock()
 
     def features(self, images: UInt8Array) -> tuple[FloatArray, ...]:
         """Return per stride of :data:`STRIDES` a (n, rows, columns, channels) float32 map.
@@ -121,25 +118,21 @@ class Backbone:
             images: (n, SIDE, SIDE, 3) uint8 RGB.
         """
         with self._lock:
-            if self._interpreter is None:
-                self._interpreter = self._load()
-            given = self._interpreter.get_input_details()[0]["index"]
-            outputs = sorted(self._interpreter.get_output_details(), key=lambda d: -d["shape"][1])
+            network = self._network
+            given = network.get_input_details()[0]["index"]
+            outputs = sorted(network.get_output_details(), key=lambda d: -d["shape"][1])
             maps: list[list[FloatArray]] = [[] for _ in outputs]
             for image in images:
-                self._interpreter.set_tensor(given, image[None].astype(np.float32))
-                self._interpreter.invoke()
+                network.set_tensor(given, image[None].astype(np.float32))
+                network.invoke()
                 for kept, output in zip(maps, outputs, strict=True):
-                    kept.append(self._interpreter.get_tensor(output["index"])[0].copy())
+                    kept.append(network.get_tensor(output["index"])[0].copy())
         return tuple(np.stack(kept) for kept in maps)
 
-    def _load(self) -> Any:
+    @cached_property
+    def _network(self) -> Any:
         from ai_edge_litert.interpreter import Interpreter
 
-        path = self.path or weight_path(WEIGHTS)
-        interpreter = Interpreter(model_path=str(path), num_threads=self.threads)
-        interpreter.allocate_tensors()
-        shape = tuple(interpreter.get_input_details()[0]["shape"])
-        if shape != (1, SIDE, SIDE, 3):
-            raise ValueError(f"Expected a network for frames (1, {SIDE}, {SIDE}, 3) but got {shape}")
-        return interpreter
+        network = Interpreter(model_path=str(weight_path(WEIGHTS)), num_threads=self._threads)
+        network.allocate_tensors()
+        return network

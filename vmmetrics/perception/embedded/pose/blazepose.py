@@ -209,18 +209,17 @@ def anchor_centres() -> FloatArray:
 def weighted_nms(scores: FloatArray, boxes: FloatArray, points: FloatArray) -> Detections:
     """Merge overlapping detections (IoU > 0.3) into their score-weighted mean, under the best score."""
     order = np.argsort(-scores, kind="stable")
-    kept: list[tuple[float, FloatArray, FloatArray]] = []
+    best, merged, moved = [], [], []
     while order.size:
         group = box_iou(boxes[order[0]], boxes[order]) > NMS_IOU
         group[0] = True
         members = order[group]
         weight = scores[members] / scores[members].sum()
-        kept.append((scores[order[0]], weight @ boxes[members], np.tensordot(weight, points[members], axes=(0, 0))))
+        best.append(scores[order[0]])
+        merged.append(weight @ boxes[members])
+        moved.append(np.tensordot(weight, points[members], axes=(0, 0)))
         order = order[~group]
-    if not kept:
-        return Detections(np.zeros(0), np.zeros((0, 4)), np.zeros((0, 4, 2)))
-    best, merged, moved = zip(*kept, strict=True)
-    return Detections(np.array(best), np.array(merged), np.array(moved))
+    return Detections(np.array(best), np.array(merged).reshape(-1, 4), np.array(moved).reshape(-1, 4, 2))
 
 
 def box_iou(box: FloatArray, others: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from vmmetrics.functional.limbs import exchanged
 from vmmetrics.perception.embedded.pose.blazepose import BlazePoseNetworks, Landmarks, Pyramid
-from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, SearchSettings, torso
+from vmmetrics.perception.embedded.pose.tracking import PeopleTracker, PersonTrack, torso
 from vmmetrics.perception.scene import Poses, Scene
 from vmmetrics.types import BoolArray, FloatArray, IntArray
 from vmmetrics.utils.weights.manifest import weight_path
@@ -137,7 +137,6 @@ def _distance(points: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
 
 COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose landmark of each COCO keypoint: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
-DEFAULT_THREADS = 2
 CALIBRATION = (1.24, 2.66)
 """Offset and slope of P(error < 0.1 torso) over the logit of the heatmap peak, fitted by benchmarks/pose_truth.py."""
 
@@ -147,21 +146,16 @@ class BlazePose:
 
     Args:
         threads: Threads per network, None for two; the results do not depend on it.
-        settings: How hard to look for people.
     """
 
-    def __init__(self, threads: int | None = None, settings: SearchSettings | None = None) -> None:
-        self._networks = BlazePoseNetworks(
-            weight_path("blazepose-detector"),
-            weight_path("blazepose-landmarks-full"),
-            DEFAULT_THREADS if threads is None else threads,
-        )
-        self._settings = settings or SearchSettings()
+    def __init__(self, threads: int | None = None) -> None:
+        detector, landmarks = weight_path("blazepose-detector"), weight_path("blazepose-landmarks-full")
+        self._networks = BlazePoseNetworks(detector, landmarks, threads or 2)
 
     def people(self, scene: Scene) -> list[PersonTrack]:
         """Return the people of the clip with everything the landmark network says about them."""
         frames = [Pyramid(frame) for frame in scene.clip.frames]
-        return PeopleTracker(self._networks, frames, scene.clip.fps, self._settings).run()
+        return PeopleTracker(self._networks, frames, scene.clip.fps).run()
 
     def estimate(self, scene: Scene) -> Poses:
         """Return the people of the clip, the one seen best and longest first."""

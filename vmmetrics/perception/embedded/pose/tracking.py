@@ -15,42 +15,29 @@ BODY = (11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """Shoulders, elbows, wrists, hips, knees, ankles among the 39 landmarks."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """How hard to look for people.
-
-    Attributes:
-        probe_seconds: Time between the frames that are searched.
-        min_probes: Frames searched however short the clip is (all of them where it has fewer).
-        max_probes: Most frames searched however long the clip is.
-        tile: Side of the small search tiles, as a share of the frame's short side.
-        seed_score: Detector score at which a find is worth a landmark run.
-        seed_quality: :func:`quality` at which a find starts a track.
-        keep_quality: Quality below which a tracked person counts as lost.
-        person_quality: Mean quality over a track at which it is a person. On the footage at hand people reach 0.57 to
-            0.92; hands, dogs, cups and clothes 0.54 at most over half a second, 0.59 over nine frames.
-        lost_frames: Frames a lost person is looked for around the last region before the track ends.
-        trial_frames: Frames after which a new track below ``person_quality`` is given up.
-        person_frames: Fewest frames of a person (all frames where the clip is shorter), and
-        person_seconds: shortest time; whichever is longer.
-        join_seconds: Longest gap over which two tracks are joined into one person.
-        max_people: Most people kept, the best ones.
-    """
-
-    probe_seconds: float = 0.5
-    min_probes: int = 4
-    max_probes: int = 10
-    tile: float = 0.6
-    seed_score: float = 0.4
-    seed_quality: float = 0.5
-    keep_quality: float = 0.35
-    person_quality: float = 0.55
-    lost_frames: int = 3
-    trial_frames: int = 5
-    person_frames: int = 8
-    person_seconds: float = 0.5
-    join_seconds: float = 0.5
-    max_people: int = 4
+PROBE_SECONDS = 0.5
+"""Time between the frames that are searched."""
+MIN_PROBES, MAX_PROBES = 4, 10
+"""Frames searched however short the clip is (all of them where it has fewer), and however long."""
+TILE = 0.6
+"""Side of the small search tiles, as a share of the frame's short side."""
+SEED_SCORE, SEED_QUALITY = 0.4, 0.5
+"""Detector score at which a find is worth a landmark run, and :func:`quality` at which it starts a track."""
+KEEP_QUALITY = 0.35
+"""Quality below which a tracked person counts as lost."""
+PERSON_QUALITY = 0.55
+"""Mean quality over a track at which it is a person. On the footage at hand people reach 0.57 to 0.92; hands, dogs,
+cups and clothes 0.54 at most over half a second, 0.59 over nine frames."""
+LOST_FRAMES = 3
+"""Frames a lost person is looked for around the last region before the track ends."""
+TRIAL_FRAMES = 5
+"""Frames after which a new track below :data:`PERSON_QUALITY` is given up."""
+PERSON_FRAMES, PERSON_SECONDS = 8, 0.5
+"""Fewest frames of a person (all frames where the clip is shorter), and shortest time; whichever is longer."""
+JOIN_SECONDS = 0.5
+"""Longest gap over which two tracks are joined into one person."""
+MAX_PEOPLE = 4
+"""Most people kept, the best ones."""
 
 
 @dataclass(slots=True)
@@ -89,18 +76,18 @@ def same_person(one: Landmarks, other: Landmarks) -> bool:
     return bool(distance < 0.5 * max(torso(one), torso(other)))
 
 
-def probe_frames(count: int, fps: float, settings: SearchSettings) -> list[int]:
+def probe_frames(count: int, fps: float) -> list[int]:
     """Frames to search for people, evenly spread, the first half a step into the clip."""
-    wanted = round(count / max(fps * settings.probe_seconds, 1.0))
-    number = min(count, max(settings.min_probes, min(wanted, settings.max_probes)))
+    wanted = round(count / max(fps * PROBE_SECONDS, 1.0))
+    number = min(count, max(MIN_PROBES, min(wanted, MAX_PROBES)))
     return [int((i + 0.5) * count / number) for i in range(number)]
 
 
-def search_regions(width: int, height: int, tile: float) -> list[Region]:
+def search_regions(width: int, height: int) -> list[Region]:
     """The whole frame, squares of the short side along the long one, and overlapping small tiles."""
     short, long = min(width, height), max(width, height)
     regions = [Region((width - 1) / 2, (height - 1) / 2, float(long), 0.0)]
-    for side in (float(short), tile * short):
+    for side in (float(short), TILE * short):
         xs, ys = _spread(width, side), _spread(height, side)
         if len(xs) * len(ys) > 1:
             regions += [Region(x, y, side, 0.0) for y in ys for x in xs]
@@ -118,31 +105,28 @@ def _spread(length: int, side: float) -> list[float]:
 class PeopleTracker:
     """Finds people at probe frames and follows each one through the clip with the landmark network."""
 
-    def __init__(
-        self, network: BlazePoseNetworks, frames: Sequence[Pyramid], fps: float, settings: SearchSettings
-    ) -> None:
+    def __init__(self, network: BlazePoseNetworks, frames: Sequence[Pyramid], fps: float) -> None:
         self._network = network
         self._frames = frames
-        self._settings = settings
-        self._probes = probe_frames(len(frames), fps, settings)
-        self._longest_gap = max(1, round(settings.join_seconds * fps))
+        self._probes = probe_frames(len(frames), fps)
+        self._longest_gap = max(1, round(JOIN_SECONDS * fps))
         self._rejected: list[tuple[int, Region]] = []
-        self._fewest = min(len(frames), max(settings.person_frames, round(settings.person_seconds * fps)))
+        self._fewest = min(len(frames), max(PERSON_FRAMES, round(PERSON_SECONDS * fps)))
 
     def run(self) -> list[PersonTrack]:
         """Return the people, the one seen best and longest first."""
         tracks: list[PersonTrack] = []
         height, width = self._frames[0].levels[0].shape[:2]
-        for region in search_regions(width, height, self._settings.tile):  # whole frames first
+        for region in search_regions(width, height):  # whole frames first
             for frame in self._probes:
-                for points in self._network.detect(self._frames[frame], region, self._settings.seed_score).points:
+                for points in self._network.detect(self._frames[frame], region, SEED_SCORE).points:
                     self._take(tracks, frame, points)
-        people = self._join([t for t in tracks if t.quality >= self._settings.person_quality])
+        people = self._join([t for t in tracks if t.quality >= PERSON_QUALITY])
         people = [t for t in people if len(t.poses) >= self._fewest]
         people.sort(key=lambda t: -t.quality * len(t.poses))
         kept: list[PersonTrack] = []
         for track in people:
-            if len(kept) < self._settings.max_people and not any(_lies_on(track, other) for other in kept):
+            if len(kept) < MAX_PEOPLE and not any(_lies_on(track, other) for other in kept):
                 kept.append(track)
         return kept
 
@@ -154,10 +138,10 @@ class PeopleTracker:
         if any(frame == other and _same_place(region, seen) for other, seen in self._rejected):
             return
         seed = self._network.landmarks(self._frames[frame], region)
-        if quality(seed) >= self._settings.keep_quality:
+        if quality(seed) >= KEEP_QUALITY:
             again = self._network.landmarks(self._frames[frame], seed.next_region)
             seed = max(seed, again, key=quality)
-        if quality(seed) < self._settings.seed_quality:
+        if quality(seed) < SEED_QUALITY:
             self._rejected.append((frame, region))
             return
         if any(frame in t.poses and same_person(t.poses[frame], seed) for t in tracks):
@@ -169,17 +153,16 @@ class PeopleTracker:
         track = PersonTrack({start: seed})
         for step in (1, -1):
             region, lost, frame = seed.next_region, 0, start + step
-            while 0 <= frame < len(self._frames) and lost <= self._settings.lost_frames:
+            while 0 <= frame < len(self._frames) and lost <= LOST_FRAMES:
                 pose = self._network.landmarks(self._frames[frame], region)
-                if quality(pose) < self._settings.keep_quality:
+                if quality(pose) < KEEP_QUALITY:
                     lost += 1
                 elif any(frame in t.poses and same_person(t.poses[frame], pose) for t in tracks):
                     break
                 else:
                     track.poses[frame] = pose
                     region, lost = steady(region, pose.next_region), 0
-                on_trial = len(track.poses) >= self._settings.trial_frames
-                if on_trial and track.quality < self._settings.person_quality:
+                if len(track.poses) >= TRIAL_FRAMES and track.quality < PERSON_QUALITY:
                     return track
                 frame += step
         return track

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vmmetrics.perception.embedded.flow import look_up, pixel_grid
 from vmmetrics.perception.scene import Flow
 from vmmetrics.types import BoolArray, FloatArray, UInt8Array
 
@@ -27,14 +28,14 @@ DETAIL_FLOOR = 0.3
 """Grey levels added before a logarithm: less detail than that is rounding."""
 
 # Second differences along x, y and both diagonals: motion blur weakens those along the motion and spares those across.
-_SECOND_DIFFERENCES = tuple(
-    np.array(kernel, dtype=np.float32)
-    for kernel in (
+_SECOND_DIFFERENCES = np.array(
+    [
         [[0, 0, 0], [1, -2, 1], [0, 0, 0]],
         [[0, 1, 0], [0, -2, 0], [0, 1, 0]],
         [[1, 0, 0], [0, -2, 0], [0, 0, 1]],
         [[0, 0, 1], [0, -2, 0], [1, 0, 0]],
-    )
+    ],
+    np.float32,
 )
 _FIXED_POINT = 16  # int16 second differences are averaged in sixteenths: 4 · 255 · 16 fits, and plain means would round
 _EDGE_LIMIT = 32  # grey levels; a strong edge of the scene must not pass for a border of blocks
@@ -116,12 +117,9 @@ _FIT_ROUNDS = 4  # of reweighting; the global fit no longer moves after three
 _LEAST_SPREAD = 0.05  # working pixels, the noise of DIS on still pictures
 
 
-def sample(image: FloatArray, flow: FloatArray) -> FloatArray:
-    """Return ``image`` (h, w, ...) seen through ``flow`` (h, w, 2): its value where each pixel points to."""
-    height, width = flow.shape[:2]
-    x = np.arange(width, dtype=np.float32) + flow[..., 0]
-    y = np.arange(height, dtype=np.float32)[:, None] + flow[..., 1]
-    return np.asarray(cv2.remap(image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
+def _there(flow: FloatArray) -> FloatArray:
+    """Where each pixel of ``flow`` (h, w, 2) points to, x and y."""
+    return np.asarray(pixel_grid(flow.shape[1], flow.shape[0]) + flow)
 
 
 def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], FloatArray]:
@@ -143,14 +141,14 @@ def foreign(flow: Flow, shape: tuple[int, int]) -> tuple[list[FloatArray], Float
         contrast[t] = cell_means(np.abs(_high_pass(image(t))), shape)
         if t in (0, count - 1):
             continue
-        back = flow.backward[t - 1]
-        before, seen_before = _high_pass(image(t) - sample(image(t - 1), back)), _in_frame(back)
+        back = _there(flow.backward[t - 1])
+        before, seen_before = _high_pass(image(t) - look_up(image(t - 1), back)), _in_frame(back)
         path = flow.forward[t]
         for length in range(1, min(LONGEST, count - 1 - t) + 1):
             if length > 1:
-                path = path + sample(flow.forward[t + length - 1], path)
-            after = _high_pass(image(t) - sample(image(t + length), path))
-            common = seen_before & _in_frame(path) & (before * after > 0)
+                path = path + look_up(flow.forward[t + length - 1], _there(path))
+            after = _high_pass(image(t) - look_up(image(t + length), _there(path)))
+            common = seen_before & _in_frame(_there(path)) & (before * after > 0)
             both = np.where(common, np.minimum(np.abs(before), np.abs(after)), 0)
             shared[length - 1][t] = cell_means(both, shape)
     return shared, contrast
@@ -178,12 +176,12 @@ def displaced(flow: Flow) -> tuple[list[FloatArray], FloatArray]:
         if t < 2:
             continue
         left = back[t - 1]
-        from_left = without_camera(sample(back[t - 2], left / spacing) - left)
+        from_left = without_camera(look_up(back[t - 2], _there(left / spacing)) - left)
         path = onward[t]
         for length in range(1, min(LONGEST, count - 2 - t) + 1):
             if length > 1:
-                path = path + sample(onward[t + length - 1], path / spacing)
-            pace = sample(onward[t + length], path / spacing)
+                path = path + look_up(onward[t + length - 1], _there(path / spacing))
+            pace = look_up(onward[t + length], _there(path / spacing))
             from_right = without_camera(length * pace - path)
             from_chord = without_camera(-(length * left + path) / (length + 1))
             off[length - 1][t] = _off_path(from_left, from_right, from_chord)
@@ -221,12 +219,10 @@ def without_camera(field: FloatArray) -> FloatArray:
     return rest.reshape(field.shape).astype(np.float32)
 
 
-def _in_frame(flow: FloatArray) -> BoolArray:
-    """Where ``flow`` (h, w, 2) points to a place inside the frame: what comes in from outside is news by right."""
-    height, width = flow.shape[:2]
-    x = np.arange(width, dtype=np.float32) + flow[..., 0]
-    y = np.arange(height, dtype=np.float32)[:, None] + flow[..., 1]
-    return np.asarray((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))
+def _in_frame(places: FloatArray) -> BoolArray:
+    """Which ``places`` (h, w, 2) are inside the frame: what comes in from outside is news by right."""
+    height, width = places.shape[:2]
+    return np.asarray(((places >= 0) & (places <= np.array([width - 1, height - 1]))).all(-1))
 
 
 def _at_nodes(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
@@ -272,7 +268,7 @@ def steps(flow: Flow, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
     motion = np.zeros((len(flow.forward), *shape, 2), np.float32)
     change = np.zeros((len(flow.forward), *shape), np.float32)
     for t, field in enumerate(flow.forward):
-        motion[t, ..., 0], motion[t, ..., 1] = cell_means(field[..., 0], shape), cell_means(field[..., 1], shape)
+        motion[t] = cell_means(field, shape)
         change[t] = cell_means(cv2.absdiff(flow.images[t], flow.images[t + 1]).astype(np.float32), shape)
     return motion, change
 

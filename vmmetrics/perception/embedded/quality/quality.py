@@ -10,9 +10,9 @@ blur that builds up, light) is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any
 
 import cv2
 import numpy as np
@@ -76,12 +76,8 @@ class TemporalQuality:
         """Return (T,) float64 in 0..1, 1 best."""
         fine, edges = appearance(scene)
         evidence = gather(scene, fine, edges)
-        return np.asarray(level(fine, edges) * (1 - DEPTH * self.defects(evidence)), dtype=np.float64)
-
-    def defects(self, evidence: Mapping[str, FloatArray]) -> FloatArray:
-        """Return (T,) in 0..1: the strongest sign in each frame."""
         strengths = [ramp(over_frame(evidence[s.kind], s.share), s.low, s.high) for s in SIGNS]
-        return np.asarray(np.max(strengths, axis=0))
+        return np.asarray(level(fine, edges) * (1 - DEPTH * np.max(strengths, axis=0)), dtype=np.float64)
 
 
 def appearance(scene: Scene) -> tuple[FloatArray, FloatArray]:
@@ -132,14 +128,9 @@ def without(flow: Flow, held: BoolArray) -> Flow:
         return flow
     frames = np.flatnonzero(~held)
     into = frames[1:] - 1
-    return replace(
-        flow,
-        images=flow.images[frames],
-        forward=cast(FloatArray, [flow.forward[t] for t in into]),
-        backward=cast(FloatArray, [flow.backward[t] for t in into]),
-        forward_valid=cast(BoolArray, [flow.forward_valid[t] for t in into]),
-        backward_valid=cast(BoolArray, [flow.backward_valid[t] for t in into]),
-    )
+    names = ("forward", "backward", "forward_valid", "backward_valid")
+    views: dict[str, Any] = {name: [getattr(flow, name)[t] for t in into] for name in names}
+    return replace(flow, images=flow.images[frames], **views)
 
 
 def lasting(by_length: Sequence[FloatArray]) -> FloatArray:

@@ -53,12 +53,11 @@ class GroundingDINO:
     def __init__(self, folder: Path, shelf: Shelf, precision: Precision = "fp32") -> None:
         self.precision: Precision = precision
         self.device = shelf.device
-        self._held: Held[tuple[Any, Any]] = Held(
-            "Grounding DINO",
-            lambda: (load_grounding_dino(folder).to(shelf.device), load_tokenizer(folder)),
-            _BYTES,
-            shelf,
-        )
+
+        def load() -> tuple[Any, Any]:
+            return load_grounding_dino(folder).to(shelf.device), load_tokenizer(folder)
+
+        self._held = Held("Grounding DINO", load, _BYTES, shelf)
 
     def boxes(self, frame: UInt8Array, text: str) -> FloatArray:
         """Return (N, 4) float32 boxes in the order of the queries: centre x and y, width, height, shares of the frame.
@@ -136,9 +135,8 @@ def load_grounding_dino(folder: Path) -> Any:
     Raises:
         SetupError: transformers is not installed, or the checkpoint is missing, damaged or of another network.
     """
-    net = load_hub(
-        "GroundingDinoForObjectDetection", folder, NAME, disable_custom_kernels=True
-    )  # they would be fetched
+    # Custom kernels would be fetched.
+    net = load_hub("GroundingDinoForObjectDetection", folder, NAME, disable_custom_kernels=True)
     net.model.text_backbone.set_attn_implementation("sdpa")
     return net
 

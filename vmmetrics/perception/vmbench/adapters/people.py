@@ -7,7 +7,7 @@ The released OIS has no identities: it takes the best box of each frame, whoever
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,41 +34,40 @@ SHORTEST = 3
 NOTE = "keypoint scores are heights of RTMPose's answer, cut to 0..1: they rank keypoints, and are no probabilities"
 
 
-@dataclass
-class _Sightings:
-    """One person so far: a row per frame they were seen in."""
+class Sighting(NamedTuple):
+    """Someone in a frame: box (5,) with its score, keypoints (17, 2) and their scores (17,)."""
 
-    frames: list[int] = field(default_factory=list)
-    boxes: list[FloatArray] = field(default_factory=list)
-    points: list[FloatArray] = field(default_factory=list)
-    scores: list[FloatArray] = field(default_factory=list)
+    frame: int
+    box: FloatArray
+    points: FloatArray
+    scores: FloatArray
 
-    def add(self, frame: int, box: FloatArray, points: FloatArray, scores: FloatArray) -> None:
-        self.frames.append(frame)
-        self.boxes.append(box)
-        self.points.append(points)
-        self.scores.append(scores)
 
-    def moved(self, frame: int) -> FloatArray:
-        """(2,) pixels from the last sighting to ``frame``, going on as between the last two."""
-        if len(self.frames) < 2:
-            return np.zeros(2)
-        (before, last), (start, end) = self.frames[-2:], self.boxes[-2:]
-        step = ((end[:2] + end[2:4]) - (start[:2] + start[2:4])) / (2 * (last - before))
-        return np.asarray(step * (frame - last))
+Person = list[Sighting]
+"""One person so far, in the order of the frames they were seen in."""
 
-    def likeness(self, frame: int, box: FloatArray, points: FloatArray, scores: FloatArray) -> float:
-        """0..1, how like this person another sighting in a later frame is: mean of boxes' and poses' likeness."""
-        shift = self.moved(frame)
-        mine = self.boxes[-1][:4] + np.tile(shift, 2)
-        shared = overlap(mine, box[:4])
-        both = (self.scores[-1] > SEEN) & (scores > SEEN)
-        if both.sum() < FEWEST:
-            return shared
-        area = np.sqrt(np.prod(mine[2:] - mine[:2]) * np.prod(box[2:4] - box[:2]))
-        apart = ((self.points[-1] + shift - points) ** 2).sum(axis=-1)[both]
-        alike = float(np.exp(-apart / (2 * max(area, 1.0) * (2 * SIGMAS[both]) ** 2)).mean())
-        return 0.5 * (shared + alike)
+
+def _moved(person: Person, frame: int) -> FloatArray:
+    """(2,) pixels from the last sighting to ``frame``, going on as between the last two."""
+    if len(person) < 2:
+        return np.zeros(2)
+    (before, start, *_), (last, end, *_) = person[-2:]
+    step = ((end[:2] + end[2:4]) - (start[:2] + start[2:4])) / (2 * (last - before))
+    return np.asarray(step * (frame - last))
+
+
+def _likeness(person: Person, other: Sighting) -> float:
+    """0..1, how like this person another sighting in a later frame is: mean of boxes' and poses' likeness."""
+    shift, last = _moved(person, other.frame), person[-1]
+    mine = last.box[:4] + np.tile(shift, 2)
+    shared = overlap(mine, other.box[:4])
+    both = (last.scores > SEEN) & (other.scores > SEEN)
+    if both.sum() < FEWEST:
+        return shared
+    area = np.sqrt(np.prod(mine[2:] - mine[:2]) * np.prod(other.box[2:4] - other.box[:2]))
+    apart = ((last.points + shift - other.points) ** 2).sum(axis=-1)[both]
+    alike = float(np.exp(-apart / (2 * max(area, 1.0) * (2 * SIGMAS[both]) ** 2)).mean())
+    return 0.5 * (shared + alike)
 
 
 class FollowedPeople:
@@ -92,15 +91,13 @@ class FollowedPeople:
         shape = (len(clip.frames), len(people), NUM_KEYPOINTS)
         points, scores, places = np.full((*shape, 2), np.nan), np.zeros(shape), np.full((*shape[:2], 4), np.nan)
         for p, person in enumerate(people):
-            points[person.frames, p] = person.points
-            scores[person.frames, p] = np.clip(person.scores, 0.0, 1.0)
-            places[person.frames, p] = [box[:4] for box in person.boxes]
+            for one in person:
+                points[one.frame, p], places[one.frame, p] = one.points, one.box[:4]
+                scores[one.frame, p] = np.clip(one.scores, 0.0, 1.0)
         return Poses(points, scores, places, (NOTE,) if people else ())
 
 
-def follow(
-    boxes: Sequence[FloatArray], keypoints: Sequence[tuple[FloatArray, FloatArray]], fps: float
-) -> list[_Sightings]:
+def follow(boxes: Sequence[FloatArray], keypoints: Sequence[tuple[FloatArray, FloatArray]], fps: float) -> list[Person]:
     """Link sightings of consecutive frames, all pairs of a frame at once, where that makes them most alike.
 
     Args:
@@ -111,30 +108,26 @@ def follow(
     Returns:
         People seen in :data:`SHORTEST` frames or more (in all, where a clip is shorter), by the sum of their scores.
     """
-    people: list[_Sightings] = []
+    people: list[Person] = []
     patience = max(1, round(LONGEST_ABSENCE * fps))
-    for frame, (found, (points, scores)) in enumerate(zip(boxes, keypoints, strict=True)):
-        waiting = [person for person in people if frame - person.frames[-1] <= patience]
-        chosen = _linked(waiting, frame, found, points, scores)
-        for i, box in enumerate(found):
-            person = chosen.get(i)
-            if person is None:
-                person = _Sightings()
-                people.append(person)
-            person.add(frame, box, points[i], scores[i])
-    lasting = [person for person in people if len(person.frames) >= min(SHORTEST, len(boxes))]
-    return sorted(lasting, key=lambda person: -float(sum(box[4] for box in person.boxes)))
+    for frame, (found, answers) in enumerate(zip(boxes, keypoints, strict=True)):
+        sightings = [Sighting(frame, *one) for one in zip(found, *answers, strict=True)]
+        waiting = [person for person in people if frame - person[-1].frame <= patience]
+        chosen = _linked(waiting, sightings)
+        for i, sighting in enumerate(sightings):
+            if i in chosen:
+                chosen[i].append(sighting)
+            else:
+                people.append([sighting])
+    lasting = [person for person in people if len(person) >= min(SHORTEST, len(boxes))]
+    return sorted(lasting, key=lambda person: -float(sum(one.box[4] for one in person)))
 
 
-def _linked(
-    people: Sequence[_Sightings], frame: int, boxes: FloatArray, points: FloatArray, scores: FloatArray
-) -> dict[int, _Sightings]:
+def _linked(people: Sequence[Person], sightings: Sequence[Sighting]) -> dict[int, Person]:
     """Who each sighting of a frame is, where that is someone known."""
-    if not people or not len(boxes):
+    if not people or not sightings:
         return {}
-    likeness: NDArray[np.float64] = np.array(
-        [[person.likeness(frame, boxes[i], points[i], scores[i]) for i in range(len(boxes))] for person in people]
-    )
+    likeness: NDArray[np.float64] = np.array([[_likeness(person, one) for one in sightings] for person in people])
     likeness[likeness < SAME] = 0.0
     rows, columns = linear_sum_assignment(likeness, maximize=True)
     return {int(i): people[row] for row, i in zip(rows, columns, strict=True) if likeness[row, i] > 0}

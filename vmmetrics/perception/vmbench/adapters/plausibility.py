@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,7 +78,7 @@ class VideoMAEPlausibility:
         cls, checkpoint: Checkpoint, device: str | None = None, precision: Precision | None = None
     ) -> VideoMAEPlausibility:
         """Do :meth:`load` with a checkpoint that has been read."""
-        model = _classifier(checkpoint)
+        model = build_videomae(checkpoint, len(LEVELS)).requires_grad_(False)
         rate = checkpoint.meta.get("rate", VMBENCH_RATE)
         plan = ViewPlan(frames=model.net.frames, rate=rate, size=model.net.image)
         return cls(model, plan, device, precision)
@@ -89,7 +90,11 @@ class VideoMAEPlausibility:
         Raises:
             SetupError: Then, if the file does not hold such a classifier.
         """
-        held = Held(_NAME, lambda: _classifier(read_checkpoint(path)).to(shelf.device), _PUBLISHED_BYTES, shelf)
+
+        def load() -> Any:
+            return build_videomae(read_checkpoint(path), len(LEVELS)).requires_grad_(False).to(shelf.device)
+
+        held = Held(_NAME, load, _PUBLISHED_BYTES, shelf)
         return cls(held, ViewPlan(frames=PUBLISHED.frames, size=PUBLISHED.image))
 
     def classify(self, scene: Scene) -> FloatArray:
@@ -184,9 +189,3 @@ class VideoMAEPlausibility:
         """Numbers that one block makes of a view: tokens, qkv, and the perceptron's around GELU."""
         net: Architecture = self._held.get().net
         return net.tokens * (2 * net.mlp_width + 8 * net.width)
-
-
-def _classifier(checkpoint: Checkpoint) -> VideoMAE:
-    model = build_videomae(checkpoint, len(LEVELS))
-    model.requires_grad_(False)
-    return model

@@ -173,8 +173,10 @@ def _files(folder: Path) -> tuple[Path, list[Path], set[str]]:
 
 def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights of a file by name, one after another; nothing in it is executed."""
+    mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
     try:
-        for name, value in _safetensors(path) if path.suffix == ".safetensors" else _pickled(path):
+        held = _safetensors(path) if path.suffix == ".safetensors" else load_tensors(path, mapped=mapped).items()
+        for name, value in held:
             if not isinstance(value, Tensor):
                 raise SetupError(f"{path}: expected tensors only but {name} is of type {type(value).__name__}")
             yield name, value
@@ -182,11 +184,6 @@ def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
         raise SetupError(f"{path}: holds more than weights, or is damaged; {MEND}. torch says: {error}") from error
     except (RuntimeError, OSError, EOFError, AttributeError) as error:
         raise SetupError(f"{path}: truncated, or no checkpoint; {MEND}. torch says: {error}") from error
-
-
-def _pickled(path: Path) -> Iterator[tuple[str, Any]]:
-    mapped = zipfile.is_zipfile(path)  # so that a file of 10 GB is read one weight at a time
-    yield from load_tensors(path, mapped=mapped).items()
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, Any]]:
@@ -241,7 +238,7 @@ class LoadedQAlign:
 
 
 class QAlignRater:
-    """Q-Align's level of windows of frames. Nothing is ever downloaded.
+    """A :class:`~vmmetrics.perception.scene.QualityModel`: Q-Align's level of windows of frames. Nothing is downloaded.
 
     Args:
         folder: Checkpoint ``one-align``.
@@ -255,6 +252,11 @@ class QAlignRater:
         self.device = shelf.device
         self.precision: Precision = precision or ("fp16" if shelf.device.type == "cuda" else "fp32")
         self._held = Held("Q-Align", self.load, PARAMETERS * DTYPES[self.precision].itemsize, shelf)
+
+    def assess(self, scene: Scene) -> FloatArray:
+        """Return (T,) float64 in 0..1, 1 best: the level of the window around each frame."""
+        frames = scene.clip.frames
+        return self.rate(frames, windows_of(len(frames)))
 
     def rate(self, frames: UInt8Array, windows: IntArray) -> FloatArray:
         """Return (W,) float64 in 0..1, 1 best.
@@ -304,18 +306,6 @@ class QAlignRater:
         """Read the model from :attr:`folder`; a subclass may get it from elsewhere."""
         prompt = qalign_network.read_prompt(self.folder / "tokenizer.model")
         return LoadedQAlign.of(load_network(self.folder, self.device, DTYPES[self.precision]), prompt)
-
-
-class QAlignQuality:
-    """A :class:`~vmmetrics.perception.scene.QualityModel`: the level of the window around each frame."""
-
-    def __init__(self, rater: QAlignRater) -> None:
-        self.rater = rater
-
-    def assess(self, scene: Scene) -> FloatArray:
-        """Return (T,) float64 in 0..1, 1 best."""
-        frames = scene.clip.frames
-        return self.rater.rate(frames, windows_of(len(frames)))
 
 
 def windows_of(count: int) -> IntArray:

@@ -6,8 +6,8 @@ The model zoo's own checkpoints serve as sources: ``rtmdet_m_8xb32-100e_coco-obj
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -155,11 +155,8 @@ def cut_out(frame: UInt8Array, box: Sequence[float] | FloatArray) -> tuple[UInt8
     here = _anchors(centre.astype(np.float64), float(extent[0]))
     there = _anchors(np.array(POSE_INPUT) * 0.5, POSE_INPUT[0])
     matrix = cv2.getAffineTransform(here, there)
-    return (
-        cv2.warpAffine(frame, matrix, POSE_INPUT, flags=cv2.INTER_LINEAR).astype(np.uint8, copy=False),
-        centre,
-        extent,
-    )
+    picture = cv2.warpAffine(frame, matrix, POSE_INPUT, flags=cv2.INTER_LINEAR)
+    return picture.astype(np.uint8, copy=False), centre, extent
 
 
 def _anchors(centre: FloatArray, width: float) -> Float32Array:
@@ -214,9 +211,6 @@ def _places(stride: int) -> Float32Array:
     return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 
 
-Run = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""A network: pixels to its two raw answers."""
-
 DETECTOR_BATCH, POSE_BATCH = 16, 64
 """Frames, and boxes, at a time: enough to fill a GPU, below 2 GB of activations."""
 _DETECTOR_BYTES, _POSE_BYTES = 24_700_000 * 4, 13_600_000 * 4
@@ -232,9 +226,7 @@ class RTMDetPersons:
     """
 
     def __init__(self, source: Path, shelf: Shelf, size: RTMSize = MEDIUM) -> None:
-        self._device = shelf.device
-        load = partial(_network, source, lambda: RTMDet(size), shelf.device)
-        self._held: Held[Run] = Held("RTMDet", load, _DETECTOR_BYTES, shelf)
+        self._held = Held("RTMDet", lambda: load_rtm(source, RTMDet(size)).to(shelf.device), _DETECTOR_BYTES, shelf)
 
     def boxes(self, frames: UInt8Array) -> list[FloatArray]:
         """Return per frame of (T, H, W, 3) uint8 RGB (N, 5) float64: x0, y0, x1, y1 in pixels and score, best first.
@@ -247,8 +239,8 @@ class RTMDetPersons:
     def _detect(self, frames: Sequence[UInt8Array]) -> list[FloatArray]:
         squares, factors = zip(*(letterboxed(frame) for frame in frames), strict=True)
         bgr = np.ascontiguousarray(np.stack(squares)[..., ::-1])
-        logits, sides = self._held.get()(_normalised(bgr, DETECTOR_MEAN, DETECTOR_STD, self._device))
-        answers = zip(logits.numpy(), sides.numpy(), factors, strict=True)
+        logits, sides = _run(self._held, _normalised(bgr, DETECTOR_MEAN, DETECTOR_STD, self._held))
+        answers = zip(logits, sides, factors, strict=True)
         return [persons(detections(*answer)).astype(np.float64) for answer in answers]
 
 
@@ -262,9 +254,7 @@ class RTMPoseKeypoints:
     """
 
     def __init__(self, source: Path, shelf: Shelf, size: RTMSize = MEDIUM) -> None:
-        self._device = shelf.device
-        load = partial(_network, source, lambda: RTMPose(size), shelf.device)
-        self._held: Held[Run] = Held("RTMPose", load, _POSE_BYTES, shelf)
+        self._held = Held("RTMPose", lambda: load_rtm(source, RTMPose(size)).to(shelf.device), _POSE_BYTES, shelf)
 
     def keypoints(self, frame: UInt8Array, boxes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (N, 17, 2) float64 pixels in COCO order and (N, 17) scores, for boxes (N, 4) of the frame.
@@ -286,38 +276,28 @@ class RTMPoseKeypoints:
             boxes: T times (N, 4 or more).
         """
         people = [(frame, box[:4]) for frame, of_frame in zip(frames, boxes, strict=True) for box in of_frame]
-        found = in_batches(self._estimate, people, POSE_BATCH, self._held)
-        answers, start = [], 0
-        for of_frame in boxes:
-            part = found[start : start + len(of_frame)]
-            start += len(of_frame)
-            points = np.array([xy for xy, _ in part]).reshape(-1, 17, 2)
-            answers.append((points, np.array([score for _, score in part]).reshape(-1, 17)))
-        return answers
+        found = iter(in_batches(self._estimate, people, POSE_BATCH, self._held))
+        parts = [np.array(list(islice(found, len(of_frame)))).reshape(-1, 17, 3) for of_frame in boxes]
+        return [(part[..., :2], part[..., 2]) for part in parts]
 
-    def _estimate(self, people: Sequence[tuple[UInt8Array, FloatArray]]) -> list[tuple[FloatArray, FloatArray]]:
+    def _estimate(self, people: Sequence[tuple[UInt8Array, FloatArray]]) -> list[FloatArray]:
         pictures, centres, extents = zip(*(cut_out(frame, box) for frame, box in people), strict=True)
-        pixels = _normalised(np.stack(pictures), POSE_MEAN, POSE_STD, self._device)
-        run = self._held.get()
-        straight, mirrored = ([scores.numpy() for scores in run(x)] for x in (pixels, pixels.flip(-1)))
-        along = with_mirrored((straight[0], straight[1]), (mirrored[0], mirrored[1]))
+        pixels = _normalised(np.stack(pictures), POSE_MEAN, POSE_STD, self._held)
+        along = with_mirrored(_run(self._held, pixels), _run(self._held, pixels.flip(-1)))
         points, scores = peaks(along, np.stack(centres), np.stack(extents))
-        return list(zip(points, scores, strict=True))
+        return list(np.concatenate([points, scores[..., None]], axis=-1))
 
 
-def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], device: torch.device) -> Tensor:
-    """(B, H, W, 3) uint8 to (B, 3, H, W) float32 on the device."""
+def _normalised(pictures: UInt8Array, mean: Sequence[float], std: Sequence[float], held: Held[Any]) -> Tensor:
+    """(B, H, W, 3) uint8 to (B, 3, H, W) float32 on the network's device."""
+    device = held.shelf.device
     pixels = torch.from_numpy(pictures).to(device).permute(0, 3, 1, 2).float()
     shape = (1, 3, 1, 1)
     return (pixels - torch.tensor(mean, device=device).view(shape)) / torch.tensor(std, device=device).view(shape)
 
 
-def _network(source: Path, build: Callable[[], Any], device: torch.device) -> Run:
-    network = load_rtm(source, build()).to(device)
-
-    def run(pixels: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.inference_mode():
-            first, second = network(pixels)
-        return first.float().cpu(), second.float().cpu()
-
-    return run
+def _run(held: Held[Any], pixels: Tensor) -> tuple[Float32Array, Float32Array]:
+    """Return the two raw answers of a network."""
+    with torch.inference_mode():
+        first, second = held.get()(pixels)
+    return first.float().cpu().numpy(), second.float().cpu().numpy()
