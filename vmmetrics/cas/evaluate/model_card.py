@@ -220,8 +220,6 @@ def remarks(report: EvaluationReport) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows),
-    ]
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in (head, *rows))
+    first, *others = (f"| {' | '.join(row)} |" for row in cells)
+    return [first, "|" + "---|" * len(head), *others]
