@@ -33,11 +33,6 @@ def require(*packages: str) -> None:
             raise SetupError(f"This baseline needs {package}, which cannot be loaded ({error}): {INSTALL}") from error
 
 
-def versions(*packages: str) -> dict[str, str | None]:
-    """Versions of packages that a value may depend on."""
-    return {package: version_of(package) for package in packages}
-
-
 def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: str) -> Path:
     """Return the file or folder of a family's weights.
 
@@ -59,12 +54,16 @@ def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: st
     return path
 
 
-def hashes(path: Path) -> dict[str, str]:
-    """SHA-256 of a file, or of every file of weights and configuration in a folder, by name."""
-    if path.is_file():
-        return {path.name: sha256_of(path)}
-    files = sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
-    return {file.name: sha256_of(file) for file in files}
+def identity(path: Path, *packages: str) -> dict[str, dict[str, str | None]]:
+    """What the values of a model depend on, ready for JSON.
+
+    Args:
+        path: Its file, or a folder, of which weights and configuration count.
+        packages: Those whose versions count.
+    """
+    files = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
+    hashes: dict[str, str | None] = {file.name: sha256_of(file) for file in files}
+    return {"weights": hashes, "versions": {package: version_of(package) for package in packages}}
 
 
 def read_state(path: Path) -> Mapping[str, Any]:

@@ -210,6 +210,8 @@ _NUMBERS: tuple[Mapping[str, int], ...] = (
 _YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no"})
 
 Outcomes = list[int | None]
+Clips = tuple[Sequence[str | None], Sequence[str | None]]
+"""Of the left side and of the right, row by row."""
 
 
 def looks_like_pairs(table: SourceTable) -> bool:
@@ -235,7 +237,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
             f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
         )
     left, right = (texts(table, side) for side in sides)
-    outcomes = _outcomes(table, sides, left, right, asked)
+    outcomes = _outcomes(table, sides, (left, right), asked)
     dimensions, raters, prompts, left_models, right_models = (
         texts(table, first_column(table.columns, names))
         for names in (called.DIMENSION, called.RATER, called.PROMPT, called.LEFT_MODEL, called.RIGHT_MODEL)
@@ -277,26 +279,20 @@ def _is_result(sides: tuple[str, str]) -> bool:
     return normalised(sides[1]) == "loser"
 
 
-def _outcomes(
-    table: SourceTable,
-    sides: tuple[str, str],
-    left: Sequence[str | None],
-    right: Sequence[str | None],
-    asked: Sequence[str],
-) -> dict[str, Outcomes]:
+def _outcomes(table: SourceTable, sides: tuple[str, str], clips: Clips, asked: Sequence[str]) -> dict[str, Outcomes]:
     """Column of outcomes (or dimension, where several hold some) to the outcome of each row, None where it is blank."""
     others = [name for name in table.columns if name not in sides]
     if _is_result(sides):
         return {DIMENSION: _ties(table)}
     column = first_column(others, called.OUTCOME)
     if column is not None:
-        return {DIMENSION: _parse(table, column, left, right, strict=True) or [None] * len(table)}
+        return {DIMENSION: _parse(table, column, clips, strict=True) or [None] * len(table)}
     wanted = {normalised(name) for name in asked}
     found = {
         name: parsed
         for name in others
         if normalised(name) in wanted or not called.is_bookkeeping(name)
-        if (parsed := _parse(table, name, left, right, strict=False)) is not None
+        if (parsed := _parse(table, name, clips, strict=False)) is not None
     }
     if not found:
         raise SetupError(f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}")
@@ -314,9 +310,7 @@ def _ties(table: SourceTable) -> Outcomes:
     return found
 
 
-def _parse(
-    table: SourceTable, column: str, left: Sequence[str | None], right: Sequence[str | None], *, strict: bool
-) -> Outcomes | None:
+def _parse(table: SourceTable, column: str, clips: Clips, *, strict: bool) -> Outcomes | None:
     """A column of outcomes; of one that is not strictly wanted, None where it holds something else or only numbers.
 
     Raises:
@@ -329,18 +323,17 @@ def _parse(
         return None
     words = _numbers_of(table, column, said) if numeric else _WORDS
     found: Outcomes = []
-    for row, cell in enumerate(cells):
-        if not numeric and cell is not None and cell in (left[row], right[row]):
-            found.append(_LEFT if cell == left[row] else _RIGHT)
-        elif cell is None or _short(cell) in words:
-            found.append(None if cell is None else words[_short(cell)])
-        elif strict:
+    for row, (cell, left, right) in enumerate(zip(cells, *clips, strict=True)):
+        named = {} if numeric else {right: _RIGHT, left: _LEFT}
+        outcome = None if cell is None else named.get(cell, words.get(_short(cell)))
+        if outcome is None and cell is not None:
+            if not strict:
+                return None
             raise SetupError(
                 f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
                 f"{column} but got {cell!r}"
             )
-        else:
-            return None
+        found.append(outcome)
     return found if any(outcome is not None for outcome in found) else None
 
 

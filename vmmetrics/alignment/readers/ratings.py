@@ -80,12 +80,9 @@ def read_ratings(
         return _gathered(table, rows, rater, rated, {}, scale, dimension)
     rated, unread = _rated_columns(table, {*rows.used, rater}, dimensions)
     grid = _grid(rated, named=form == "wide") if form == "wide" or (form is None and rater is None) else {}
-    if form == "long" and rater is None:
-        raise SetupError(f"{table.source}: expected a column rater but got {table.heading}")
-    if form == "wide" and not grid:
-        raise SetupError(
-            f"{table.source}: expected a column per rater (smoothness_1, smoothness_2) but got {table.heading}"
-        )
+    if (form == "long" and rater is None) or (form == "wide" and not grid):
+        wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
+        raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}")
     if all(np.isnan(values).all() for values in rated.values()):
         raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
     return _gathered(table, rows, rater, rated, grid, scale, None, unread)
