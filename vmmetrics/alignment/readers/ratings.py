@@ -251,14 +251,14 @@ def _gathered(
         if clip is not None and (of is not None or dimension is None)
     ]
     anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
-    gatherer, seen = judgements.Gatherer(), Counter[tuple[str, str | None]]()
+    rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
     for row, clip, of in kept:
         seen[clip, of] += 1
         said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
         ratings = [(of or column, float(rated[column][row]), said) for column in single]
         for name, raters in grid.items():
             ratings += [(name, float(rated[column][row]), person) for person, column in raters.items()]
-        gatherer.rate(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
+        rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
     if dimension is not None:
         by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
         form = f"one row per rating (clip {rows.column}, {by}, dimension {dimension}, rating {single[0]})"
@@ -276,7 +276,7 @@ def _gathered(
     told += [f"{table.source}: {reason}" for reason in unread]
     nameless = len(table) - len(kept)
     told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    return gatherer.finish(told, scale=scale, of_models=rows.of_models)
+    return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models)
 
 
 def _is_summary(column: str, grid: Iterable[str]) -> bool:
