@@ -207,8 +207,7 @@ class ProbeReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        values: dict[str, Any] = plain(self)
-        return values
+        return dict(plain(self))
 
 
 # What a probe found as tables of text, for the terminal, Markdown and CSV alike.
