@@ -47,7 +47,7 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     """
     ratings = bootstrap.finite(study.ratings[dimension])
     twice = (~np.isnan(ratings)).sum(axis=1) >= 2
-    names = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
+    names = study.rater_names(dimension)
     if not twice.any():
         none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
         return Ceiling(dimension, {}, none, none, none, none, none)

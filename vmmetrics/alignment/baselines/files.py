@@ -11,7 +11,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors, reading
 from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
@@ -74,16 +74,12 @@ def read_state(path: Path) -> Mapping[str, Any]:
     """
     import torch
 
-    try:
+    with reading(f"{path}: not readable as weights"):
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
             return dict(load_file(path))
         state = load_tensors(path)
-    except SetupError:
-        raise
-    except Exception as error:  # these readers fail in many ways on what is no checkpoint
-        raise SetupError(f"{path}: not readable as weights: {error}") from error
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise SetupError(f"{path}: expected weights by name, as torchvision publishes them")
     return state

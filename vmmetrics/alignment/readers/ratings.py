@@ -243,7 +243,8 @@ def _gathered(
     """
     people, dimensions = texts(table, rater), texts(table, dimension)
     in_grid = {column for raters in grid.values() for column in raters.values()}
-    summaries = [column for column in rated if column not in in_grid and _is_summary(column, grid)]
+    averages = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES} | _SUMMARIES
+    summaries = [column for column in rated if grid and column not in in_grid and normalised(column) in averages]
     single = [column for column in rated if column not in in_grid and column not in summaries]
     kept = [
         (row, clip, of)
@@ -277,8 +278,3 @@ def _gathered(
     nameless = len(table) - len(kept)
     told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
     return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models)
-
-
-def _is_summary(column: str, grid: Iterable[str]) -> bool:
-    of_dimensions = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES}
-    return bool(grid) and normalised(column) in of_dimensions | _SUMMARIES

@@ -19,7 +19,7 @@ from typing import Any
 
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors, reading
 
 REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
 """The places of the text where visual quality, motion quality and text alignment are read, in order of the outputs."""
@@ -146,14 +146,10 @@ def _load(checkpoint: Path) -> dict[str, Any]:
     missing = [path.name for path in (adapter, rest) if not path.is_file()]
     if missing and not full.is_file():
         raise SetupError(f"{checkpoint} has neither model.pth nor {' and '.join(missing)}")
-    try:
+    with reading(f"Cannot read the weights in {checkpoint}"):
         if full.is_file():
             return dict(load_tensors(full))
         return {**load_tensors(rest), **require("safetensors.torch").load_file(adapter)}
-    except SetupError:
-        raise
-    except Exception as error:  # torch, pickle and safetensors each raise their own
-        raise SetupError(f"Cannot read the weights in {checkpoint}: {error}") from error
 
 
 def _today(name: str) -> str:
