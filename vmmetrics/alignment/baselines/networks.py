@@ -235,8 +235,8 @@ def _flow(network: Any, device: Any, scene: Scene) -> Flow:
     forward, backward = estimated(frames[:-1], frames[1:]), estimated(frames[1:], frames[:-1])
     grid, agree = pixel_grid(width, height), DISFlow().agree
     ways = ((forward, backward), (backward, forward))
-    valid = (np.stack([agree(f, b, grid) for f, b in zip(*way, strict=True)]) for way in ways)
-    return Flow(in_grey(frames), forward, backward, *valid, (clip.width / width, clip.height / height))
+    fine_there, fine_back = (np.stack([agree(f, b, grid) for f, b in zip(*way, strict=True)]) for way in ways)
+    return Flow(in_grey(frames), forward, backward, fine_there, fine_back, (clip.width / width, clip.height / height))
 
 
 # DOVER's technical quality, with the network of the user's ``dover`` package and the published weights.

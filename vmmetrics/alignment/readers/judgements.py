@@ -248,8 +248,8 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
     found = gathered(rated, notes)
     place, pairs = {clip: index for index, clip in enumerate(found.clips)}, {}
     for dimension, told in judged.items():
-        ends = np.array([(place[a], place[b], outcome) for a, b, outcome, _ in told], np.int64)
-        pairs[dimension] = Preferences(*ends.T, tuple(rater for *_, rater in told))
+        one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
+        pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in told))
     return replace(found, pairs=pairs)
 
 

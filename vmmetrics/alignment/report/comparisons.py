@@ -90,9 +90,8 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
             chosen += f"; the first {len(shown)}: both ways significant first, then by size"
         chosen += ". "
     if not shown:
-        return tables.Lines(
-            key, title, (f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}",)
-        )
+        none = f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}"
+        return tables.Lines(key, title, (none,))
     caption = (
         f"{chosen}First minus second on the clips that both have, in paired samples of the prompts; p is not raised "
         f"for the number of pairs (by chance alone, {SIGNIFICANT:.0%} of them fall below {SIGNIFICANT})."
