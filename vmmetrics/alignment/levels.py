@@ -127,8 +127,7 @@ def _mean(value: float, values: FloatArray, groups: int, prompts: int) -> Estima
 
 
 def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: FloatArray) -> Estimate:
-    reason = why_undefined(scores, sample.ratings)
-    if reason is not None:
+    if (reason := why_undefined(scores, sample.ratings)) is not None:
         return Estimate(None, n=len(scores), note=reason)
     return correlation.correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
 

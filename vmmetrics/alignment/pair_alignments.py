@@ -44,8 +44,7 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     found = []
     for row in sample.scores:
         scores = _model_means(row, codes, sample.prompts, resamples, seed)
-        reason = why_undefined(scores[0], ratings[0])
-        if reason is not None:
+        if (reason := why_undefined(scores[0], ratings[0])) is not None:
             found.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
             continue
         value, p = spearman(scores[0], ratings[0])

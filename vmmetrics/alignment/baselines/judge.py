@@ -90,8 +90,7 @@ def read_answer(text: str) -> JudgeAnswer:
     >>> read_answer('{"cas": 4}').missing
     "the judge's answer was unusable: a dimension is missing"
     """
-    found = next(endpoint.objects_in(text), None)
-    if found is None:
+    if (found := next(endpoint.objects_in(text), None)) is None:
         return REFUSED if endpoint.refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
     levels: dict[str, int | None] = {}
     for key in DIMENSIONS:
@@ -207,8 +206,7 @@ class Panel:
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
         key = self.key(turns)
-        reply = self._cache.get(key)
-        if reply is None:
+        if (reply := self._cache.get(key)) is None:
             reply = self.judge.reply(turns)
             self._cache.put(key, reply)
         return reply

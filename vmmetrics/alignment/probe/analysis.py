@@ -56,8 +56,7 @@ class ProbeScores:
             before = self.clean[clip]["scores"].get(metric) if clip in self.clean else None
             if before is None:
                 continue
-            after = line["scores"].get(metric)
-            if after is None:
+            if (after := line["scores"].get(metric)) is None:
                 gone += metric in line["missing"]
             else:
                 found[clip] = after - before

@@ -210,8 +210,7 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
     Raises:
         SetupError: There are not two clips in a row, or an outcome is none.
     """
-    sides = _sides(table)
-    if sides is None:
+    if (sides := _sides(table)) is None:
         raise SetupError(
             f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
         )
@@ -270,8 +269,7 @@ def _outcomes(table: SourceTable, sides: tuple[str, str], clips: Clips, asked: S
     others = [name for name in table.columns if name not in sides]
     if _is_result(sides):
         return {DIMENSION: _ties(table)}
-    column = first_column(others, called.OUTCOME)
-    if column is not None:
+    if (column := first_column(others, called.OUTCOME)) is not None:
         return {DIMENSION: _parse(table, column, clips, strict=True) or [None] * len(table)}
     wanted = {normalised(name) for name in asked}
     found = {

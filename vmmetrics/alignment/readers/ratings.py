@@ -147,8 +147,7 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
     if found is not None:
         return found, False
-    model = first_column(table.columns, (*called.MODEL, "models"))
-    if model is not None:
+    if (model := first_column(table.columns, (*called.MODEL, "models"))) is not None:
         return model, True
     raise SetupError(
         f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}; "

@@ -173,8 +173,7 @@ def _video_bench(file: Path) -> Iterator[RatedClip]:
 
 
 def _rating(value: Any, where: str) -> float:
-    number = to_number(value)
-    if number is None:
+    if (number := to_number(value)) is None:
         raise SetupError(f"{where}: expected a rating but got {str(value)[:40]!r}")
     return number
 

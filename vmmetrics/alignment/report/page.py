@@ -171,8 +171,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
 
 
 def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
-    people = parts.people_parts(report)
-    if people:
+    if people := parts.people_parts(report):
         yield "<section><h2>People</h2>"
         yield from map(_titled, people)
         for agreement in report.agreements:

@@ -204,8 +204,7 @@ def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], 
     """Put the checkpoint's weights in place and add the LoRA's products, in float32."""
     torch = require("torch")
     own = model.state_dict()
-    surplus = sorted(name for name in [*plain, *lora] if name not in own)
-    if surplus:
+    if surplus := sorted(name for name in [*plain, *lora] if name not in own):
         raise SetupError(f"The checkpoint has weights that Qwen2-VL does not: {', '.join(surplus[:5])}")
     embedding = "language_model.embed_tokens.weight"  # its rows are those of the tokenizer with the reward tokens
     model.language_model.embed_tokens.weight = torch.nn.Parameter(plain.pop(embedding).float())

@@ -147,8 +147,7 @@ class Trainer:
 
     def load_best(self) -> Epoch:
         """Put the best epoch's weights into the model; return that epoch."""
-        best = self.state.best
-        if best is None:
+        if (best := self.state.best) is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
         self._team.wait()  # for the first process to have written it
         self.model.load_state_dict(load_tensors(self._out / BEST, self._team.device)["model"])
@@ -247,8 +246,7 @@ class Trainer:
         save(content, self._out / LAST)
 
     def _resume(self) -> None:
-        stored = read_last(self._out / LAST, self._run)
-        if stored is None:
+        if (stored := read_last(self._out / LAST, self._run)) is None:
             return
         self.model.load_state_dict(stored["model"])
         self._optimiser.load_state_dict(stored["optimiser"])
