@@ -105,15 +105,10 @@ def _reasons(place: int, values: FloatArray, samples: FloatArray, spread: float)
 
 
 def _from_median(place: int, values: FloatArray, samples: FloatArray) -> tuple[float, float, float]:
-    """How far one value is from the median of all, and its interval; from −∞ to ∞ where that is not known."""
-    gap = float(values[place] - np.median(values))
+    """How far one value is from the median of all, and its interval; 0 at both ends where that is not known."""
     gaps = samples[:, place] - np.median(samples, axis=1)
-    gaps = gaps[~np.isnan(gaps)]
-    if gaps.size == 0 or gaps.size < len(samples) / 2:
-        return gap, -np.inf, np.inf
-    tail = _RISK / values.size / 2
-    low, high = np.quantile(gaps, [tail, 1 - tail])
-    return gap, float(low), float(high)
+    low, high = bootstrap.percentile_interval(gaps, _RISK / values.size / 2)
+    return float(values[place] - np.median(values)), low or 0.0, high or 0.0
 
 
 def disputed_clips(ratings: FloatArray, clips: Sequence[str]) -> tuple[DisputedClip, ...]:
@@ -171,9 +166,8 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
 
     nominal, ordinal, interval = estimates(agreement.alpha_statistic(ratings), _SAME)
     lacking = int(np.isnan(ratings).any(axis=1).sum())
-    note = (
-        f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are" if lacking else None
-    )
+    told = f"{lacking} of {len(ratings)} clips lack some rater; variances from all ratings there are"
+    note = told if lacking else None
     single, mean = (bootstrap.with_note(icc, note) for icc in estimates(agreement.icc_statistic(ratings), _NO_VARIANCE))
     if agreement.are_categories(ratings):
         cohen, weighted = estimates(agreement.cohen_statistic(ratings), _SAME)
@@ -184,17 +178,10 @@ def measure_agreement(study: Study, dimension: str, resamples: int = RESAMPLES, 
             fleiss = bootstrap.with_note(fleiss, f"over the {same.sum()} clips of {len(same)} with {commonest} ratings")
     else:  # all of these count equal ratings
         nominal = cohen = weighted = fleiss = Estimate(None, n=len(prompts), note=_CONTINUOUS)
-    raters = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
+    raters = study.rater_names(dimension)
     return Agreement(
-        dimension=dimension,
-        alpha_nominal=nominal,
-        alpha_ordinal=ordinal,
-        alpha_interval=interval,
-        icc_single=single,
-        icc_mean=mean,
-        cohen=cohen,
-        cohen_weighted=weighted,
-        fleiss=fleiss,
+        dimension,
+        *(nominal, ordinal, interval, single, mean, cohen, weighted, fleiss),
         outlying=outlying_raters(ratings, raters, prompts, resamples, seed),
         disputed=disputed_clips(ratings, tuple(compress(study.clips, twice))),
     )

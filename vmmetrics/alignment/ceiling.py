@@ -21,14 +21,9 @@ from vmmetrics.alignment import power
 from vmmetrics.alignment.results import Ceiling, Power
 from vmmetrics.alignment.study import Study
 from vmmetrics.types import BoolArray, FloatArray, IntArray
-from vmmetrics.utils.statistics import bootstrap
+from vmmetrics.utils.statistics import bootstrap, correlation
 from vmmetrics.utils.statistics.bootstrap import RESAMPLES, SEED, Estimate, mean_of_defined
-from vmmetrics.utils.statistics.correlation import (
-    group_count,
-    spearman_statistic,
-    within_prompt_statistic,
-    within_statistic,
-)
+from vmmetrics.utils.statistics.correlation import spearman_statistic
 
 MAX_SPLITS = 126
 """All distinct splits of ten raters; of more raters as many random ones. Splits share raters: more would add little."""
@@ -52,7 +47,7 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     """
     ratings = bootstrap.finite(study.ratings[dimension])
     twice = (~np.isnan(ratings)).sum(axis=1) >= 2
-    names = study.raters.get(dimension) or tuple(f"rater {number + 1}" for number in range(ratings.shape[1]))
+    names = study.rater_names(dimension)
     if not twice.any():
         none = Estimate(None, note="no clip was rated by two people: there is no one to hold a rater against")
         return Ceiling(dimension, {}, none, none, none, none, none)
@@ -61,14 +56,14 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
     sides = [(ratings[:, rater], mean_of_defined(np.delete(ratings, rater, axis=1))) for rater in range(len(names))]
     levels = [
         [spearman_statistic(*side) for side in sides],
-        [within_prompt_statistic(*side, prompts) for side in sides],
-        [within_statistic(*side, models) for side in sides],
+        [correlation.within_prompt_statistic(*side, prompts) for side in sides],
+        [correlation.within_statistic(*side, models) for side in sides],
         [spearman_statistic(*(mean_of_defined(ratings[:, half]) for half in both)) for both in halves],
     ]
 
     def statistic(weights: FloatArray) -> FloatArray:
         """Each rater's own correlation, then the means of the four levels."""
-        each = [np.column_stack([correlation(weights) for correlation in level]) for level in levels]
+        each = [np.column_stack([of_weights(weights) for of_weights in level]) for level in levels]
         return np.column_stack([each[0], *map(mean_of_defined, each)])
 
     found, samples = bootstrap.sampled(statistic, prompts, resamples, seed)
@@ -83,8 +78,8 @@ def measure_ceiling(study: Study, dimension: str, resamples: int = RESAMPLES, se
         dimension=dimension,
         raters={name: figure(r, n=clips[r]) for r, name in enumerate(names)},
         overall=figure(-4),
-        within_prompt=figure(-3, _NO_GROUP.format("prompt"), group_count(prompts)),
-        within_model=figure(-2, _NO_GROUP.format("model"), group_count(models)),
+        within_prompt=figure(-3, _NO_GROUP.format("prompt"), correlation.group_count(prompts)),
+        within_model=figure(-2, _NO_GROUP.format("model"), correlation.group_count(models)),
         split_half=figure(-1),
         split_half_full=replace(full, p=None, note="the halves do not agree at all") if found[-1] <= 0 else full,
     )
@@ -111,14 +106,14 @@ def splits(raters: int, seed: int) -> list[tuple[IntArray, IntArray]]:
     return [(one, np.setdiff1d(everyone, one)) for one in chosen]
 
 
-def step_up(correlation: FloatArray, smaller: float, larger: float, full: float) -> FloatArray:
+def step_up(between: FloatArray, smaller: float, larger: float, full: float) -> FloatArray:
     """Reliability of the mean of ``full`` ratings from the correlation of means of ``smaller`` and ``larger`` ones.
 
     With r the reliability of one rating, a mean of m has m r / (1 + (m − 1) r), and two means correlate at the root of
     the product of theirs: a quadratic equation in r. For halves of equal size this is 2ρ / (1 + ρ).
 
     Args:
-        correlation: ρ, any shape; at 0 and below the reliability is 0.
+        between: ρ, any shape; at 0 and below the reliability is 0.
         smaller: Ratings in the smaller half.
         larger: In the larger.
         full: In all.
@@ -126,7 +121,7 @@ def step_up(correlation: FloatArray, smaller: float, larger: float, full: float)
     >>> round(float(step_up(np.array(0.5), 1, 1, 2)), 4)
     0.6667
     """
-    squared = np.maximum(correlation, 0.0) ** 2
+    squared = np.maximum(between, 0.0) ** 2
     # r² (a b − ρ² (a − 1)(b − 1)) − r ρ² (a + b − 2) − ρ² = 0, whose other root is below 0
     second = smaller * larger - squared * (smaller - 1) * (larger - 1)
     first = squared * (smaller + larger - 2)

@@ -237,8 +237,7 @@ class FittedCombination:
         _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
         for number, example in enumerate(first):
             members = np.flatnonzero(kind.ravel() == number)
-            weights = self.weights(clips[:, example])
-            if weights is not None:
+            if (weights := self.weights(clips[:, example])) is not None:
                 sums[members] = z[members] @ weights
         return sums
 

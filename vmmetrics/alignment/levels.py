@@ -49,9 +49,9 @@ def _overall(
 
 def without_model(sample: Sample, resamples: int, seed: int) -> list[dict[str, Estimate]]:
     """Spearman over the clips of all models but one, by the model left out; per metric. Empty for under two models."""
-    names = sorted({model for model in sample.models if model})
-    rests = {name: sample.keep(np.array(sample.models) != name) for name in (names if len(names) > 1 else ())}
-    found = {name: overall_spearman(rest, resamples, seed) for name, rest in rests.items()}
+    names, models = sorted({model for model in sample.models if model}), np.array(sample.models)
+    left_out = names if len(names) > 1 else ()
+    found = {name: overall_spearman(sample.keep(models != name), resamples, seed) for name in left_out}
     return [{name: estimates[k] for name, estimates in found.items()} for k in range(len(sample.metrics))]
 
 
@@ -127,8 +127,7 @@ def _mean(value: float, values: FloatArray, groups: int, prompts: int) -> Estima
 
 
 def _estimate(scores: FloatArray, sample: Sample, point: Correlation, values: FloatArray) -> Estimate:
-    reason = why_undefined(scores, sample.ratings)
-    if reason is not None:
+    if (reason := why_undefined(scores, sample.ratings)) is not None:
         return Estimate(None, n=len(scores), note=reason)
     return correlation.correlation_estimate(*point(scores, sample.ratings), values, sample.prompts)
 

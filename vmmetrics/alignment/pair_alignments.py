@@ -44,8 +44,7 @@ def model_level(sample: Sample, resamples: int, seed: int) -> list[Estimate]:
     found = []
     for row in sample.scores:
         scores = _model_means(row, codes, sample.prompts, resamples, seed)
-        reason = why_undefined(scores[0], ratings[0])
-        if reason is not None:
+        if (reason := why_undefined(scores[0], ratings[0])) is not None:
             found.append(Estimate(None, n=len(names), note=f"{reason} on the mean over each model"))
             continue
         value, p = spearman(scores[0], ratings[0])
@@ -110,9 +109,8 @@ def _model_means(values: FloatArray, codes: IntArray, prompts: Sequence[str], re
 def _row_spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     """(R,) Spearman of the rows of two (R, M); NaN where one does not vary or has a NaN."""
     found: FloatArray = (_unit_ranks(x) * _unit_ranks(y)).sum(axis=1)
-    undefined = np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1)
-    undefined |= (np.ptp(x, axis=1) == 0) | (np.ptp(y, axis=1) == 0)
-    return np.where(undefined, np.nan, np.clip(found, -1, 1))
+    varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)  # neither is where a value is NaN
+    return np.where(varied, np.clip(found, -1, 1), np.nan)
 
 
 def _unit_ranks(values: FloatArray) -> FloatArray:
@@ -132,11 +130,8 @@ def measure_alignments(study: Study, dimensions: Sequence[str], resamples: int, 
         for sample in samples_of(study, dimension, study.facing_metrics(dimension)):
             pooled, linear = levels.overall_spearman(sample, *drawn), levels.overall_pearson(sample, *drawn)
             prompts, models = levels.within_prompt(sample, *drawn), levels.within_model(sample, *drawn)
-            without, ranks, names = (
-                levels.without_model(sample, *drawn),
-                model_level(sample, *drawn),
-                shuffled(sample, seed),
-            )
+            without, ranks = levels.without_model(sample, *drawn), model_level(sample, *drawn)
+            names = shuffled(sample, seed)
             for k, (metric, scores) in enumerate(zip(sample.metrics, sample.scores, strict=True)):
                 reason = why_undefined(scores, sample.ratings)
                 none = Estimate(None, n=len(scores), note=reason)
@@ -224,7 +219,7 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
         why = "; ".join(f"{sample.metrics[k]}: {reasons[k]}" for k in (one, other) if reasons[k])
         overall = _estimate(pooled[one] - pooled[other], n, prompts, why)
         if within is None:
-            inside = Estimate(None, note="the models of the clips are not known")
+            inside = Estimate(None, note=_UNKNOWN)
         else:
             apart = within[one] - within[other]
             apart = apart[:, ~np.isnan(apart[0])]  # the models in which both have a correlation
@@ -237,12 +232,8 @@ def _differences(sample: Sample, pairs: Sequence[MetricPair], resamples: int, se
 def _within(sample: Sample, resamples: int, seed: int) -> FloatArray:
     """(K, 1 + R, S) Spearman within each model, of the sample first; NaN where it has none there."""
     codes, names = sample.model_codes()
-    point = np.array(
-        [
-            [_spearman_or(np.nan, row[codes == m], sample.ratings[codes == m]) for m in range(len(names))]
-            for row in sample.scores
-        ]
-    )
+    parts = [sample.keep(codes == number) for number in range(len(names))]
+    point = np.array([[_spearman_or(np.nan, row, part.ratings) for row in part.scores] for part in parts]).T
     return np.concatenate([point[:, None], levels.resampled_within_model(sample, resamples, seed)], axis=1)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def measure_preferences(
         One per metric in the order given, then the combinations. Each says in words how ties were counted and how many
         pairs lacked a score.
     """
-    pairs, folds = (pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed))
+    pairs, folds = pairs_of(study, dimension, seed), folds_of(study.prompts, FOLDS, seed)
     wanted = pairs.decided.size
 
     def judged(name: str, margins: FloatArray, lacking: str, note: str = "") -> PreferenceAccuracy:
@@ -67,9 +66,8 @@ def measure_preferences(
         (accuracy,) = accuracy_estimates(credits_[:, None], pairs, study.prompts, resamples, seed, undefined)
         ties = int((np.abs(margins[counted]) <= _EQUAL).sum())
         told = "; ".join(filter(None, rule))
-        return PreferenceAccuracy(
-            name, dimension, accuracy, int(counted.sum()), pairs.outcome.size - wanted, ties, rule=told
-        )
+        human_ties = pairs.outcome.size - wanted
+        return PreferenceAccuracy(name, dimension, accuracy, int(counted.sum()), human_ties, ties, told)
 
     found = [judged(metric, differences(finite(study.scores[metric]), pairs), _NO_SCORE) for metric in metrics]
     if len(metrics) < 2:
@@ -176,10 +174,17 @@ def measure_ablations(
     none = np.full(len(study.clips), np.nan)
     judgements = finite(study.mean_rating(dimension)) if dimension in study.ratings else none
     bench = _Bench(study, pairs, judgements, resamples, seed)
-    return (
-        _ablation(dimension, EQUAL_WEIGHTS, partial(_equal, z, pairs), metrics, bench),
-        _ablation(dimension, FITTED, partial(_fitted, z, pairs, folds, seed), metrics, bench),
-    )
+
+    def equal(columns: Sequence[int]) -> Combined:
+        scores = z[:, list(columns)].mean(axis=1)
+        return Combined(differences(scores, pairs), scores, np.full(len(columns), 1 / len(columns)))
+
+    def fitted(columns: Sequence[int]) -> Combined:
+        found = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
+        return Combined(found.margins(pairs), found.scores(), found.mean_weights())
+
+    ways = {EQUAL_WEIGHTS: equal, FITTED: fitted}
+    return tuple(_ablation(dimension, name, combine, metrics, bench) for name, combine in ways.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +243,14 @@ class _Bench:
 def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str], bench: _Bench) -> Ablation:
     everything = range(len(metrics))
     full = combine(everything)
-    order: list[int] = []
-    steps: list[Combined] = []
-    while len(order) < len(metrics):
+    steps: dict[int, Combined] = {}
+    while len(steps) < len(metrics):
         # of equals the first, so that the order does not depend on rounding
-        candidates = {k: combine([*order, k]) for k in everything if k not in order}
+        candidates = {k: combine([*steps, k]) for k in everything if k not in steps}
         best = max(candidates, key=lambda k: round(bench.gain(candidates[k]), 9))
-        order.append(best)
-        steps.append(candidates[best])
+        steps[best] = candidates[best]
     without = [combine([other for other in everything if other != k]) for k in everything]
-    all_, *figures = bench.figures([full, *without, *steps])
+    all_, *figures = bench.figures([full, *without, *steps.values()])
     left_out, (*added, last) = figures[: len(metrics)], figures[len(metrics) :]
     # of all but the last the note that its metrics were chosen on these clips
     noted = [
@@ -259,16 +262,6 @@ def _ablation(dimension: str, name: str, combine: Combine, metrics: Sequence[str
         name,
         all_,
         dict(zip(metrics, left_out, strict=True)),
-        tuple(zip((metrics[k] for k in order), [*noted, last], strict=True)),
+        tuple(zip((metrics[k] for k in steps), [*noted, last], strict=True)),
         {metric: float(w) for metric, w in zip(metrics, full.weights, strict=True) if not np.isnan(w)},
     )
-
-
-def _equal(z: FloatArray, pairs: Pairs, columns: Sequence[int]) -> Combined:
-    scores = z[:, list(columns)].mean(axis=1)
-    return Combined(differences(scores, pairs), scores, np.full(len(columns), 1 / len(columns)))
-
-
-def _fitted(z: FloatArray, pairs: Pairs, folds: IntArray, seed: int, columns: Sequence[int]) -> Combined:
-    fitted = FittedCombination(z[:, list(columns)], pairs, folds, seed=seed)
-    return Combined(fitted.margins(pairs), fitted.scores(), fitted.mean_weights())

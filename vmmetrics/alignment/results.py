@@ -327,5 +327,4 @@ class StudyReport:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; NaN as None."""
-        values: dict[str, Any] = plain(self)
-        return values
+        return dict(plain(self))

@@ -90,6 +90,11 @@ class Study:
         """Metrics that face a dimension."""
         return [metric for metric, faced in self.facing.items() if dimension in faced]
 
+    def rater_names(self, dimension: str) -> tuple[str, ...]:
+        """The raters of a dimension; those without a name are numbered."""
+        columns = range(self.ratings[dimension].shape[1])
+        return self.raters.get(dimension) or tuple(f"rater {number + 1}" for number in columns)
+
     def mean_rating(self, dimension: str) -> FloatArray:
         """(N,) mean over the raters who rated a clip, NaN where none did."""
         return mean_of_defined(self.ratings[dimension])

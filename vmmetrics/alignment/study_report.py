@@ -80,12 +80,10 @@ def problems_of(report: results.StudyReport) -> tuple[str, ...]:
     hopeless = {(pair.metric, pair.dimension) for pair in report.alignments if pair.spearman.value is None}
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     people = (report.ceilings, report.agreements, report.preferences, report.ablations)
-    for part in chain(report.alignments, report.baselines, report.differences, *people):
-        if (
-            isinstance(part, results.MetricDifference)
-            and {(part.first, part.dimension), (part.second, part.dimension)} & hopeless
-        ):
-            continue
+    parts: Iterator[Any] = chain(report.alignments, report.baselines, report.differences, *people)
+    for part in parts:
+        if {(getattr(part, end, None), part.dimension) for end in ("first", "second")} & hopeless:
+            continue  # a difference
         by_note: dict[str, list[str]] = {}
         for where, note in _missing(part):
             by_note.setdefault(note, []).append(where)

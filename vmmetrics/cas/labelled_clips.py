@@ -107,13 +107,12 @@ def _keys(name: str) -> tuple[str, str, str]:
 
 
 def _source_of(name: str, by_key: Mapping[str, list[Source]]) -> Source:
-    for key in _keys(name):
-        matching = by_key.get(key, [])
-        if len(matching) == 1:
-            return matching[0]
-        if matching:
-            raise ValueError(f"{name} may be {matching[0].name} or {matching[1].name}; name it by its path")
-    raise ValueError(f"no clip {name} under the paths given")
+    matching = next(filter(None, (by_key.get(key) for key in _keys(name))), None)
+    if matching is None:
+        raise ValueError(f"no clip {name} under the paths given")
+    if len(matching) > 1:
+        raise ValueError(f"{name} may be {matching[0].name} or {matching[1].name}; name it by its path")
+    return matching[0]
 
 
 class Split(NamedTuple):

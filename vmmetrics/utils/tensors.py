@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,21 @@ def require_safe_torch() -> None:
             f"torch {version} can be made to run code by the files it reads; install torch 2.6 or newer: "
             "pip install --upgrade 'torch>=2.6'"
         )
+
+
+@contextmanager
+def reading(problem: str) -> Iterator[None]:
+    """Make whatever is raised inside, by readers that fail in many ways on what is no checkpoint, a SetupError.
+
+    Args:
+        problem: What its message begins with.
+    """
+    try:
+        yield
+    except SetupError:
+        raise
+    except Exception as error:
+        raise SetupError(f"{problem}: {error}") from error
 
 
 def load_tensors(path: Path, device: Any = "cpu", *, mapped: bool = False) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from vmmetrics.errors import SetupError
 from vmmetrics.utils.storage.provenance import version_of
 from vmmetrics.utils.tables import sha256_of
-from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors, reading
 from vmmetrics.utils.weights.folder import fault_of, weights_home
 
 _LOADED = (".json", ".safetensors", ".bin", ".txt", ".model", ".jinja")  # of a folder, what transformers reads
@@ -31,11 +31,6 @@ def require(*packages: str) -> None:
             import_module(package)
         except ImportError as error:
             raise SetupError(f"This baseline needs {package}, which cannot be loaded ({error}): {INSTALL}") from error
-
-
-def versions(*packages: str) -> dict[str, str | None]:
-    """Versions of packages that a value may depend on."""
-    return {package: version_of(package) for package in packages}
 
 
 def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: str) -> Path:
@@ -59,12 +54,16 @@ def find(family: str, given: str | os.PathLike[str] | None, usual: str, what: st
     return path
 
 
-def hashes(path: Path) -> dict[str, str]:
-    """SHA-256 of a file, or of every file of weights and configuration in a folder, by name."""
-    if path.is_file():
-        return {path.name: sha256_of(path)}
-    files = sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
-    return {file.name: sha256_of(file) for file in files}
+def identity(path: Path, *packages: str) -> dict[str, dict[str, str | None]]:
+    """What the values of a model depend on, ready for JSON.
+
+    Args:
+        path: Its file, or a folder, of which weights and configuration count.
+        packages: Those whose versions count.
+    """
+    files = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.is_file() and f.suffix in _LOADED)
+    hashes: dict[str, str | None] = {file.name: sha256_of(file) for file in files}
+    return {"weights": hashes, "versions": {package: version_of(package) for package in packages}}
 
 
 def read_state(path: Path) -> Mapping[str, Any]:
@@ -75,16 +74,12 @@ def read_state(path: Path) -> Mapping[str, Any]:
     """
     import torch
 
-    try:
+    with reading(f"{path}: not readable as weights"):
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
             return dict(load_file(path))
         state = load_tensors(path)
-    except SetupError:
-        raise
-    except Exception as error:  # these readers fail in many ways on what is no checkpoint
-        raise SetupError(f"{path}: not readable as weights: {error}") from error
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         raise SetupError(f"{path}: expected weights by name, as torchvision publishes them")
     return state

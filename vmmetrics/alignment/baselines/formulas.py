@@ -209,16 +209,12 @@ def ssim(frames: NDArray[np.uint8]) -> float:
     if min(frames.shape[1:]) <= 2 * RADIUS:
         raise ValueError(f"Expected frames of at least {2 * RADIUS + 1} pixels a side but got {frames.shape[1:]}")
     values = []
-    before = _local(frames[0])
-    for frame in frames[1:]:
-        now = _local(frame)
-        (one, mean, variance), (other, other_mean, other_variance) = before, now
+    for (one, mean, variance), (other, other_mean, other_variance) in itertools.pairwise(map(_local, frames)):
         product = mean * other_mean
         covariance = _window(one * other) - product
         above = (2 * product + C1) * (2 * covariance + C2)
         below = (mean**2 + other_mean**2 + C1) * (variance + other_variance + C2)
         values.append(float(np.mean(above / below)))
-        before = now
     return float(np.mean(values))
 
 

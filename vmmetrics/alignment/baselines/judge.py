@@ -13,25 +13,13 @@ import cv2
 import numpy as np
 
 from vmmetrics.alignment.baselines.catalogue import Loaded
-from vmmetrics.alignment.baselines.files import find, hashes, model_from_folder, prepare_device, require, versions
+from vmmetrics.alignment.baselines.files import find, identity, model_from_folder, prepare_device, require
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.perception.scene import Scene
-from vmmetrics.utils.endpoint import (
-    Endpoint,
-    EndpointSettings,
-    NoAnswerError,
-    Reply,
-    ReplyCache,
-    Turn,
-    converse,
-    default_folder,
-    key_of,
-    object_shape,
-    objects_in,
-    refuses,
-)
+from vmmetrics.utils import endpoint
+from vmmetrics.utils.endpoint import Endpoint, EndpointSettings, Reply, ReplyCache, Turn
 
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""
@@ -75,7 +63,7 @@ def question(times: Sequence[float], prompt: str | None) -> str:
 def schema() -> dict[str, Any]:
     """The JSON schema of an answer."""
     level = {"type": ["integer", "null"], "minimum": LEVELS[0], "maximum": LEVELS[1]}
-    return object_shape(dict.fromkeys(DIMENSIONS, level))
+    return endpoint.object_shape(dict.fromkeys(DIMENSIONS, level))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +90,8 @@ def read_answer(text: str) -> JudgeAnswer:
     >>> read_answer('{"cas": 4}').missing
     "the judge's answer was unusable: a dimension is missing"
     """
-    found = next(objects_in(text), None)
-    if found is None:
-        return REFUSED if refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
+    if (found := next(endpoint.objects_in(text), None)) is None:
+        return REFUSED if endpoint.refuses(text) else _unusable("no JSON object" if text.strip() else "it was empty")
     levels: dict[str, int | None] = {}
     for key in DIMENSIONS:
         if key not in found:
@@ -205,7 +192,7 @@ class Panel:
 
     def __init__(self, judge: EndpointJudge | LocalJudge, settings: JudgeSettings) -> None:
         self.judge, self.settings = judge, settings
-        self._cache = ReplyCache(default_folder("judge") if settings.cache is None else Path(settings.cache))
+        self._cache = ReplyCache(endpoint.default_folder("judge") if settings.cache is None else Path(settings.cache))
 
     def rate(self, clip: Clip) -> JudgeAnswer:
         """Have a clip rated, asking again a few times while the answer cannot be used.
@@ -215,19 +202,18 @@ class Panel:
         """
         times, pictures = show(clip, self.settings.frames, self.settings.side)
         turns = [Turn("system", SYSTEM), Turn("user", question(times, clip.prompt), pictures)]
-        return _read(converse(self._reply, turns, _fault, AGAIN))
+        return _read(endpoint.converse(self._reply, turns, _fault, AGAIN))
 
     def _reply(self, turns: Sequence[Turn]) -> Reply:
         key = self.key(turns)
-        reply = self._cache.get(key)
-        if reply is None:
+        if (reply := self._cache.get(key)) is None:
             reply = self.judge.reply(turns)
             self._cache.put(key, reply)
         return reply
 
     def key(self, turns: Sequence[Turn]) -> str:
         """Hash of everything that a reply depends on."""
-        return key_of(self.settings.part(), dict(self.judge.identity), schema(), turns=turns)
+        return endpoint.key_of(self.settings.part(), dict(self.judge.identity), schema(), turns=turns)
 
 
 def _fault(reply: Reply) -> str | None:
@@ -264,7 +250,7 @@ class EndpointJudge:
         """
         try:
             return self._endpoint.reply(turns, schema())
-        except NoAnswerError as error:
+        except endpoint.NoAnswerError as error:
             raise ClipError(f"The judge gave {error}") from error
 
 
@@ -291,11 +277,7 @@ class LocalJudge:
         except (OSError, ValueError, RuntimeError, KeyError) as error:
             raise SetupError(f"{path}: not readable as a processor of transformers: {error}") from error
         self._model = model_from_folder(AutoModelForImageTextToText, path, dtype="auto").to(self._device)
-        self.identity: Mapping[str, Any] = {
-            "weights": hashes(path),
-            "versions": versions("torch", "transformers"),
-            "greedy": True,
-        }
+        self.identity: Mapping[str, Any] = {**identity(path, "torch", "transformers"), "greedy": True}
 
     def reply(self, turns: Sequence[Turn]) -> Reply:
         """Answer what was said so far."""
@@ -304,10 +286,12 @@ class LocalJudge:
 
         messages = []
         for turn in turns:
-            pictures = [
-                {"type": "image", "image": Image.open(io.BytesIO(data)).convert("RGB")} for data in turn.pictures
+            pictures = (Image.open(io.BytesIO(data)).convert("RGB") for data in turn.pictures)
+            content = [
+                *({"type": "image", "image": picture} for picture in pictures),
+                {"type": "text", "text": turn.text},
             ]
-            messages.append({"role": turn.role, "content": [*pictures, {"type": "text", "text": turn.text}]})
+            messages.append({"role": turn.role, "content": content})
         inputs = self._processor.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         ).to(self._device, dtype=self._model.dtype)

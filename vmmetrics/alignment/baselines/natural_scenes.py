@@ -173,6 +173,11 @@ class Regression:
     high: FloatArray
 
 
+def _arrays(weights: str) -> dict[str, FloatArray]:
+    with np.load(weight_path(weights), allow_pickle=False) as file:
+        return {name: file[name].astype(np.float64) for name in file.files}
+
+
 @cache
 def published_regression() -> Regression:
     """Load the regression that is shipped.
@@ -180,8 +185,7 @@ def published_regression() -> Regression:
     Raises:
         SetupError: The file is missing or altered.
     """
-    with np.load(weight_path(BRISQUE_WEIGHTS), allow_pickle=False) as file:
-        arrays = {name: file[name].astype(np.float64) for name in file.files}
+    arrays = _arrays(BRISQUE_WEIGHTS)
     gamma, rho = (float(arrays.pop(name)) for name in ("gamma", "rho"))
     return Regression(**arrays, gamma=gamma, rho=rho)
 
@@ -255,8 +259,7 @@ def shipped_pristine() -> Pristine:
     Raises:
         SetupError: The file is missing or altered.
     """
-    with np.load(weight_path(NIQE_WEIGHTS), allow_pickle=False) as file:
-        return Pristine(file["mean"].astype(np.float64), file["covariance"].astype(np.float64))
+    return Pristine(**_arrays(NIQE_WEIGHTS))
 
 
 def block_features(moments: Sequence[FloatArray], height: int, width: int) -> FloatArray:

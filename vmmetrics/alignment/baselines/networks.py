@@ -14,23 +14,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.alignment.baselines.catalogue import (
-    Loaded,
-    flow_magnitude,
-    forward_backward_error,
-    in_grey,
-    resized_frames,
-    warping_error,
-)
-from vmmetrics.alignment.baselines.files import (
-    find,
-    hashes,
-    model_from_folder,
-    prepare_device,
-    read_state,
-    require,
-    versions,
-)
+from vmmetrics.alignment.baselines import catalogue
+from vmmetrics.alignment.baselines.catalogue import Loaded, in_grey, resized_frames
+from vmmetrics.alignment.baselines.files import find, identity, model_from_folder, prepare_device, read_state, require
 from vmmetrics.alignment.baselines.formulas import consistency, interpolation_smoothness
 from vmmetrics.errors import SetupError
 from vmmetrics.perception.embedded.flow import DISFlow, pixel_grid, working_size
@@ -129,7 +115,7 @@ def _consistency(name: str, path: Path, network: Any, encode: Callable[[Any], An
             features = np.concatenate([encode(batch).float().cpu().numpy() for batch in batches])
         return consistency(features.astype(np.float64))
 
-    return {name: measure}, {"weights": hashes(path), "versions": versions("torch", "transformers")}
+    return {name: measure}, identity(path, "torch", "transformers")
 
 
 # VBench's motion smoothness with FILM as the interpolator, from a TorchScript file of the user's.
@@ -173,7 +159,7 @@ def load_film(given: str | os.PathLike[str] | None, threads: int | None) -> Load
             return "fewer than three frames: none lies between two others"
         return interpolation_smoothness(scene.clip.frames, between)
 
-    return {"film_smoothness": measure}, {"weights": hashes(path), "versions": versions("torch")}
+    return {"film_smoothness": measure}, identity(path, "torch")
 
 
 # RAFT's flow in the place of ours, for the baselines that look at flow.
@@ -208,9 +194,9 @@ def load_raft(given: str | os.PathLike[str] | None, threads: int | None) -> Load
     def flow(scene: Scene) -> Flow:
         return scene.once("baselines:raft", lambda: _flow(network, device, scene))
 
-    measures = (flow_magnitude, warping_error, forward_backward_error)
+    measures = (catalogue.flow_magnitude, catalogue.warping_error, catalogue.forward_backward_error)
     measured = {f"raft_{measure.__name__}": partial(measure, flow=flow) for measure in measures}
-    return measured, {"weights": hashes(path), "versions": versions("torch", "torchvision")}
+    return measured, identity(path, "torch", "torchvision")
 
 
 def _raft(state: Mapping[str, Any], path: Path) -> Any:
@@ -248,10 +234,9 @@ def _flow(network: Any, device: Any, scene: Scene) -> Flow:
 
     forward, backward = estimated(frames[:-1], frames[1:]), estimated(frames[1:], frames[:-1])
     grid, agree = pixel_grid(width, height), DISFlow().agree
-    forward_valid = np.stack([agree(f, b, grid) for f, b in zip(forward, backward, strict=True)])
-    backward_valid = np.stack([agree(b, f, grid) for f, b in zip(forward, backward, strict=True)])
-    scale = (clip.width / width, clip.height / height)
-    return Flow(in_grey(frames), forward, backward, forward_valid, backward_valid, scale)
+    ways = ((forward, backward), (backward, forward))
+    fine_there, fine_back = (np.stack([agree(f, b, grid) for f, b in zip(*way, strict=True)]) for way in ways)
+    return Flow(in_grey(frames), forward, backward, fine_there, fine_back, (clip.width / width, clip.height / height))
 
 
 # DOVER's technical quality, with the network of the user's ``dover`` package and the published weights.
@@ -365,4 +350,4 @@ def load_dover(given: str | os.PathLike[str] | None, threads: int | None) -> Loa
             return "one frame: the network looks at stretches of time"
         return float(np.mean([score(scene.clip.frames[places]) for places in stretches(len(scene.clip))]))
 
-    return {"dover": measure}, {"weights": hashes(path), "versions": versions("torch", "timm", "dover")}
+    return {"dover": measure}, identity(path, "torch", "timm", "dover")

@@ -228,7 +228,6 @@ def names(chosen: Sequence[str] | None, family: Mapping[str, Perturbation]) -> t
     Raises:
         ValueError: One is not of the family.
     """
-    unknown = sorted(set(chosen or ()) - set(family))
-    if unknown:
+    if unknown := sorted(set(chosen or ()) - set(family)):
         raise ValueError(f"Expected names among {', '.join(family)} but got {unknown[0]!r}")
     return tuple(name for name in family if chosen is None or name in chosen)

@@ -11,17 +11,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from vmmetrics.alignment.perturbations.library import DEFECTS, INVARIANCES
+from vmmetrics.alignment.probe import results
 from vmmetrics.alignment.probe.cases import CLEAN, RATE
-from vmmetrics.alignment.probe.results import (
-    Curve,
-    DosePoint,
-    Invariance,
-    MetricFacts,
-    ProbeReport,
-    RateLimit,
-    Specificity,
-    Tolerance,
-)
+from vmmetrics.alignment.probe.results import Curve, DosePoint, MetricFacts, ProbeReport, Specificity, Tolerance
 from vmmetrics.metrics import METRICS
 from vmmetrics.metrics.registry import in_order
 from vmmetrics.types import FloatArray
@@ -64,8 +56,7 @@ class ProbeScores:
             before = self.clean[clip]["scores"].get(metric) if clip in self.clean else None
             if before is None:
                 continue
-            after = line["scores"].get(metric)
-            if after is None:
+            if (after := line["scores"].get(metric)) is None:
                 gone += metric in line["missing"]
             else:
                 found[clip] = after - before
@@ -198,7 +189,9 @@ def _facts(scores: ProbeScores, metric: str) -> MetricFacts:
     return MetricFacts(metric, scale, noise, len(clean), reasons)
 
 
-def _invariances(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[Invariance]:
+def _invariances(
+    scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance
+) -> Iterable[results.Invariance]:
     for facts in metrics:
         for name in INVARIANCES:
             for strength in scores.strengths(name):
@@ -207,10 +200,12 @@ def _invariances(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance:
                     worst, largest = max(((c, abs(s)) for c, s in changes.items()), key=lambda case: case[1])
                     mean = float(np.mean(np.abs(list(changes.values()))))
                     within = mean <= tolerance.mean * facts.scale and largest <= tolerance.single * facts.scale
-                    yield Invariance(facts.name, name, strength, mean, largest, worst, len(changes), gone, within)
+                    yield results.Invariance(
+                        facts.name, name, strength, mean, largest, worst, len(changes), gone, within
+                    )
 
 
-def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[RateLimit]:
+def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Tolerance) -> Iterable[results.RateLimit]:
     rates: dict[str, list[CaseLine]] = defaultdict(list)
     for line in sorted(scores.lines, key=lambda line: float(line["strength"])):
         if line["kind"] == RATE and "scores" in line:
@@ -226,11 +221,11 @@ def _rates(scores: ProbeScores, metrics: Iterable[MetricFacts], tolerance: Toler
 
 def rate_limit(
     facts: MetricFacts, clip: str, native: float, tried: tuple[tuple[float, float | None], ...], tolerance: Tolerance
-) -> RateLimit:
+) -> results.RateLimit:
     """Return the lowest of the rates down to which nothing changes by more than the tolerance for one clip."""
     bound = tolerance.single * facts.scale
     kept = list(takewhile(lambda case: case[1] is not None and abs(case[1]) <= bound, tried))
-    return RateLimit(facts.name, clip, native, kept[-1][0] if kept else native, len(kept) < len(tried), tried)
+    return results.RateLimit(facts.name, clip, native, kept[-1][0] if kept else native, len(kept) < len(tried), tried)
 
 
 def _failures(lines: Sequence[CaseLine]) -> Iterable[tuple[str, str, str | None, str]]:

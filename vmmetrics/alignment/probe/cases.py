@@ -75,11 +75,9 @@ def describe(source: Source) -> dict[str, Any]:
         SetupError: Something it needs is missing here.
     """
     if isinstance(source, FunctionSource):
-        source.load()
-        named = source.function
-        if not isinstance(named, str):
-            named = getattr(named, "__qualname__", source.label)
-        return {"function": named, "label": source.label}
+        found, named = source.load(), source.function
+        function = named if isinstance(named, str) else getattr(found, "__qualname__", source.label)
+        return {"function": function, "label": source.label}
     suite = _suite(source)
     return {**source.configuration(suite), "metrics": list(source.metrics), "parts": dict(source.parts(suite))}
 
@@ -212,8 +210,7 @@ class Plan:
         for name in self.invariances or ():
             strengths = self.harmless_strengths if INVARIANCES[name].graded else (1.0,)
             yield from (Case(name, strength) for strength in strengths)
-        for name in self.defects or ():
-            yield from (Case(name, strength) for strength in self.strengths)
+        yield from (Case(name, strength) for name in self.defects or () for strength in self.strengths)
         if self.rates:
             yield from (Case(RATE, float(stride)) for stride in STRIDES)
 
@@ -292,9 +289,8 @@ def answer(work: Work, sources: Sequence[Source], plan: Plan) -> dict[str, Any]:
 
 
 def _made(work: Work, plan: Plan) -> tuple[Clip, dict[str, Any]]:
-    key = _Key(work.task.key, work.sha256, work.task)
+    key, kind, strength = _Key(work.task.key, work.sha256, work.task), work.kind, work.strength
     clip = _read(key, plan)
-    kind, strength = work.kind, work.strength
     if kind == CLEAN:
         return clip, {}
     if kind == RATE:

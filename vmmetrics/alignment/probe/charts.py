@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -15,15 +14,13 @@ from matplotlib.patches import Rectangle
 from vmmetrics.alignment.perturbations.library import DEFECTS
 from vmmetrics.alignment.probe.results import ProbeReport, Specificity
 from vmmetrics.metrics.registry import METRICS, colour_of, label
-from vmmetrics.utils.display import style
-from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, chart_style, grid_of, hexadecimal
+from vmmetrics.utils.display import canvas, style
+from vmmetrics.utils.display.canvas import FAINT, INK, MODEL_COLOURS, RULE, WIDTH, grid_of, hexadecimal
 
 FULL_COLOUR = 10.0
 """Changes of so many times the noise and more have the full colour."""
 COLUMNS = 5
 """Small curves in a row."""
-_DIVERGING = LinearSegmentedColormap.from_list("change", ["#d55e00", "#ffffff", "#0072b2"])
-_NOTHING = "#eceef2"
 _CELL = 0.3  # inches, height of a row
 Dashes = Literal["-", "--", ":"]
 
@@ -31,7 +28,7 @@ Dashes = Literal["-", "--", ":"]
 def draw_charts(report: ProbeReport) -> dict[str, Figure]:
     """Draw what there is data for: ``heatmap``, ``curves``, ``minfps``."""
     charts: dict[str, Figure] = {}
-    with chart_style():
+    with canvas.chart_style():
         if any(found.effects for found in report.specificity):
             charts["heatmap"] = heatmap(report)
         if any(curve.fitted for curve in report.curves):
@@ -50,18 +47,18 @@ def heatmap(report: ProbeReport) -> Figure:
     values = np.array([[row.effects.get(name, np.nan) for name in names] for row in rows])
     # Compressed, so that what is barely noticed can be told from nothing beside what is glaring.
     shade = np.sign(values) * np.log1p(np.abs(values)) / np.log1p(FULL_COLOUR)
-    mesh = axes.imshow(np.ma.masked_invalid(shade), cmap=_DIVERGING.with_extremes(bad=_NOTHING), vmin=-1, vmax=1,
-                       aspect="auto")  # fmt: skip
+    mesh = axes.imshow(np.ma.masked_invalid(shade), cmap=canvas.DIVERGING, vmin=-1, vmax=1, aspect="auto")
+    noticed = {(c.metric, c.defect) for c in report.curves if c.noticed is not None}
     for y, row in enumerate(rows):
         for x, name in enumerate(names):
-            _cell(axes, x, y, values[y, x], name == row.owner)
+            weight = "bold" if (name, row.defect) in noticed else "normal"
+            _cell(axes, x, y, values[y, x], weight, owner=name == row.owner)
     heads = [f"{label(m.name)} ({m.clips})" for m in report.metrics]
     axes.set_xticks(range(len(names)), heads, rotation=40, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(rows)), [row.defect for row in rows])
     axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     owners = [row.owner for row in rows]
     for y in range(1, len(rows)):
         if owners[y] != owners[y - 1]:
@@ -80,21 +77,17 @@ def heatmap(report: ProbeReport) -> Figure:
                     "Bold: noticed,\n"
                     "at this or a lower strength. Grey: no score. In brackets: clips scored.",
                     color=FAINT, loc="left")  # fmt: skip
-    noticed = {(c.metric, c.defect) for c in report.curves if c.noticed is not None}
-    for text in axes.texts:
-        x, y = (round(v) for v in text.get_position())
-        text.set_fontweight("bold" if (names[x], rows[y].defect) in noticed else "normal")
     return figure
 
 
-def _cell(axes: Axes, x: int, y: int, value: float, owner: bool) -> None:
+def _cell(axes: Axes, x: int, y: int, value: float, weight: str, *, owner: bool) -> None:
     if owner:
         axes.add_patch(Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, edgecolor=INK, linewidth=1.4, zorder=3))
     if np.isfinite(value):
         text = f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
         colour = "white" if abs(value) > 0.7 * FULL_COLOUR else "black"
         axes.text(x, y, "0" if text in ("+0.0", "-0.0") else text.replace("-", "−"), ha="center", va="center",
-                  fontsize=7.5, color=colour)  # fmt: skip
+                  fontsize=7.5, color=colour, fontweight=weight)  # fmt: skip
 
 
 def _by_owner(report: ProbeReport) -> list[Specificity]:
@@ -140,14 +133,10 @@ def curves(report: ProbeReport) -> Figure:
 
 def metric_looks(names: Sequence[str]) -> dict[str, tuple[str, Dashes]]:
     """Colour and line of each metric: ours in their own colours, others dashed."""
-    ours: dict[str, tuple[str, Dashes]] = {name: (hexadecimal(colour_of(name)), "-") for name in METRICS}
-    looks: dict[str, tuple[str, Dashes]] = {}
-    others = [name for name in names if name not in ours]
-    for name in names:
-        place = others.index(name) if name in others else 0
-        dashes: Dashes = "--" if place // len(MODEL_COLOURS) % 2 else ":"
-        looks[name] = ours.get(name, (MODEL_COLOURS[place % len(MODEL_COLOURS)], dashes))
-    return looks
+    others = [name for name in names if name not in METRICS]
+    colours = {name: MODEL_COLOURS[place % len(MODEL_COLOURS)] for place, name in enumerate(others)}
+    dashes: dict[str, Dashes] = {n: "--" if k // len(MODEL_COLOURS) % 2 else ":" for k, n in enumerate(others)}
+    return {n: (colours[n], dashes[n]) if n in colours else (hexadecimal(colour_of(n)), "-") for n in names}
 
 
 def minfps(report: ProbeReport) -> Figure:

@@ -207,8 +207,7 @@ class ProbeReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        values: dict[str, Any] = plain(self)
-        return values
+        return dict(plain(self))
 
 
 # What a probe found as tables of text, for the terminal, Markdown and CSV alike.
@@ -262,9 +261,8 @@ def _effects(report: ProbeReport) -> ProbeTable:
         rows.append((found.defect, label(found.owner or NONE), *cells, first))
     strongest = f"{max(report.strengths):g}" if report.strengths else NONE
     notes = ("*: the metric that ought to notice; the last column says whether it moves most of the five",)
-    heads = ("defect", "owner", *map(label, names), "owner first")
     title = f"Mean change at strength {strongest}, in units of each metric's noise"
-    return ProbeTable(title, heads, tuple(rows), notes)
+    return ProbeTable(title, ("defect", "owner", *map(label, names), "owner first"), tuple(rows), notes)
 
 
 def _noticed(report: ProbeReport) -> ProbeTable:

@@ -13,19 +13,9 @@ from typing import Any, Protocol
 
 from vmmetrics.alignment.baselines.catalogue import chosen
 from vmmetrics.alignment.baselines.suite import BaselineSettings
+from vmmetrics.alignment.probe import cases
 from vmmetrics.alignment.probe.analysis import analyse
-from vmmetrics.alignment.probe.cases import (
-    CLEAN,
-    Function,
-    Plan,
-    Source,
-    Work,
-    answer,
-    describe,
-    key_of,
-    load,
-    own_function,
-)
+from vmmetrics.alignment.probe.cases import CLEAN, Function, Plan, Source, Work, answer, key_of
 from vmmetrics.alignment.probe.results import ProbeReport, Tolerance
 from vmmetrics.engines.pool import Note, Pool, checked_timeout
 from vmmetrics.errors import ClipError, explain
@@ -73,7 +63,7 @@ class _CaseHandler:
 
     def load(self, number: int) -> None:  # noqa: ARG002  (all cases need the same)
         for source in self._sources:
-            load(source)
+            cases.load(source)
 
     def handle(self, number: int, note: Note) -> CaseLine:  # noqa: ARG002
         return answer(self._todo[number], self._sources, self._plan)
@@ -199,7 +189,7 @@ def probe(
     else:
         tasks = tasks_of_arrays(items, (), subject, fps=fps, layout=layout)
     wanted, broken = _work_on(tasks, plan)
-    settings = {**plan.configuration([describe(source) for source in sources]), "versions": decisive_versions()}
+    settings = {**plan.configuration([cases.describe(source) for source in sources]), "versions": decisive_versions()}
     with nullcontext() if out is None else _Folder(Path(out), settings) as folder:
         # Errors are tried again: a full disk or too little memory may be mended by now.
         kept = {key_of(line): line for line in folder.lines if "error" not in line} if folder else {}
@@ -239,4 +229,4 @@ def sources_of(
     sources: list[Source] = [Settings(preset, metrics=ours, plugins=tuple(plugins))] if ours else []
     if baselines:
         sources.append(BaselineSettings(metrics=baselines))
-    return [*sources, *(own_function(item) for item in given if not isinstance(item, str) or ":" in item)]
+    return [*sources, *(cases.own_function(item) for item in given if not isinstance(item, str) or ":" in item)]

@@ -155,7 +155,7 @@ def faces(
         SetupError: ``given`` names an unknown metric or dimension, or nothing faces anything.
     """
     stated = _stated(metrics, dimensions, given or {})
-    wanted = {normalised(name) for name in asked}
+    wanted = set(map(normalised, asked))
     about = {d: None if normalised(d) in wanted else aspects_of(d) for d in dimensions}
     facing = {m: stated.get(m) or _guess(m, about) for m in metrics}
     if not any(facing.values()):
@@ -197,8 +197,7 @@ def _is_amount(aspects: frozenset[str] | None) -> bool:
 
 def _has(name: str, part: str) -> bool:
     """Whether a word of ``name`` begins with ``part``; of short parts, is it."""
-    end = r"(?:_|$)" if len(part) <= 3 else ""
-    return re.search(rf"(?:^|_){part}{end}", name) is not None
+    return f"_{part}{'_' if len(part) <= 3 else ''}" in f"_{name}_"
 
 
 def _stated(metrics: Sequence[str], dimensions: Sequence[str], given: Facing) -> dict[str, tuple[str, ...]]:
@@ -246,16 +245,9 @@ _LOCAL = re.compile(r"^(?:https?://\S+?)?/data/local-files/?\?d=(?P<path>[^&#]+)
 
 def is_tasks(content: Any) -> bool:
     """Return whether JSON content is Label Studio's full export: a list of tasks with ``data`` and ``annotations``."""
-    return (
-        isinstance(content, list)
-        and bool(content)
-        and all(
-            isinstance(task, Mapping)
-            and isinstance(task.get("data"), Mapping)
-            and isinstance(task.get("annotations"), list)
-            for task in content
-        )
-    )
+    if not isinstance(content, list) or not content or not all(isinstance(task, Mapping) for task in content):
+        return False
+    return all(isinstance(t.get("data"), Mapping) and isinstance(t.get("annotations"), list) for t in content)
 
 
 def rows_of_tasks(tasks: Sequence[Mapping[str, Any]], source: str) -> tuple[list[dict[str, Any]], str]:

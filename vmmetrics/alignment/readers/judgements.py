@@ -76,85 +76,64 @@ class RatedClip(NamedTuple):
     other_names: tuple[str, ...] = ()
 
 
-class Gatherer:
-    """Takes clips and ratings one by one, in any order."""
+def gathered(
+    rated: Iterable[RatedClip], notes: Sequence[str], *, scale: RatingScale = None, of_models: bool = False
+) -> Judgements:
+    """Put together what was said of clips.
 
-    def __init__(self) -> None:
-        self._clips: dict[str, int] = {}
-        self._prompts: dict[int, str] = {}
-        self._models: dict[int, str] = {}
-        self._raters: dict[str, dict[str, int]] = {}
-        self._cells: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
-        self._pairs: defaultdict[str, list[tuple[int, int, int, str]]] = defaultdict(list)
-        self._other_names: dict[int, tuple[str, ...]] = {}
+    Args:
+        rated: What was said in each place, in any order.
+        notes: What was assumed on the way.
+        scale: Lowest and highest rating there can be.
+        of_models: Whether the clips are models.
 
-    def clip(self, name: str, prompt: str | None = None, model: str | None = None) -> int:
-        """The index of a clip, told of its prompt and model where they are known."""
-        index = self._clips.setdefault(name, len(self._clips))
-        for known, value in ((self._prompts, prompt), (self._models, model)):
-            if value:
-                known.setdefault(index, value)
-        return index
-
-    def rate(self, rated: RatedClip) -> None:
-        """What was said of a clip."""
-        index = self.clip(rated.clip, rated.prompt, rated.model)
-        self._other_names[index] = rated.other_names
-        for dimension, value, rater in rated.ratings:
-            raters = self._raters.setdefault(dimension, {})
-            number = raters.setdefault(rater, len(raters))
+    Raises:
+        SetupError: A rating is not on the scale.
+    """
+    clips: dict[str, int] = {}
+    prompts: dict[str, str] = {}
+    models: dict[str, str] = {}
+    other_names: dict[str, tuple[str, ...]] = {}
+    numbers: dict[str, dict[str, int]] = {}
+    cells_of: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
+    for entry in rated:
+        index = clips.setdefault(entry.clip, len(clips))
+        other_names[entry.clip] = entry.other_names
+        for known, text in ((prompts, entry.prompt), (models, entry.model)):
+            if text:
+                known.setdefault(entry.clip, text)
+        for dimension, value, rater in entry.ratings:
+            of_dimension = numbers.setdefault(dimension, {})
+            number = of_dimension.setdefault(rater, len(of_dimension))
             if value == value:
-                self._cells[dimension].extend((index, number, value))
-
-    def prefer(self, dimension: str, left: int, right: int, outcome: int, rater: str) -> None:
-        """A preference between two clips."""
-        self._pairs[dimension].append((left, right, outcome, rater))
-
-    def finish(self, notes: Sequence[str], *, scale: RatingScale = None, of_models: bool = False) -> Judgements:
-        """All of it.
-
-        Args:
-            notes: What was assumed on the way.
-            scale: Lowest and highest rating there can be.
-            of_models: Whether the clips are models.
-
-        Raises:
-            SetupError: A rating is not on the scale.
-        """
-        told, names = list(notes), tuple(self._clips)
-        ratings, raters = {}, {}
-        for dimension, numbers in self._raters.items():
-            cells = np.array(self._cells[dimension]).reshape(-1, 3)
-            if not len(cells):
-                told.append(f"{dimension}: left out, it holds no rating")
-                continue
-            low, high = scale or (-np.inf, np.inf)
-            for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
-                raise SetupError(
-                    f"{dimension} of {names[int(clip)]}: expected a rating from {low:g} to {high:g} but got {value:g}"
-                )
-            ratings[dimension], repeats, differing = _matrix(cells, len(names), len(numbers))
-            raters[dimension] = () if list(numbers) == [AVERAGED] else tuple(numbers)
-            if repeats:
-                how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
-                told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
-        pairs = {}
-        for dimension, judged in self._pairs.items():
-            left, right, outcome = np.array([pair[:3] for pair in judged], np.int64).T
-            pairs[dimension] = Preferences(left, right, outcome, tuple(rater for *_, rater in judged))
-        everything = range(len(names))
-        return Judgements(
-            names,
-            tuple(map(self._prompts.get, everything)),
-            tuple(map(self._models.get, everything)),
-            ratings,
-            raters,
-            pairs,
-            tuple(told),
-            # a list of names in which a clip has none is none
-            tuple(zip(*self._other_names.values(), strict=False)),
-            of_models,
-        )
+                cells_of[dimension].extend((index, number, value))
+    told, names = list(notes), tuple(clips)
+    ratings, raters = {}, {}
+    for dimension, people in numbers.items():
+        cells = np.array(cells_of[dimension]).reshape(-1, 3)
+        if not len(cells):
+            told.append(f"{dimension}: left out, it holds no rating")
+            continue
+        low, high = scale or (-np.inf, np.inf)
+        for clip, _, value in cells[(cells[:, 2] < low) | (cells[:, 2] > high)]:
+            raise SetupError(
+                f"{dimension} of {names[int(clip)]}: expected a rating from {low:g} to {high:g} but got {value:g}"
+            )
+        ratings[dimension], repeats, differing = _matrix(cells, len(names), len(people))
+        raters[dimension] = () if list(people) == [AVERAGED] else tuple(people)
+        if repeats:
+            how = f", {differing} of them not with the same rating: their mean is taken" if differing else ""
+            told.append(f"{dimension}: {repeats} times a rater rated the same clip again{how}")
+    return Judgements(
+        names,
+        tuple(map(prompts.get, names)),
+        tuple(map(models.get, names)),
+        ratings,
+        raters,
+        notes=tuple(told),
+        other_names=tuple(zip(*other_names.values(), strict=False)),  # a list of names in which a clip has none is none
+        of_models=of_models,
+    )
 
 
 def _matrix(cells: FloatArray, clips: int, raters: int) -> tuple[FloatArray, int, int]:
@@ -210,6 +189,8 @@ _NUMBERS: tuple[Mapping[str, int], ...] = (
 _YES, _NO = frozenset({"1", "true", "yes", "tie"}), frozenset({"0", "false", "no"})
 
 Outcomes = list[int | None]
+Clips = tuple[Sequence[str | None], Sequence[str | None]]
+"""Of the left side and of the right, row by row."""
 
 
 def looks_like_pairs(table: SourceTable) -> bool:
@@ -229,18 +210,19 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
     Raises:
         SetupError: There are not two clips in a row, or an outcome is none.
     """
-    sides = _sides(table)
-    if sides is None:
+    if (sides := _sides(table)) is None:
         raise SetupError(
             f"{table.source}: expected columns left and right (or winner and loser) but got {table.heading}"
         )
     left, right = (texts(table, side) for side in sides)
-    outcomes = _outcomes(table, sides, left, right, asked)
+    outcomes = _outcomes(table, sides, (left, right), asked)
     dimensions, raters, prompts, left_models, right_models = (
         texts(table, first_column(table.columns, names))
         for names in (called.DIMENSION, called.RATER, called.PROMPT, called.LEFT_MODEL, called.RIGHT_MODEL)
     )
-    gatherer, blank, selves = Gatherer(), 0, 0
+    rated: list[RatedClip] = []
+    judged: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
+    blank, selves = 0, 0
     for row, (a, b) in enumerate(zip(left, right, strict=True)):
         if a is None or b is None:
             blank += 1
@@ -248,21 +230,26 @@ def read_pairs(table: SourceTable, asked: Sequence[str] = ()) -> Judgements:
         if a == b:
             selves += 1
             continue
-        pair = gatherer.clip(a, prompts[row], left_models[row]), gatherer.clip(b, prompts[row], right_models[row])
-        for name, found in outcomes.items():
-            outcome = found[row]
+        rated += [RatedClip(a, (), prompts[row], left_models[row]), RatedClip(b, (), prompts[row], right_models[row])]
+        for name, of_rows in outcomes.items():
+            outcome = of_rows[row]
             if outcome is None:
                 blank += 1
             else:
                 said = dimensions[row] or name if len(outcomes) == 1 else name
-                gatherer.prefer(said, *pair, outcome, raters[row] or "")
+                judged[said].append((a, b, outcome, raters[row] or ""))
     how = f"outcome from {', '.join(outcomes)}"
     if _is_result(sides):
         how = "the winner first" + (", ties marked" if "tie" in map(normalised, table.columns) else "")
     notes = [*table.notes, f"Preferences: {sides[0]} against {sides[1]}, {how}"]
     notes += [f"{selves} rows compare a clip with itself and were left out"] if selves else []
     notes += [f"{blank} preferences are blank and were left out"] if blank else []
-    return gatherer.finish(notes)
+    found = gathered(rated, notes)
+    place, pairs = {clip: index for index, clip in enumerate(found.clips)}, {}
+    for dimension, told in judged.items():
+        one, other, preferred = np.array([(place[a], place[b], side) for a, b, side, _ in told], np.int64).T
+        pairs[dimension] = Preferences(one, other, preferred, tuple(rater for *_, rater in told))
+    return replace(found, pairs=pairs)
 
 
 def _sides(table: SourceTable) -> tuple[str, str] | None:
@@ -277,26 +264,19 @@ def _is_result(sides: tuple[str, str]) -> bool:
     return normalised(sides[1]) == "loser"
 
 
-def _outcomes(
-    table: SourceTable,
-    sides: tuple[str, str],
-    left: Sequence[str | None],
-    right: Sequence[str | None],
-    asked: Sequence[str],
-) -> dict[str, Outcomes]:
+def _outcomes(table: SourceTable, sides: tuple[str, str], clips: Clips, asked: Sequence[str]) -> dict[str, Outcomes]:
     """Column of outcomes (or dimension, where several hold some) to the outcome of each row, None where it is blank."""
     others = [name for name in table.columns if name not in sides]
     if _is_result(sides):
         return {DIMENSION: _ties(table)}
-    column = first_column(others, called.OUTCOME)
-    if column is not None:
-        return {DIMENSION: _parse(table, column, left, right, strict=True) or [None] * len(table)}
+    if (column := first_column(others, called.OUTCOME)) is not None:
+        return {DIMENSION: _parse(table, column, clips, strict=True) or [None] * len(table)}
     wanted = {normalised(name) for name in asked}
     found = {
         name: parsed
         for name in others
         if normalised(name) in wanted or not called.is_bookkeeping(name)
-        if (parsed := _parse(table, name, left, right, strict=False)) is not None
+        if (parsed := _parse(table, name, clips, strict=False)) is not None
     }
     if not found:
         raise SetupError(f"{table.source}: expected a column outcome (left, right or tie) but got {table.heading}")
@@ -314,9 +294,7 @@ def _ties(table: SourceTable) -> Outcomes:
     return found
 
 
-def _parse(
-    table: SourceTable, column: str, left: Sequence[str | None], right: Sequence[str | None], *, strict: bool
-) -> Outcomes | None:
+def _parse(table: SourceTable, column: str, clips: Clips, *, strict: bool) -> Outcomes | None:
     """A column of outcomes; of one that is not strictly wanted, None where it holds something else or only numbers.
 
     Raises:
@@ -329,18 +307,17 @@ def _parse(
         return None
     words = _numbers_of(table, column, said) if numeric else _WORDS
     found: Outcomes = []
-    for row, cell in enumerate(cells):
-        if not numeric and cell is not None and cell in (left[row], right[row]):
-            found.append(_LEFT if cell == left[row] else _RIGHT)
-        elif cell is None or _short(cell) in words:
-            found.append(None if cell is None else words[_short(cell)])
-        elif strict:
+    for row, (cell, left, right) in enumerate(zip(cells, *clips, strict=True)):
+        named = {} if numeric else {right: _RIGHT, left: _LEFT}
+        outcome = None if cell is None else named.get(cell, words.get(_short(cell)))
+        if outcome is None and cell is not None:
+            if not strict:
+                return None
             raise SetupError(
                 f"{table.source}, row {row + 1}: expected left, right, tie or the name of one of the clips in "
                 f"{column} but got {cell!r}"
             )
-        else:
-            return None
+        found.append(outcome)
     return found if any(outcome is not None for outcome in found) else None
 
 

@@ -76,9 +76,8 @@ def match_names(
                 told_by_folder |= len(key) > 1
                 del left_over[0][left[0]], left_over[1][right[0]]
             if clashes:
-                shown = sorted(clashes)[:_SHOWN_CLASHES]
-                if len(clashes) > _SHOWN_CLASHES:
-                    shown.append(f"and {len(clashes) - _SHOWN_CLASHES} more")
+                more = len(clashes) - _SHOWN_CLASHES
+                shown = [*sorted(clashes)[:_SHOWN_CLASHES], *([f"and {more} more"] if more > 0 else [])]
                 raise SetupError(
                     "Which clip is which cannot be told from the names:",
                     *(f"  {line}" for line in shown),

@@ -80,12 +80,9 @@ def read_ratings(
         return _gathered(table, rows, rater, rated, {}, scale, dimension)
     rated, unread = _rated_columns(table, {*rows.used, rater}, dimensions)
     grid = _grid(rated, named=form == "wide") if form == "wide" or (form is None and rater is None) else {}
-    if form == "long" and rater is None:
-        raise SetupError(f"{table.source}: expected a column rater but got {table.heading}")
-    if form == "wide" and not grid:
-        raise SetupError(
-            f"{table.source}: expected a column per rater (smoothness_1, smoothness_2) but got {table.heading}"
-        )
+    if (form == "long" and rater is None) or (form == "wide" and not grid):
+        wanted = "a column rater" if form == "long" else "a column per rater (smoothness_1, smoothness_2)"
+        raise SetupError(f"{table.source}: expected {wanted} but got {table.heading}")
     if all(np.isnan(values).all() for values in rated.values()):
         raise SetupError("; ".join((f"{table.source}: no column holds ratings; it has {table.heading}", *unread)))
     return _gathered(table, rows, rater, rated, grid, scale, None, unread)
@@ -150,8 +147,7 @@ def _clip_column(table: SourceTable, asked: str | None) -> tuple[str, bool]:
     found = found or first_column(named, called.CLIP) or (files[0] if len(files) == 1 else None)
     if found is not None:
         return found, False
-    model = first_column(table.columns, (*called.MODEL, "models"))
-    if model is not None:
+    if (model := first_column(table.columns, (*called.MODEL, "models"))) is not None:
         return model, True
     raise SetupError(
         f"{table.source}: expected a column that names clips (clip, video, file, path, ...) but got {table.heading}; "
@@ -246,7 +242,8 @@ def _gathered(
     """
     people, dimensions = texts(table, rater), texts(table, dimension)
     in_grid = {column for raters in grid.values() for column in raters.values()}
-    summaries = [column for column in rated if column not in in_grid and _is_summary(column, grid)]
+    averages = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES} | _SUMMARIES
+    summaries = [column for column in rated if grid and column not in in_grid and normalised(column) in averages]
     single = [column for column in rated if column not in in_grid and column not in summaries]
     kept = [
         (row, clip, of)
@@ -254,14 +251,14 @@ def _gathered(
         if clip is not None and (of is not None or dimension is None)
     ]
     anonymous = rater is None and len({(clip, of) for _, clip, of in kept}) < len(kept)
-    gatherer, seen = judgements.Gatherer(), Counter[tuple[str, str | None]]()
+    rated_clips, seen = list[RatedClip](), Counter[tuple[str, str | None]]()
     for row, clip, of in kept:
         seen[clip, of] += 1
         said = people[row] or "?" if rater is not None else str(seen[clip, of]) if anonymous else AVERAGED
         ratings = [(of or column, float(rated[column][row]), said) for column in single]
         for name, raters in grid.items():
             ratings += [(name, float(rated[column][row]), person) for person, column in raters.items()]
-        gatherer.rate(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
+        rated_clips.append(RatedClip(clip, ratings, rows.prompts[row], rows.models[row]))
     if dimension is not None:
         by = f"rater {rater}" if rater else "unnamed raters" if anonymous else "averaged"
         form = f"one row per rating (clip {rows.column}, {by}, dimension {dimension}, rating {single[0]})"
@@ -279,9 +276,4 @@ def _gathered(
     told += [f"{table.source}: {reason}" for reason in unread]
     nameless = len(table) - len(kept)
     told += [f"{nameless} rows of ratings say nothing in {rows.column} and were left out"] if nameless else []
-    return gatherer.finish(told, scale=scale, of_models=rows.of_models)
-
-
-def _is_summary(column: str, grid: Iterable[str]) -> bool:
-    of_dimensions = {f"{normalised(dimension)}_{how}" for dimension in grid for how in _SUMMARIES}
-    return bool(grid) and normalised(column) in of_dimensions | _SUMMARIES
+    return judgements.gathered(rated_clips, told, scale=scale, of_models=rows.of_models)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -20,7 +20,7 @@ from vmmetrics.alignment.readers.scores import SourceScores, is_run, read_scores
 from vmmetrics.alignment.readers.tables import read_table
 from vmmetrics.alignment.study import Matching, Study
 from vmmetrics.errors import SetupError
-from vmmetrics.types import BoolArray
+from vmmetrics.types import BoolArray, FloatArray
 from vmmetrics.utils.statistics.bootstrap import mean_of_defined
 
 FORMATS = (*FORMS, *RELEASED)
@@ -91,10 +91,8 @@ def _read_judgements(
     name = form if form in RELEASED else None
     if isinstance(ratings, str | Path):
         path = Path(ratings)
-        if form is None or name is not None:
-            released = read_released(path, name, scale)
-            if released is not None:
-                return released
+        if (form is None or name is not None) and (released := read_released(path, name, scale)) is not None:
+            return released
         if path.is_dir():
             raise SetupError(
                 f"{path} is a folder and no released set: expected one of {', '.join(RELEASED)}, or a table"
@@ -136,37 +134,26 @@ def _to_one_level(scores: SourceScores, judged: Judgements) -> tuple[SourceScore
     """Means of models, where one side is about models and the other about clips."""
     if scores.of_models == judged.of_models:
         return scores, judged, ()
-    averaged = "The {} of a model's clips were averaged, since the other side is about models"
-    if judged.of_models:
-        models, rows = _rows_by_model(scores, "scores")
-        means = {
-            name: np.array([mean_of_defined(column[group]) for group in rows]) for name, column in scores.values.items()
-        }
-        none: tuple[None, ...] = (None,) * len(models)
-        scores = replace(scores, clips=models, prompts=none, models=models, values=means, of_models=True)
-        return scores, judged, (averaged.format("scores"),)
-    if judged.pairs:
+    if judged.pairs and not judged.of_models:
         raise SetupError("The scores are of models and the ratings are preferences between clips")
-    models, rows = _rows_by_model(judged, "ratings")
-    ratings = {
-        dimension: np.stack([mean_of_defined(values[group], axis=0) for group in rows])
-        for dimension, values in judged.ratings.items()
-    }
-    judged = Judgements(
-        models, (None,) * len(models), models, ratings, judged.raters, notes=judged.notes, of_models=True
-    )
-    return scores, judged, (averaged.format("ratings"),)
-
-
-def _rows_by_model(side: SourceScores | Judgements, what: str) -> tuple[tuple[str, ...], list[list[int]]]:
-    known = list(side.models) if any(side.models) else groups_from_names(side.clips)[1]
+    what, side = ("scores", scores) if judged.of_models else ("ratings", judged)
     rows: defaultdict[str, list[int]] = defaultdict(list)
-    for row, model in enumerate(known):
+    for row, model in enumerate(side.models if any(side.models) else groups_from_names(side.clips)[1]):
         if model:
             rows[model].append(row)
     if not rows:
         raise SetupError(f"One side is about models, and the model of no clip is known in the {what}")
-    return tuple(rows), list(rows.values())
+
+    def means(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        groups = rows.values()
+        return {n: np.stack([mean_of_defined(c[group], axis=0) for group in groups]) for n, c in columns.items()}
+
+    models: dict[str, Any] = {"clips": tuple(rows), "models": tuple(rows), "prompts": (None,) * len(rows)}
+    note = f"The {what} of a model's clips were averaged, since the other side is about models"
+    if judged.of_models:
+        return replace(scores, values=means(scores.values), of_models=True, **models), judged, (note,)
+    judged = replace(judged, ratings=means(judged.ratings), other_names=(), of_models=True, **models)
+    return scores, judged, (note,)
 
 
 def _study(

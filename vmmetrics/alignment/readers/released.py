@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,6 +22,10 @@ _FETV_DIMENSIONS = ("static_quality", "temporal_quality", "alignment")
 # Folders of the videos are not always called as the files of ratings are.
 _FETV_FOLDERS = {"damo-text2video": "modelscope-t2v", "ground-truth": "real"}
 _VISIONREWARD_OTHERS = frozenset({"video_path", "internal_id", "prompt", "url", "meta_result", "meta_mask"})
+_VIDEOFEEDBACK = (
+    *("visual_quality", "temporal_consistency", "dynamic_degree"),
+    *("text_to_video_alignment", "factual_consistency"),
+)
 _PUBLISHED = "vmbench"
 
 
@@ -74,12 +79,10 @@ def read_released(path: Path, name: str | None, scale: RatingScale) -> Judgement
         if len(files) > 1:
             raise SetupError(f"{path} holds ratings and preferences; give one file of them")
         return judgements.read_pairs(pairs[0])
-    gatherer = judgements.Gatherer()
-    for file in files:
-        for rated in released.rated(file) if released.rated is not None else _of_table(_table(file), released):
-            gatherer.rate(rated)
+    rated = (released.rated(f) if released.rated is not None else _of_table(_table(f), released) for f in files)
     note = released.note.format(count=len(files), names=", ".join(file.stem for file in files))
-    return gatherer.finish([f"Released format {released.title}: {note}"], scale=scale, of_models=released.of_models)
+    notes = [f"Released format {released.title}: {note}"]
+    return judgements.gathered(chain.from_iterable(rated), notes, scale=scale, of_models=released.of_models)
 
 
 def _is_published(path: Path) -> bool:
@@ -170,8 +173,7 @@ def _video_bench(file: Path) -> Iterator[RatedClip]:
 
 
 def _rating(value: Any, where: str) -> float:
-    number = to_number(value)
-    if number is None:
+    if (number := to_number(value)) is None:
         raise SetupError(f"{where}: expected a rating but got {str(value)[:40]!r}")
     return number
 
@@ -238,13 +240,7 @@ RELEASED: Mapping[str, ReleasedSet] = {
         "VideoFeedback",
         _AVERAGES,
         ("id", "video_id", "video_name"),
-        {
-            "visual_quality": ("visual_quality",),
-            "temporal_consistency": ("temporal_consistency",),
-            "dynamic_degree": ("dynamic_degree",),
-            "text_to_video_alignment": ("text_to_video_alignment",),
-            "factual_consistency": ("factual_consistency",),
-        },
+        {name: (name,) for name in _VIDEOFEEDBACK},
     ),
     "videofeedback2": ReleasedSet(
         "VideoFeedback2",

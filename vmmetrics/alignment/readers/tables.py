@@ -234,8 +234,7 @@ def _of_markdown(text: str, path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _refuse_repeats(names: Sequence[str], path: Path) -> None:
-    twice = {name for name in names if name and names.count(name) > 1}
-    if twice:
+    if twice := {name for name in names if name and names.count(name) > 1}:
         raise SetupError(f"{path}: several columns are called {', '.join(sorted(twice))}")
 
 

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import boxplot_stats
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -142,9 +141,6 @@ def _forest(
 
 _COLUMNS = 3
 _SQUARES_NAME = 20
-# vermilion, white, blue of Okabe and Ito: told apart by colour-blind readers, and by lightness from the middle out
-_DIVERGING = LinearSegmentedColormap.from_list("people", ["#d55e00", "#ffffff", "#0072b2"])
-_MISSING_CELL = "#eceef2"
 _LETTER = 0.078  # inches of a letter
 _DARK_CELL = 0.6  # |ρ| above which letters are white
 
@@ -165,8 +161,9 @@ def matrix_chart(matrix: Matrix) -> Figure:
     axes = figure.subplots()
     values = np.ma.masked_invalid(np.asarray(matrix.values, np.float64))
     edges = np.arange(size + 1) - 0.5
-    colours = _DIVERGING.with_extremes(bad=_MISSING_CELL)
-    mesh = axes.pcolormesh(edges, edges, values, cmap=colours, vmin=-1, vmax=1, edgecolors="white", linewidth=1)
+    mesh = axes.pcolormesh(
+        edges, edges, values, cmap=canvas.DIVERGING, vmin=-1, vmax=1, edgecolors="white", linewidth=1
+    )
     axes.set_aspect("equal")
     axes.set_ylim(size - 0.5, -0.5)
     axes.set_xticks(range(size), names, rotation=45, ha="right", rotation_mode="anchor")

@@ -10,7 +10,6 @@ from scipy.stats import rankdata
 
 from vmmetrics.alignment import results
 from vmmetrics.alignment.study import Study
-from vmmetrics.types import FloatArray
 from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import clean
 from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, count, heads, number, p_value
@@ -91,9 +90,8 @@ def differences_part(differences: Sequence[results.MetricDifference], *, only_si
             chosen += f"; the first {len(shown)}: both ways significant first, then by size"
         chosen += ". "
     if not shown:
-        return tables.Lines(
-            key, title, (f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}",)
-        )
+        none = f"none of {len(differences):,} pairs of metrics differs at p < {SIGNIFICANT}"
+        return tables.Lines(key, title, (none,))
     caption = (
         f"{chosen}First minus second on the clips that both have, in paired samples of the prompts; p is not raised "
         f"for the number of pairs (by chance alone, {SIGNIFICANT:.0%} of them fall below {SIGNIFICANT})."
@@ -198,11 +196,11 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
     score, rating = study.scores[metric], study.mean_rating(dimension)
     known = np.isfinite(score) & np.isfinite(rating)
     models = np.array(study.models)
-    by_score, by_rating = np.full(len(score), np.nan), np.full(len(score), np.nan)
+    by_score, by_rating = np.full((2, len(score)), np.nan)
     for model in set(study.models):
         rows = np.flatnonzero(known & (models == model))
         if rows.size >= _LEAST_CLIPS:
-            by_score[rows], by_rating[rows] = _places(score[rows]), _places(rating[rows])
+            by_score[rows], by_rating[rows] = ((rankdata(v[rows]) - 0.5) / rows.size for v in (score, rating))
     apart = by_score - by_rating
     far = np.flatnonzero(np.abs(apart) >= _LEAST_APART)  # false where there is no place
     far = far[np.lexsort((np.array(study.clips)[far], -apart[far]))]
@@ -212,11 +210,6 @@ def parted_clips(study: Study, metric: str, dimension: str, most: int = SHOWN) -
         PartedClip(study.clips[row], study.models[row], *figures[row].tolist())
         for row in (*over, *under[max(0, len(under) - most) :])
     ]
-
-
-def _places(values: FloatArray) -> FloatArray:
-    places: FloatArray = (rankdata(values) - 0.5) / len(values)
-    return places
 
 
 def parted_table(study: Study, report: results.StudyReport, dimension: str) -> DisplayTable | None:

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from matplotlib.figure import Figure
 
@@ -122,19 +123,14 @@ def to_html(study: Study, report: StudyReport) -> str:
         report: What it returned.
     """
     charts = draw_charts(study, report)
-    sections = [
-        *_opening(report),
-        *_dimensions(parts.study_of(study, report), report, charts),
-        *_overview(report, charts),
-        *_closing(report),
-    ]
+    dimensions = _dimensions(parts.study_of(study, report), report, charts)
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{TITLE}</title>\n<style>{CSS}</style>\n</head>\n<body>",
-            *sections,
+            *chain(_opening(report), dimensions, _overview(report, charts), _closing(report)),
             f"<script>{JS}</script>\n</body>\n</html>\n",
         ]
     )
@@ -175,8 +171,7 @@ def _dimensions(study: Study, report: StudyReport, charts: dict[str, Figure]) ->
 
 
 def _overview(report: StudyReport, charts: dict[str, Figure]) -> Iterator[str]:
-    people = parts.people_parts(report)
-    if people:
+    if people := parts.people_parts(report):
         yield "<section><h2>People</h2>"
         yield from map(_titled, people)
         for agreement in report.agreements:

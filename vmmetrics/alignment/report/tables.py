@@ -18,6 +18,7 @@ from vmmetrics.utils.statistics.bootstrap import Estimate
 HUMAN = "single rater"
 NAME_ONLY = "model's name"
 _DISPUTED_SHOWN = 5
+_WITH_INTERVAL = (1, 3, 4)  # of the figures of agreement: α ordinal and both ICC
 _MODEL_LENGTH = 10  # characters of a model's name under a number: the table must fit 120 columns
 _MAIN = {
     "n": "clips with a score and a rating",
@@ -147,15 +148,13 @@ def people_parts(report: StudyReport) -> list[display.Part]:
     table = DisplayTable("agreement", "Agreement between raters", caption, columns)
     for found in report.agreements:
         ceiling, none = ceilings.get(found.dimension), Estimate(None)
-        cells = [
-            table.estimate(found.alpha_nominal, interval=False),
-            table.estimate(found.alpha_ordinal),
-            table.estimate(found.alpha_interval, interval=False),
-            *map(table.estimate, (found.icc_single, found.icc_mean)),
-        ]
-        plain = (found.cohen, found.cohen_weighted, found.fleiss)
         halves = (ceiling.split_half, ceiling.split_half_full) if ceiling is not None else (none, none)
-        table.add(found.dimension, *cells, *(table.estimate(e, interval=False) for e in (*plain, *halves)))
+        figures = (
+            *(found.alpha_nominal, found.alpha_ordinal, found.alpha_interval, found.icc_single, found.icc_mean),
+            *(found.cohen, found.cohen_weighted, found.fleiss, *halves),
+        )
+        shown = (table.estimate(e, interval=place in _WITH_INTERVAL) for place, e in enumerate(figures))
+        table.add(found.dimension, *shown)
     lines = [line for agreement in report.agreements for line in _people_lines(agreement)]
     return [table, display.Lines("people", "Raters and clips apart", tuple(lines))] if lines else [table]
 

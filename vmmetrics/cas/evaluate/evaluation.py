@@ -126,12 +126,8 @@ def report(probabilities: FloatArray, levels: Level, groups: Sequence[str | None
         str(name): evaluate(probabilities[names == name], levels[names == name], seed) for name in np.unique(names)
     }
     orders = [e.spearman.value for e in per_group.values() if e.spearman.value is not None]
-    return EvaluationReport(
-        overall=evaluate(probabilities, levels, seed),
-        groups=per_group,
-        within_groups=float(np.mean(orders)) if orders else None,
-        majority=float(np.bincount(levels).max() / len(levels)),
-    )
+    within, majority = float(np.mean(orders)) if orders else None, float(np.bincount(levels).max() / len(levels))
+    return EvaluationReport(evaluate(probabilities, levels, seed), per_group, within, majority)
 
 
 def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluation:
@@ -151,15 +147,9 @@ def evaluate(probabilities: FloatArray, levels: Level, seed: int = 0) -> Evaluat
     spearman = Interval(None)
     if not np.isnan(order[0]):
         spearman = _figure(order[0], rank_correlations(expected[drawn], levels[drawn]))
-    return Evaluation(
-        clips=count,
-        accuracy=accuracy,
-        mae=mae,
-        spearman=spearman,
-        # No interval: resampling clips inflates a calibration error, and would mislead.
-        calibration_error=Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count),
-        bins=bins,
-    )
+    # No interval: resampling clips inflates a calibration error, and would mislead.
+    calibration = Interval(sum(b.clips * abs(b.confidence - b.accuracy) for b in bins) / count)
+    return Evaluation(count, accuracy, mae, spearman, calibration, bins)
 
 
 def rank_correlations(first: FloatArray, second: FloatArray | Level) -> FloatArray:

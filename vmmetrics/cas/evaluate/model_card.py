@@ -138,51 +138,33 @@ def _markdown(content: Mapping[str, Any], report: EvaluationReport) -> str:
     data = content["data"]
     shown = {"trained": data["trained"], "held out": data["held_out"]}
     parts = [[name, *map(str, (c["clips"], c["prompts"], *c["levels"].values()))] for name, c in shown.items()]
-    lines = [
+    blocks = [
         "# Commonsense-adherence classifier",
-        "",
         f"A VideoMAE V2 of {content['weights']:,} weights (width {net['width']}, depth {net['depth']}, "
         f"patch {net['patch']}, {net['frames']} frames of {net['image']} px, 1 of every {settings['rate']} of the "
         f"clip), trained {origin}. It gives the probabilities of the levels {', '.join(LEVELS)}; the score is the "
         "expected level on a scale from 0 to 1.",
-        "",
         f"Written {content['created']} by vmmetrics {content['versions']['vmmetrics']}, torch "
         f"{content['versions']['torch']}, seed {settings['seed']}. Labels: SHA-256 `{content['labels']}`.",
-        "",
         "## Data",
-        "",
-        *_table(["", "clips", "prompts", *LEVELS], parts),
-        "",
+        "\n".join(_table(["", "clips", "prompts", *LEVELS], parts)),
         f"Held out are whole prompts: none of them was trained on. {data['without_level']} clips had no level, "
         f"{len(data['unreadable'])} could not be read.",
-        "",
         "## Agreement with the labels of the clips held out",
-        "",
-        *agreement_table(report),
-        "",
+        "\n".join(agreement_table(report)),
         *remarks(report),
-        "",
         "Brackets: 95 % bootstrap intervals over clips. The epoch was chosen on these clips, so the figures are a "
         "little kind; evaluate on clips of your own with `vmmetrics cas eval`.",
-        "",
         f"## Training: epoch {content['best_epoch']} of {len(content['history'])} kept",
-        "",
         "![loss and accuracy by epoch](curves.png)",
-        "",
         "![confidence against accuracy](calibration.png)",
-        "",
         "## Settings",
-        "",
-        "```json",
-        json.dumps(settings, indent=2),
-        "```",
-        "",
+        f"```json\n{json.dumps(settings, indent=2)}\n```",
         "## Limits",
-        "",
         "It knows what its labels say of clips like these. Levels given by other people, to other generators or "
         "lengths, may mean something else; compare scores only where they come from the same checkpoint.",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n\n".join(blocks) + "\n"
 
 
 def agreement_table(report: EvaluationReport) -> list[str]:
@@ -220,8 +202,6 @@ def remarks(report: EvaluationReport) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows),
-    ]
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in (head, *rows))
+    first, *others = (f"| {' | '.join(row)} |" for row in cells)
+    return [first, "|" + "---|" * len(head), *others]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -52,12 +52,12 @@ def settle_repeats(rows: Sequence[Comparison], policy: Repeats) -> tuple[tuple[C
         repeated=sum(len(group) - 1 for group in said.values()),
         contradicted=sum(len({row.better for row in group}) > 1 for group in said.values()),
     )
-    if policy == "keep":
-        return tuple(rows), counts
-    shared = [
-        row if row.rater is None else replace(row, weight=row.weight / len(said[row.rater, row.pair])) for row in rows
-    ]
-    return tuple(shared), counts
+    if policy == "share":
+        rows = [
+            row if row.rater is None else replace(row, weight=row.weight / len(said[row.rater, row.pair]))
+            for row in rows
+        ]
+    return tuple(rows), counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,8 @@ def rate_raters(rows: Sequence[Comparison], fit: Strengths) -> list[RaterSummary
     return summaries
 
 
-def _share(truths: Iterable[bool]) -> float | None:
-    values = list(truths)
-    return float(sum(values) / len(values)) if values else None
+def _share(truths: Sequence[bool]) -> float | None:
+    return sum(truths) / len(truths) if truths else None
 
 
 def goodness_of_fit(fit: Strengths) -> dict[str, Any]:

@@ -180,8 +180,6 @@ class _Pool:
         return (int(self.members[i]), int(self.members[j])), reason, float(removed / self.start)
 
     def _find_best(self) -> tuple[float, tuple[int, int]]:
-        if not self.open.any():
-            return 0.0, (0, 0)
         gain = self.information * _of_differences(self.square)
         gain /= 1 + self.information * _of_differences(self.covariance)
         gain *= self.jitter * self.open

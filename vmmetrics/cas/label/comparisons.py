@@ -213,8 +213,7 @@ def required_text(fields: Mapping[str, Any], name: str) -> str:
     Raises:
         ValueError: It is not there, empty or no text.
     """
-    value = optional_text(fields, name)
-    if value is None:
+    if (value := optional_text(fields, name)) is None:
         raise ValueError(f"{name} is missing; there are {', '.join(sorted(fields)) or 'no names'}")
     return value
 

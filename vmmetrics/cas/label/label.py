@@ -11,26 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vmmetrics.cas.label.agreement import (
-    RaterSummary,
-    RepeatCounts,
-    Repeats,
-    goodness_of_fit,
-    rate_raters,
-    settle_repeats,
-)
+from vmmetrics.cas.label import agreement
 from vmmetrics.cas.label.ask import PairQuestion
 from vmmetrics.cas.label.comparisons import Comparison, Comparisons, ListedClip, collect_clips, shown_prompts
 from vmmetrics.cas.label.levels import UNCERTAIN, Cut, Levels, cut_levels
 from vmmetrics.errors import SetupError
 from vmmetrics.functional.cas import LEVELS
-from vmmetrics.utils.statistics.bradley_terry import (
-    DEFAULT_PRIOR_SD,
-    INTERVAL_Z,
-    Strengths,
-    explain_no_maximum,
-    fit_strengths,
-)
+from vmmetrics.utils.statistics import bradley_terry
+from vmmetrics.utils.statistics.bootstrap import prompt_codes
+from vmmetrics.utils.statistics.bradley_terry import Strengths
 from vmmetrics.utils.storage.atomic import write_atomically, write_json
 from vmmetrics.utils.storage.journal import encode
 from vmmetrics.utils.storage.provenance import now, version_of
@@ -56,11 +45,11 @@ class LabelSettings:
 
     ties: str = "davidson"
     prior: Literal["auto", "none", "always"] = "auto"
-    prior_sd: float = DEFAULT_PRIOR_SD
+    prior_sd: float = bradley_terry.DEFAULT_PRIOR_SD
     cut: Cut = "quantile"
     fixed_cuts: tuple[float, ...] | None = None
     scope: Scope = "auto"
-    repeats: Repeats = "share"
+    repeats: agreement.Repeats = "share"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.prior_sd) and self.prior_sd > 0):
@@ -89,8 +78,8 @@ class Labelling:
     pool: NDArray[np.int64]
     scope: Scope
     times: NDArray[np.float64]
-    raters: tuple[RaterSummary, ...]
-    repeats: RepeatCounts
+    raters: tuple[agreement.RaterSummary, ...]
+    repeats: agreement.RepeatCounts
     notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -102,9 +91,9 @@ class Labelling:
             judged: Sequence[Any] = [None] * len(names)
             if level >= 0:
                 strength, error = float(self.fit.strength[number]), float(self.fit.error[number])
-                low, high = strength - INTERVAL_Z * error, strength + INTERVAL_Z * error
+                half = bradley_terry.INTERVAL_Z * error
                 shares = [round(float(p), 6) for p in self.levels.probabilities[number]]
-                judged = level, LEVELS[level], strength, error, low, high, shares
+                judged = level, LEVELS[level], strength, error, strength - half, strength + half, shares
             rows.append(
                 {
                     "clip": entry.clip,
@@ -119,27 +108,25 @@ class Labelling:
 
     def uncertain(self) -> list[int]:
         """Clips whose level is less likely than not, by number, the least certain first."""
-        certainty = np.array(
-            [self.levels.probabilities[n, k] if k >= 0 else math.nan for n, k in enumerate(self.levels.level)]
-        )
+        # without a level all probabilities are NaN, and no comparison with them holds
+        certainty = np.take_along_axis(self.levels.probabilities, self.levels.level[:, None], axis=1)[:, 0]
         doubtful = np.flatnonzero(certainty < UNCERTAIN)
-        return [int(number) for number in doubtful[np.argsort(certainty[doubtful], kind="stable")]]
+        found: list[int] = doubtful[np.argsort(certainty[doubtful], kind="stable")].tolist()
+        return found
 
     def meta(self) -> dict[str, Any]:
         """What is recorded beside the labels: the fit, the cuts, the components, the raters."""
-        fit = self.fit
+        fit, given = self.fit, self.levels.level[self.levels.level >= 0]
         model = {"name": fit.model.name, "parameter": fit.model.parameter, "value": fit.tau, "se": fit.tau_error}
         return {
             "tie_model": model if fit.has_ties else dict.fromkeys(model),
             "prior_sd": fit.prior_sd,
-            "fit": goodness_of_fit(fit),
+            "fit": agreement.goodness_of_fit(fit),
             "maximum_without_prior": fit.graph.has_maximum,
             "components": self.components(),
             "scope": self.scope,
             "cuts": self._cuts(),
-            "level_shares": {
-                name: float(np.mean(self.levels.level[self.levels.level >= 0] == k)) for k, name in enumerate(LEVELS)
-            },
+            "level_shares": {name: float(np.mean(given == k)) for k, name in enumerate(LEVELS)},
             "uncertain_clips": len(self.uncertain()),
             "repeats": asdict(self.repeats),
             "raters": [asdict(rater) for rater in self.raters],
@@ -185,8 +172,8 @@ def label_clips(
     settings = settings or LabelSettings()
     clips = tuple(collect_clips(rows, listed))
     names = [entry.clip for entry in clips]
-    settled, repeats = settle_repeats(rows, settings.repeats)
-    fit = fit_strengths(
+    settled, repeats = agreement.settle_repeats(rows, settings.repeats)
+    fit = bradley_terry.fit_strengths(
         settled,
         names,
         ties=settings.ties,
@@ -202,7 +189,7 @@ def label_clips(
         levels = cut_levels(fit.strength, fit.error, pool, settings.cut, settings.fixed_cuts)
     except ValueError as error:
         raise SetupError(str(error)) from error
-    raters = tuple(rate_raters(rows, fit))
+    raters = tuple(agreement.rate_raters(rows, fit))
     labelling = Labelling(clips, fit, levels, pool, scope, times, raters, repeats, ())
     return replace(labelling, notes=_notes(labelling, settings))
 
@@ -218,22 +205,22 @@ def _pools(
         return scope, np.zeros(len(clips), np.int64)
     if scope == "component":
         return scope, component
-    without = [entry.clip for entry in clips if entry.prompt is None]
-    if without:
+    if without := [entry.clip for entry in clips if entry.prompt is None]:
         raise SetupError(f"Levels per prompt need the prompt of every clip; {without[0]} has none")
-    numbers = {prompt: number for number, prompt in enumerate(sorted({str(entry.prompt) for entry in clips}))}
-    return scope, np.array([numbers[str(entry.prompt)] for entry in clips], np.int64)
+    return scope, prompt_codes([str(entry.prompt) for entry in clips])[0]
 
 
 def _notes(labelling: Labelling, settings: LabelSettings) -> tuple[str, ...]:
     fit, scope, pool = labelling.fit, labelling.scope, labelling.pool
     graph, compared = fit.graph, labelling.times > 0
     components = len(np.unique(graph.component[compared]))
+    groups = [compared & (pool == p) for p in np.unique(pool[compared])]
     notes = []
     if settings.prior == "always":
         notes.append(f"prior used as asked, normal with standard deviation {fit.prior_sd:g}")
     elif fit.prior_sd is not None:
-        reason = explain_no_maximum(graph, fit.items).partition(". ")[0].removeprefix("The likelihood has no maximum: ")
+        why = bradley_terry.explain_no_maximum(graph, fit.items)
+        reason = why.partition(". ")[0].removeprefix("The likelihood has no maximum: ")
         notes.append(f"prior used, normal with standard deviation {fit.prior_sd:g}, because {reason}")
     if components > 1:
         notes.append(
@@ -241,14 +228,13 @@ def _notes(labelling: Labelling, settings: LabelSettings) -> tuple[str, ...]:
         )
     if scope == "component" and components > 1:
         notes.append("levels are relative to the other clips of the same component, not across components")
-    spread = [p for p in np.unique(pool[compared]) if len(np.unique(graph.component[compared & (pool == p)])) > 1]
-    if spread:
+    if any(len(np.unique(graph.component[inside])) > 1 for inside in groups):
         notes.append("levels were cut across unlinked groups, as if each group were equally good on average")
     if scope == "prompt":
         notes.append("levels are relative to the other clips of the same prompt, not across prompts")
-    small = [p for p in np.unique(pool[compared]) if np.sum(compared & (pool == p)) < len(LEVELS)]
+    small = sum(inside.sum() < len(LEVELS) for inside in groups)
     if small and settings.cut != "fixed":
-        notes.append(f"pools with fewer than five clips, which cannot fill five levels: {len(small)}")
+        notes.append(f"pools with fewer than five clips, which cannot fill five levels: {small}")
     if not fit.has_ties:
         notes.append("there are no ties: plain Bradley-Terry")
     if not compared.all():
@@ -288,9 +274,10 @@ def write_questions(out: Path, questions: Iterable[PairQuestion], clips: Iterabl
         SetupError: The file cannot be written.
     """
     prompts = {entry.clip: entry.prompt for entry in clips}
-    lines = []
-    for question in questions:
-        line = {"a": question.a, "b": question.b, "winner": None}
-        line |= shown_prompts(prompts[question.a], prompts[question.b])
-        lines.append(line | {"reason": question.reason, "gain": round(question.gain, 6)})
+    lines = [
+        {"a": q.a, "b": q.b, "winner": None}
+        | shown_prompts(prompts[q.a], prompts[q.b])
+        | {"reason": q.reason, "gain": round(q.gain, 6)}
+        for q in questions
+    ]
     write_atomically(out, b"".join(map(encode, lines)))

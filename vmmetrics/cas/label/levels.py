@@ -108,9 +108,8 @@ def _between(values: Floats, level: NDArray[np.int64]) -> tuple[float, ...]:
     """Cuts half way between the best clip below and the worst above."""
     cuts = []
     for number in range(1, len(LEVELS)):
-        below, above = values[level < number], values[level >= number]
-        low = below.max() if below.size else -math.inf
-        high = above.min() if above.size else math.inf
+        low = max(values[level < number], default=-math.inf)
+        high = min(values[level >= number], default=math.inf)
         cuts.append(float((low + high) / 2))
     return tuple(cuts)
 

@@ -19,15 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vmmetrics.cas.label import videoreward_files as files
 from vmmetrics.cas.label.comparisons import shown_prompts
-from vmmetrics.cas.label.videoreward_files import (
-    MQ,
-    REWARD_TOKENS,
-    find_instruction,
-    read_settings,
-    read_weights,
-    require,
-)
+from vmmetrics.cas.label.videoreward_files import MQ, REWARD_TOKENS, require
 from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.utils.statistics.ties import RaoKupper
@@ -93,14 +87,19 @@ class VideoReward:
             SetupError: Something is missing or does not fit; the text names it.
         """
         torch, transformers = require("torch"), require("transformers")
-        settings = read_settings(folder)
-        text = find_instruction(folder, instruction)
-        plain, lora = read_weights(folder, settings)
+        settings = files.read_settings(folder)
+        text = files.find_instruction(folder, instruction)
+        plain, lora = files.read_weights(folder, settings)
         for name in ("config.json", "tokenizer_config.json"):
             if not (base / name).is_file():
                 raise SetupError(f"{base} lacks {name}; it must be a download of Qwen/Qwen2-VL-2B-Instruct")
         options = {"local_files_only": True, "trust_remote_code": False}
-        tokenizer = _with_template(transformers.AutoTokenizer.from_pretrained(base, **options), base)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(base, **options)
+        if tokenizer.chat_template is None:  # older downloads keep it in a file of its own
+            try:
+                tokenizer.chat_template = json.loads((base / "chat_template.json").read_text("utf-8"))["chat_template"]
+            except (OSError, ValueError, KeyError) as error:
+                raise SetupError(f"{base} has no chat template, neither in its tokenizer nor beside it") from error
         tokenizer.add_tokens(list(REWARD_TOKENS), special_tokens=True)
         whole, report = transformers.Qwen2VLForConditionalGeneration.from_pretrained(
             base, dtype=torch.float32, attn_implementation="sdpa", output_loading_info=True, **options
@@ -133,9 +132,8 @@ class VideoReward:
         places = math.prod(grid) // _MERGE**2
         ids = torch.tensor([[*self._before, *[video] * places, *self._after]], device=device)
         with torch.inference_mode():
-            seen = self.model.visual(
-                patches.to(device, precision), grid_thw=torch.tensor([grid], device=device)
-            ).pooler_output
+            sizes = torch.tensor([grid], device=device)
+            seen = self.model.visual(patches.to(device, precision), grid_thw=sizes).pooler_output
             embedded = self.model.language_model.embed_tokens(ids)
             embedded = embedded.masked_scatter((ids == video).unsqueeze(-1), seen.to(embedded.dtype))
             positions = torch.arange(ids.shape[1], device=device).expand(3, 1, -1)
@@ -191,16 +189,6 @@ def frame_size(height: int, width: int, max_pixels: int) -> tuple[int, int]:
     return sizes
 
 
-def _with_template(tokenizer: Any, base: Path) -> Any:
-    """The tokenizer with its chat template, which older downloads keep in a file of its own."""
-    if tokenizer.chat_template is None:
-        try:
-            tokenizer.chat_template = json.loads((base / "chat_template.json").read_text("utf-8"))["chat_template"]
-        except (OSError, ValueError, KeyError) as error:
-            raise SetupError(f"{base} has no chat template, neither in its tokenizer nor beside it") from error
-    return tokenizer
-
-
 def _chat(tokenizer: Any, text: str) -> str:
     """The conversation up to the MQ token."""
     turn = {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": text}]}
@@ -216,8 +204,7 @@ def _merge(model: Any, plain: dict[str, Any], lora: dict[str, tuple[Any, Any]], 
     """Put the checkpoint's weights in place and add the LoRA's products, in float32."""
     torch = require("torch")
     own = model.state_dict()
-    surplus = sorted(name for name in [*plain, *lora] if name not in own)
-    if surplus:
+    if surplus := sorted(name for name in [*plain, *lora] if name not in own):
         raise SetupError(f"The checkpoint has weights that Qwen2-VL does not: {', '.join(surplus[:5])}")
     embedding = "language_model.embed_tokens.weight"  # its rows are those of the tokenizer with the reward tokens
     model.language_model.embed_tokens.weight = torch.nn.Parameter(plain.pop(embedding).float())

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from vmmetrics.errors import SetupError
-from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.tables import sha256_of
+from vmmetrics.utils.tensors import load_tensors, reading
 
 REWARD_TOKENS = ("<|VQ_reward|>", "<|MQ_reward|>", "<|TA_reward|>")
 """The places of the text where visual quality, motion quality and text alignment are read, in order of the outputs."""
@@ -109,13 +110,11 @@ def read_weights(folder: Path, settings: RewardSettings) -> tuple[dict[str, Any]
     Raises:
         SetupError: Files or weights are missing, named in the text.
     """
-    tensors = _load(_newest(folder))
     plain: dict[str, Any] = {}
     sides: dict[str, dict[str, Any]] = {}
-    for name, tensor in tensors.items():
+    for name, tensor in _load(_newest(folder)).items():
         short = name.removeprefix("base_model.model.")
-        match = _LORA.fullmatch(short)
-        if match:
+        if match := _LORA.fullmatch(short):
             sides.setdefault(_today(match["target"] + ".weight"), {})[match["side"]] = tensor
         elif not short.startswith("lm_head."):  # writes text, which a reward model does not
             plain[_today(short.replace(".base_layer.", "."))] = tensor
@@ -128,11 +127,9 @@ def read_weights(folder: Path, settings: RewardSettings) -> tuple[dict[str, Any]
 
 def weights_hash(folder: Path) -> str:
     """Twelve letters for the newest checkpoint's weight files."""
-    whole = hashlib.sha256()
-    for path in sorted([*_newest(folder).glob("*.pth"), *_newest(folder).glob("*.safetensors")]):
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()[:12]
+    newest = _newest(folder)
+    files = sorted([*newest.glob("*.pth"), *newest.glob("*.safetensors")])
+    return hashlib.sha256(b"".join(bytes.fromhex(sha256_of(path)) for path in files)).hexdigest()[:12]
 
 
 def _newest(folder: Path) -> Path:
@@ -149,16 +146,10 @@ def _load(checkpoint: Path) -> dict[str, Any]:
     missing = [path.name for path in (adapter, rest) if not path.is_file()]
     if missing and not full.is_file():
         raise SetupError(f"{checkpoint} has neither model.pth nor {' and '.join(missing)}")
-    try:
+    with reading(f"Cannot read the weights in {checkpoint}"):
         if full.is_file():
             return dict(load_tensors(full))
-        tensors = dict(load_tensors(rest))
-        tensors |= require("safetensors.torch").load_file(adapter)
-    except SetupError:
-        raise
-    except Exception as error:  # torch, pickle and safetensors each raise their own
-        raise SetupError(f"Cannot read the weights in {checkpoint}: {error}") from error
-    return tensors
+        return {**load_tensors(rest), **require("safetensors.torch").load_file(adapter)}
 
 
 def _today(name: str) -> str:
@@ -169,11 +160,11 @@ def _today(name: str) -> str:
 def _check_lora(sides: dict[str, dict[str, Any]], settings: RewardSettings, folder: Path) -> None:
     if not sides:
         raise SetupError(f"The checkpoint in {folder} has no LoRA weights")
-    halves = sorted(name for name, pair in sides.items() if len(pair) < 2)
     layers = {name.split(".")[2] for name in sides}
     kinds = {".".join(name.split(".")[3:]) for name in sides}
-    gaps = [f"language_model.layers.{n}.{kind}" for n in sorted(layers) for kind in sorted(kinds)]
-    missing = halves + [name for name in gaps if name not in sides]
+    wanted = [f"language_model.layers.{n}.{kind}" for n in sorted(layers) for kind in sorted(kinds)]
+    missing = sorted(name for name, pair in sides.items() if len(pair) < 2)
+    missing += [name for name in wanted if name not in sides]
     if missing:
         raise SetupError(f"The LoRA in {folder} is incomplete, it lacks {', '.join(missing[:5])}")
     ranks = {int(pair["A"].shape[0]) for pair in sides.values()}
@@ -201,19 +192,16 @@ def find_instruction(folder: Path, given: Path | None) -> str:
             f"VideoReward's instruction is not in {', '.join(map(str, places))}. Get prompt_template.py from the "
             "repository KwaiVGI/VideoAlign and name it (--instruction)"
         )
-    text = path.read_text("utf-8-sig")
-    texts = _text_constants(text, path) if path.suffix == ".py" else [text]
+    texts = [path.read_text("utf-8-sig")]
+    if path.suffix == ".py":
+        try:
+            nodes = ast.walk(ast.parse(texts[0]))
+        except SyntaxError as error:
+            raise SetupError(f"Cannot read {path} as Python: {error}") from error
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     found = [t for t in texts if all(t.count(token) == 1 for token in REWARD_TOKENS)]
     if len(found) != 1:
         raise SetupError(
             f"Expected one text with each of {', '.join(REWARD_TOKENS)} once in {path}, found {len(found)}"
         )
     return found[0].replace(_PROMPT_FIELD, "")
-
-
-def _text_constants(source: str, path: Path) -> list[str]:
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        raise SetupError(f"Cannot read {path} as Python: {error}") from error
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]

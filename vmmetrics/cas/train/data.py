@@ -99,21 +99,18 @@ _ORDER, _VIEW = 1, 2  # keep the draws of order and views apart
 
 def try_clips(clips: Sequence[LabelledClip], progress: Callable[[int, int], None]) -> dict[str, str]:
     """Decode every clip once, so that none fails in the middle of training; return why those that fail do, by name."""
-    failed = {}
+    failed: dict[str, str] = {}
+
+    def read(clip: LabelledClip) -> None:
+        try:
+            read_clip(clip.path)
+        except ClipError as error:
+            failed[clip.clip] = str(error)
+
     with ThreadPoolExecutor(READERS) as pool:
-        for done, (clip, reason) in enumerate(zip(clips, pool.map(_reason, clips), strict=True), 1):
-            if reason is not None:
-                failed[clip.clip] = reason
+        for done, _ in enumerate(pool.map(read, clips), 1):
             progress(done, len(clips))
     return failed
-
-
-def _reason(clip: LabelledClip) -> str | None:
-    try:
-        read_clip(clip.path)
-    except ClipError as error:
-        return str(error)
-    return None
 
 
 def level_weights(clips: Sequence[LabelledClip], power: float) -> FloatArray:
@@ -152,8 +149,8 @@ class Order:
 
         The processes share out one global batch, so that it is the same for any number of them.
         """
-        places = np.random.default_rng([self.seed, _ORDER, epoch]).permutation(self.clips)
         whole = self.batch * self.processes
+        places = np.random.default_rng([self.seed, _ORDER, epoch]).permutation(self.clips)
         places = np.resize(places, self.steps * whole)
         for step in range(first, self.steps):
             yield [(epoch, int(place)) for place in places[step * whole : (step + 1) * whole][rank :: self.processes]]
@@ -169,11 +166,9 @@ class TrainingViews(Dataset):  # type: ignore[misc]
 
     def __getitem__(self, place: tuple[int, int]) -> tuple[torch.Tensor, int]:
         """(3, T, size, size) float32 and the level."""
-        epoch, number = place
-        clip = self._clips[number]
-        draw = np.random.default_rng([self._settings.seed, _VIEW, epoch, number])
-        frames = read_clip(clip.path).frames
-        view = training_view(frames, self._plan, self._settings.augmentation, draw)
+        clip = self._clips[place[1]]
+        draw = np.random.default_rng([self._settings.seed, _VIEW, *place])
+        view = training_view(read_clip(clip.path).frames, self._plan, self._settings.augmentation, draw)
         return torch.from_numpy(view), clip.level
 
 

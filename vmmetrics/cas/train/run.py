@@ -106,8 +106,7 @@ def _split(
         watcher.notice(f"left out: {name}: {reason}")
     readable = [clip for clip in clips if clip.clip not in failed]
     split = split_by_prompt(readable, settings.held_out, settings.seed)
-    absent = [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in split.trained)]
-    if absent:
+    if absent := [name for level, name in enumerate(LEVELS) if all(clip.level != level for clip in split.trained)]:
         watcher.notice(f"no clip to train on is {' or '.join(absent)}")
     watcher.notice(f"{len(split.trained)} clips to train on, {len(split.held_out)} of other prompts held out")
     return split

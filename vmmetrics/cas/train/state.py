@@ -16,7 +16,7 @@ from vmmetrics.cas.train.settings import Epoch
 from vmmetrics.errors import SetupError, cannot
 from vmmetrics.perception.vmbench.runtime import default_device
 from vmmetrics.utils.storage.provenance import differences
-from vmmetrics.utils.tensors import load_tensors
+from vmmetrics.utils.tensors import load_tensors, reading
 
 # The processes that train together, as torchrun starts them; one process is a team of one.
 
@@ -138,14 +138,9 @@ def read_last(path: Path, run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """
     if not path.exists():
         return None
-    try:
+    with reading(f"{path}: cannot be gone on from"):
         stored: Mapping[str, Any] = load_tensors(path)
         theirs = stored["run"]
-    except SetupError:
-        raise
-    except Exception as error:  # torch's reader fails in many ways on what is no checkpoint
-        raise SetupError(f"{path}: cannot be gone on from: {error}") from error
-    differing = differences(run, theirs)
-    if differing:
+    if differing := differences(run, theirs):
         raise SetupError(f"{path.parent} holds another training run; give another --out:", *differing)
     return stored

@@ -54,18 +54,12 @@ def make_optimiser(model: VideoMAE, settings: TrainSettings) -> torch.optim.Adam
     groups: dict[tuple[int, bool], list[torch.nn.Parameter]] = {}
     for name, weight in model.named_parameters():
         groups.setdefault((layer_of(name, depth), weight.ndim > 1), []).append(weight)
-    return torch.optim.AdamW(
-        [
-            {
-                "params": weights,
-                "weight_decay": settings.weight_decay if decays else 0.0,
-                "share": settings.layer_decay ** (depth + 1 - layer),
-            }
-            for (layer, decays), weights in groups.items()
-        ],
-        lr=settings.lr,
-        betas=BETAS,
-    )
+    decay, shrink = settings.weight_decay, settings.layer_decay
+    parts = [
+        {"params": weights, "weight_decay": decay if decays else 0.0, "share": shrink ** (depth + 1 - layer)}
+        for (layer, decays), weights in groups.items()
+    ]
+    return torch.optim.AdamW(parts, lr=settings.lr, betas=BETAS)
 
 
 def learning_rate(step: int, steps: int, settings: TrainSettings) -> float:
@@ -152,12 +146,10 @@ class Trainer:
 
     def load_best(self) -> Epoch:
         """Put the best epoch's weights into the model; return that epoch."""
-        best = self.state.best
-        if best is None:
+        if (best := self.state.best) is None:
             raise SetupError("No epoch was finished, so there is nothing to evaluate")
         self._team.wait()  # for the first process to have written it
-        stored = load_tensors(self._out / BEST, self._team.device)
-        self.model.load_state_dict(stored["model"])
+        self.model.load_state_dict(load_tensors(self._out / BEST, self._team.device)["model"])
         return best
 
     def held_out_probabilities(self, plan: ViewPlan) -> FloatArray:
@@ -176,8 +168,7 @@ class Trainer:
         batches = self._order.batches(epoch, first, self._team.rank)
         self._parallel.train()
         for clips, levels in load_batches(self._views, batches, self._workers):
-            rate = learning_rate(self.state.step, self.steps, self._settings)
-            set_learning_rate(self._optimiser, rate)
+            set_learning_rate(self._optimiser, learning_rate(self.state.step, self.steps, self._settings))
             loss = self._train_step(clips.to(self._team.device), levels.to(self._team.device))
             self.state.step += 1
             self.state.losses.append(loss)
@@ -254,8 +245,7 @@ class Trainer:
         save(content, self._out / LAST)
 
     def _resume(self) -> None:
-        stored = read_last(self._out / LAST, self._run)
-        if stored is None:
+        if (stored := read_last(self._out / LAST, self._run)) is None:
             return
         self.model.load_state_dict(stored["model"])
         self._optimiser.load_state_dict(stored["optimiser"])

@@ -15,6 +15,7 @@ from matplotlib import style as mpl_style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from vmmetrics.utils.display import style
@@ -40,6 +41,10 @@ NULL = "#b9bfca"
 """What chance does: between FAINT and RULE."""
 # their yellow is too pale for a dot on white
 MODEL_COLOURS = tuple(hexadecimal(colour) for colour in style.OBJECTS if colour != (240, 228, 66))
+
+# vermilion, white, blue: told apart by colour-blind readers, and by lightness from the middle out; grey is missing
+_TWO_ENDS = LinearSegmentedColormap.from_list("change", ["#d55e00", "#ffffff", "#0072b2"])
+DIVERGING = _TWO_ENDS.with_extremes(bad="#eceef2")
 
 _STYLE: dict[str, Any] = {
     "axes.axisbelow": True,

@@ -105,11 +105,12 @@ def _stacked(drawn: Iterator[IntArray], rows: int) -> Iterator[IntArray]:
         yield np.stack(block)
 
 
-def percentile_interval(values: FloatArray) -> tuple[float | None, float | None]:
-    """95 % interval of a statistic from its values in bootstrap samples.
+def percentile_interval(values: FloatArray, tail: float = (1 - CONFIDENCE) / 2) -> tuple[float | None, float | None]:
+    """Interval of a statistic from its values in bootstrap samples.
 
     Args:
         values: (R,) values, NaN where a sample does not define one.
+        tail: Share of the values that lie beyond each end; 2.5 % for an interval of 95 %.
 
     Returns:
         Lower and upper end; None for both where under half of the samples define a value.
@@ -117,7 +118,6 @@ def percentile_interval(values: FloatArray) -> tuple[float | None, float | None]
     known = values[~np.isnan(values)]
     if known.size == 0 or known.size < values.size / 2:
         return None, None
-    tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(known, [tail, 1 - tail])
     return float(low), float(high)
 
