@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from vmmetrics.cli.options import MAX_JOBS, ClipFolder, Device, count_option, number_option, seed_option, share_option
+from vmmetrics.cli.options import (
+    MAX_JOBS,
+    ClipFolder,
+    Device,
+    argument,
+    count_option,
+    number_option,
+    option,
+    seed_option,
+    share_option,
+)
 from vmmetrics.cli.tables import name, number, table
 from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
@@ -27,19 +37,15 @@ Precision = Literal["fp32", "fp16", "bf16"]
 
 
 def evaluate(
-    classifier: Annotated[
-        str, typer.Argument(help="best.pt of a training run, VMBench's checkpoint, or 'embedded'.", show_default=False)
-    ],
+    classifier: Annotated[str, argument("best.pt of a training run, VMBench's checkpoint, or 'embedded'.")],
     clips: ClipFolder,
-    labels: Annotated[Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="JSON with all figures and every clip's probabilities.")] = None,
+    labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group.")],
+    out: Annotated[Path | None, option("JSON with all figures and every clip's probabilities.")] = None,
     include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Also clips of prompts that the checkpoint was trained on.")
+        bool, option("Also clips of prompts that the checkpoint was trained on.", "--include-seen")
     ] = False,
     device: Device = None,
-    precision: Annotated[
-        Precision | None, typer.Option(help="Default: fp16 on a GPU, as the released code, else fp32.")
-    ] = None,
+    precision: Annotated[Precision | None, option("Default: fp16 on a GPU, as the released code, else fp32.")] = None,
 ) -> None:
     """Print accuracy, error in levels, rank correlation and calibration error, for all clips and by group."""
     from vmmetrics.cas.evaluate.evaluation import hold_against, load_judge
@@ -75,16 +81,14 @@ def _print_report(report: EvaluationReport, output: Console) -> None:
 
 def train(
     clips: ClipFolder,
-    labels: Annotated[
-        Path, typer.Argument(help="JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")
-    ],
-    out: Annotated[Path, typer.Option(help="Directory of the run; goes on with what is there.", show_default=False)],
+    labels: Annotated[Path, argument("JSONL, CSV or TSV: clip, level, prompt, group; what 'cas label' writes.")],
+    out: Annotated[Path, option("Directory of the run; goes on with what is there.", show_default=False)],
     start: Annotated[
-        Path | None, typer.Option("--from", help="Checkpoint, pre-trained or fine-tuned. Default: from scratch.")
+        Path | None, option("Checkpoint, pre-trained or fine-tuned. Default: from scratch.", "--from")
     ] = None,
     size: Annotated[
         Literal["small", "base", "large", "huge", "giant"] | None,
-        typer.Option(help="Size of a network from scratch. Default: small."),
+        option("Size of a network from scratch. Default: small."),
     ] = None,
     epochs: Annotated[int | None, count_option("Passes over the clips, at most. Default: 30.")] = None,
     batch: Annotated[int | None, count_option("Views per step and process. Default: 8.")] = None,
@@ -101,16 +105,12 @@ def train(
     held_out: Annotated[float | None, share_option("Share of clips held out by prompt. Default: 0.2.")] = None,
     patience: Annotated[int | None, count_option("Epochs to wait for a better one. Default: 8.")] = None,
     rate: Annotated[int | None, count_option("Every how many frames one is taken. Default: 4.")] = None,
-    precision: Annotated[Precision | None, typer.Option(help="Of matrix products. Default: fp32.")] = None,
-    checkpointing: Annotated[
-        bool | None, typer.Option("--checkpointing", help="Save memory, at a third more time.")
-    ] = None,
+    precision: Annotated[Precision | None, option("Of matrix products. Default: fp32.")] = None,
+    checkpointing: Annotated[bool | None, option("Save memory, at a third more time.", "--checkpointing")] = None,
     save_every: Annotated[int | None, count_option("Steps between saves. Default: 200.")] = None,
     seed: Annotated[int | None, seed_option("Of everything drawn. Default: 0.")] = None,
     device: Device = None,
-    workers: Annotated[
-        int, typer.Option(min=0, max=MAX_JOBS, help="Processes that read clips, per process that trains.")
-    ] = 2,
+    workers: Annotated[int, option("Processes that read clips, per process that trains.", min=0, max=MAX_JOBS)] = 2,
 ) -> None:
     """Train the commonsense classifier on clips with levels.
 
