@@ -31,6 +31,7 @@ from vmmetrics.utils.statistics.bootstrap import (
     mean_of_defined,
     prompt_blocks,
     prompt_codes,
+    quotient,
     two_sided_p,
 )
 from vmmetrics.utils.statistics.ranks import code, weighted_spearman
@@ -350,9 +351,7 @@ def within_prompt_statistic(first: FloatArray, second: FloatArray, prompts: Sequ
 
     def statistic(weights: FloatArray) -> FloatArray:
         drawn = weights[:, some_clip[defined]]
-        total = drawn.sum(axis=1)
-        mean: FloatArray = np.divide(drawn @ found[defined], total, out=np.full(len(weights), np.nan), where=total > 0)
-        return mean[:, None]
+        return quotient(drawn @ found[defined], drawn.sum(axis=1))[:, None]
 
     return statistic
 

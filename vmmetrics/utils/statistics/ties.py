@@ -12,7 +12,7 @@ Without ties both become the model of Bradley and Terry (Biometrika 39, 1952), P
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +35,10 @@ class Derivatives(NamedTuple):
     tau_tau: Floats
 
 
-class TieModel(Protocol):
-    """One way to model ties."""
-
-    name: str
-    parameter: str
-
-    def start(self, tie_share: float) -> float:
-        """A τ to begin a fit with: the one that gives ``tie_share`` (in 0..1, ends excluded) to equal items."""
-
-    def allows(self, tau: float) -> bool:
-        """Whether τ lies where the model is defined."""
-
-    def log_probabilities(self, d: Floats, tau: float) -> Floats:
-        """(P, 3) log-probabilities of win, tie, loss for strength differences (P,)."""
-
-    def derivatives(self, counts: Floats, d: Floats, tau: float) -> Derivatives:
-        """Derivatives of Σ counts · log-probabilities per pair; counts (P, 3), d (P,)."""
+# Both models have the same methods: ``start`` gives a τ to begin a fit with, the one that gives ``tie_share`` (in 0..1,
+# ends excluded) to equal items; ``allows`` says whether τ lies where the model is defined; ``log_probabilities`` are
+# (P, 3), of win, tie and loss for strength differences (P,); ``derivatives`` are those of Σ counts · log-probabilities
+# per pair, counts (P, 3), d (P,).
 
 
 class Davidson:
@@ -123,6 +110,7 @@ class RaoKupper:
         )
 
 
+TieModel = Davidson | RaoKupper
 TIE_MODELS: dict[str, TieModel] = {"davidson": Davidson(), "rao-kupper": RaoKupper()}
 """The models by the name a user gives."""
 
