@@ -104,12 +104,7 @@ def tasks_of(
         SetupError: A path does not exist.
         ClipError: An array is no clip.
     """
-    items = [clips] if _is_one(clips) else list(clips)
+    items = list(clips) if isinstance(clips, list | tuple) else [clips]
     if all(isinstance(item, str | os.PathLike) for item in items):
         return tasks_of_paths(items, settings.metrics, prompts, subject, follow_links).tasks
     return tasks_of_arrays(items, settings.metrics, subject, fps=fps, layout=layout, **dict(settings.reading))
-
-
-def _is_one(clips: Any) -> bool:
-    """Whether ``clips`` is one clip, or one array of them, rather than a list."""
-    return not isinstance(clips, list | tuple)

@@ -5,7 +5,6 @@ Models are put into one table only if the same networks and the same definition 
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections import Counter
@@ -214,22 +213,21 @@ def _board(models: list[_Model], by: str) -> Board:
         rank = None if m not in values else 1 + sum(values[o] > values[m] for o in order)
         share = tuple(shares[order.index(m)].tolist()) if m in values else ()
         rows.append(Row(models[m].name, cells[m], len(keyed[m]), len(models[m].records), rank, share))
-    steps = _steps([models[index].name for index in order], scores[order][:, :, ranked])
     first = models[0].configuration
-    comparable = bool(first.get("comparable"))
+    damaged = {model.run: model.warnings for model in models}
     return Board(
         label=str(first.get("label", f"preset {first['preset']}, protocol {first['protocol']}")),
         preset=str(first["preset"]),
         protocol=str(first["protocol"]),
-        comparable=comparable,
+        comparable=bool(first.get("comparable")),
         columns=(AVERAGE, *keys),
         by=by,
         rows=tuple(rows),
-        steps=steps,
+        steps=_steps([models[index].name for index in order], scores[order][:, :, ranked]),
         prompts=len(prompts),
         notes=(
             *_configuration_notes(models),
-            *_damage_notes(models),
+            *(f"{run}: {text}" for run, texts in damaged.items() for text in texts),
             note,
             *_missing_notes(rows, keys),
             *_rank_notes(rows, by),
@@ -290,15 +288,14 @@ def _cells(records: Sequence[Record], scores: FloatArray, means: FloatArray, key
 
 def _reasons(records: Sequence[Record], metric: str) -> dict[str, int]:
     """Why clips have no score, most frequent first."""
-    reasons = Counter(_reason(record, metric) for record in records if record.error or metric not in record.scores)
+    reasons: Counter[str] = Counter()
+    for record in records:
+        if record.error is not None or metric in record.errors:
+            reasons["failed"] += 1
+        elif metric not in record.scores:
+            why = record.missing.get(metric, "not scored")
+            reasons[f"does not apply ({why})" if metric in record.not_applicable else why] += 1
     return dict(reasons.most_common())
-
-
-def _reason(record: Record, metric: str) -> str:
-    if record.error is not None or metric in record.errors:
-        return "failed"
-    why = record.missing.get(metric, "not scored")
-    return f"does not apply ({why})" if metric in record.not_applicable else why
 
 
 def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
@@ -307,10 +304,7 @@ def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
         return ()
     differences = scores[:-1] - scores[1:]
     samples = resampled_means(differences).mean(axis=2)
-    steps = [
-        _step(above, below, differences[number], samples[:, number])
-        for number, (above, below) in enumerate(itertools.pairwise(names))
-    ]
+    steps = [_step(*names[m : m + 2], differences[m], samples[:, m]) for m in range(len(names) - 1)]
     raised = iter(holm([step.p for step in steps if step.p is not None]))
     return tuple(step if step.p is None else replace(step, p_holm=next(raised)) for step in steps)
 
@@ -337,11 +331,6 @@ def _configuration_notes(models: list[_Model]) -> list[str]:
             more = f" and {len(told) - _SHOWN_DIFFERENCES} more" if len(told) > _SHOWN_DIFFERENCES else ""
             notes.append(f"Runs were not made alike: {'; '.join(told[:_SHOWN_DIFFERENCES])}{more}")
     return notes
-
-
-def _damage_notes(models: list[_Model]) -> list[str]:
-    warnings = {model.run: model.warnings for model in models}
-    return [f"{run}: {text}" for run, texts in warnings.items() for text in texts]
 
 
 def _missing_notes(rows: Sequence[Row], keys: Sequence[str]) -> list[str]:

@@ -10,18 +10,9 @@ from pathlib import Path
 
 from vmmetrics.metrics.registry import in_order, label, registered
 from vmmetrics.scoring.leaderboard import AVERAGE, Board, Cell, Row, Step
+from vmmetrics.utils.display import tables
 from vmmetrics.utils.display.markup import csv_text
-from vmmetrics.utils.display.tables import (
-    NONE,
-    DisplayCell,
-    DisplayTable,
-    Lines,
-    Part,
-    bounds,
-    heads,
-    number,
-    p_value,
-)
+from vmmetrics.utils.display.tables import DisplayCell, DisplayTable, Lines, Part, bounds, p_value
 
 # The table that VMBench's authors published (arXiv 2503.10076 and the README of AMAP-ML/VMBench), times 100.
 
@@ -77,10 +68,10 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
     caption = f"× 100 [95 % interval over {board.prompts} prompts], ranked by {board.by}."
     if published:
         caption += f" Below the rule, {_published_title(board)}."
-    table = DisplayTable("leaderboard", board.label, caption, heads("model", *map(label, board.columns)))
+    table = DisplayTable("leaderboard", board.label, caption, tables.heads("model", *map(label, board.columns)))
     for row in board.rows:
         cells = [_cell(row.cells[column], row.prompts) for column in board.columns]
-        table.add(f"{row.rank or NONE}. {row.model}", *cells)
+        table.add(f"{row.rank or tables.NONE}. {row.model}", *cells)
     for known in published:
         why = None if known.adds_up else f"As printed: not the mean of its columns, which is {known.mean:.1f}."
         scores = [f"{known.scores[key]:.1f}" if key in known.scores else "" for key in board.columns[1:]]
@@ -93,7 +84,7 @@ def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
 def _cell(cell: Cell, prompts: int) -> DisplayCell:
     """Mean, interval where there is one, and number of prompts where it is not all of them."""
     few = f"n={cell.prompts}" if cell.mean is not None and cell.prompts < prompts else ""
-    return DisplayCell(number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
+    return DisplayCell(tables.number(cell.mean, 1), "\n".join(filter(None, (bounds(cell.low, cell.high, 1), few))))
 
 
 def _published_title(board: Board) -> str:

@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from vmmetrics.scoring.directory import RunDirectory
 from vmmetrics.scoring.engine import Engine
 from vmmetrics.scoring.record import Record
-from vmmetrics.scoring.work import Outcome, Task, identify
+from vmmetrics.scoring.work import Task, identify
 
 _POLL_SECONDS = 0.2  # between two looks at clips that another process has in hand
 _TICK_SECONDS = 1.0  # between two words about the clip that has been at work longest
@@ -29,24 +30,6 @@ class Listener(Protocol):
 
     def wait(self, name: str, seconds: float) -> None:
         """Called about every second: the slowest clip, or loading its models, has been at work for ``seconds``."""
-
-
-class Store(Protocol):
-    """Where records are kept: a run directory, or memory."""
-
-    records: dict[str, Record]
-
-    def refresh(self) -> None:
-        """Take in what other processes kept since."""
-
-    def claim(self, key: str) -> bool:
-        """Take a clip in hand, unless another process has."""
-
-    def release(self, key: str) -> None:
-        """Give a claimed clip back."""
-
-    def append(self, record: Record, events: Mapping[str, Any]) -> Record:
-        """Keep an outcome; return the record with what was known before."""
 
 
 class MemoryStore:
@@ -69,6 +52,9 @@ class MemoryStore:
         """Keep the record."""
         self.records[record.key] = record
         return record
+
+
+Store = RunDirectory | MemoryStore
 
 
 class Session:
@@ -104,7 +90,9 @@ class Session:
                 # Clips that others have in hand are looked at again whenever something of ours is done.
                 others = self._engine.free and pending
                 for outcome in self._engine.collect(_POLL_SECONDS if others else _TICK_SECONDS):
-                    self._keep(outcome)
+                    record = self._store.append(outcome.record, outcome.events)
+                    self._store.release(outcome.task.key)
+                    self._tell(record)
                 self._tell_slowest()
             elif pending:
                 time.sleep(_POLL_SECONDS)
@@ -142,11 +130,6 @@ class Session:
             return ()
         settled = record.settled() | (set(record.errors) if tried_now else set())
         return tuple(metric for metric in task.metrics if metric not in settled)
-
-    def _keep(self, outcome: Outcome) -> None:
-        record = self._store.append(outcome.record, outcome.events)
-        self._store.release(outcome.task.key)
-        self._tell(record)
 
     def _tell_slowest(self) -> None:
         now = time.monotonic()

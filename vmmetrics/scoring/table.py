@@ -186,10 +186,6 @@ def why(record: Record, metric: str) -> str:
     return record.error or record.errors.get(metric) or record.missing.get(metric) or ""
 
 
-def _missing(record: Record, metric: str) -> str:
-    return ("not applicable, " if metric in record.not_applicable else "") + record.missing[metric]
-
-
 def _interval(mean: Mean | None) -> str:
     if mean is None:
         return "-"
@@ -201,16 +197,20 @@ def _tag_column(name: str) -> str:
 
 
 def _row(record: Record) -> dict[str, Any]:
+    from vmmetrics.functional.motion_index import PARTS, average  # only where all five are there
+
     errors = [record.error] if record.error else [f"{m}: {text}" for m, text in record.errors.items()]
+    foreign = dict.fromkeys(record.not_applicable, "not applicable, ")
+    missing = [f"{metric}: {foreign.get(metric, '')}{reason}" for metric, reason in record.missing.items()]
     width, height = record.size or (None, None)
     return {
         **record.scores,
         "clip": record.clip,
         "model": record.model,
         "motion_index": record.motion_index,
-        "average": _average(record),
+        "average": average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score,
         "amplitude": record.amplitude,
-        "missing": "; ".join(f"{m}: {_missing(record, m)}" for m in record.missing) or None,
+        "missing": "; ".join(missing) or None,
         "error": "; ".join(errors) or None,
         "frames": record.frames,
         "fps": record.fps,
@@ -226,13 +226,6 @@ def _row(record: Record) -> dict[str, Any]:
         "path": record.path,
         "sha256": record.sha256,
     }
-
-
-def _average(record: Record) -> float | None:
-    """Mean of the five metrics, only where all five are there."""
-    from vmmetrics.functional.motion_index import PARTS, average
-
-    return average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score
 
 
 # The tables of a run directory, made anew from its records and put in place in one step.

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vmmetrics.clip import Clip, Subject
 from vmmetrics.errors import ClipError, explain
@@ -18,9 +18,6 @@ from vmmetrics.scoring.settings import Scoring, Settings
 from vmmetrics.types import Tags
 from vmmetrics.video import read_clip
 from vmmetrics.video.discover import array_fingerprint, fingerprint, state
-
-if TYPE_CHECKING:
-    from vmmetrics.scoring.suite import ClipScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +156,11 @@ class Scorer:
                 size=(int(clip.size[0]), int(clip.size[1])),
                 notes=tuple(dict.fromkeys((*clip.notes, *scores.notes))),
                 seconds=round(time.perf_counter() - start, 3),
-                **_found(scores),
+                scores={metric: float(score) for metric, score in scores.scores.items()},
+                missing=scores.missing,
+                not_applicable=tuple(metric for metric, result in scores.results.items() if not result.applicable),
+                errors=dict(scores.errors),
+                amplitude=scores.amplitude,
             )
             return Outcome(task, record, {metric: result_to_json(r) for metric, r in scores.results.items()})
         except Exception as error:  # the run goes on whatever a clip does to a decoder
@@ -186,27 +187,8 @@ class Scorer:
     def _read(self, task: Task) -> Clip:
         if task.frames is not None:
             return task.frames
-        options = dict(self._settings.reading)
-        return read_clip(
-            task.path,
-            name=task.clip,
-            prompt=task.prompt,
-            subject=task.subject,
-            tags=task.tags,
-            root=task.root,
-            **options,
-        )
-
-
-def _found(scores: ClipScores) -> dict[str, Any]:
-    results = scores.results
-    return {
-        "scores": {m: float(r.score) for m, r in results.items() if r.score is not None},
-        "missing": {m: r.missing for m, r in results.items() if r.missing is not None},
-        "not_applicable": tuple(m for m, r in results.items() if not r.applicable),
-        "errors": dict(scores.errors),
-        "amplitude": scores.amplitude,
-    }
+        about = {"prompt": task.prompt, "subject": task.subject, "tags": task.tags}
+        return read_clip(task.path, name=task.clip, root=task.root, **about, **dict(self._settings.reading))
 
 
 def identify(task: Task) -> str:
