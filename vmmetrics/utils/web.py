@@ -138,15 +138,8 @@ def opener(redirects: urllib.request.HTTPRedirectHandler) -> urllib.request.Open
         redirects: Follows redirects, or does not.
     """
     director = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.UnknownHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _HTTP(),
-        _HTTPS(),
-        redirects,
-    ):
+    own = ("ProxyHandler", "UnknownHandler", "HTTPDefaultErrorHandler", "HTTPErrorProcessor")
+    for handler in (*(getattr(urllib.request, name)() for name in own), _HTTP(), _HTTPS(), redirects):
         director.add_handler(handler)
     return director
 

@@ -244,17 +244,14 @@ class Decoder:
             at = f"{len(self.times)} of {len(self._index.pts)}"
             raise ClipError(f"Damaged after {at} frames: {os_reason(error)}") from error
         for frame in frames:
-            self._take(frame)
+            number, time = len(self.times), None if frame.pts is None else float(frame.pts * self._time_base)
+            if self._wanted is None or self._wanted(number, time):
+                self._keep(frame, number)
+            self.times.append(time)
 
     def restart(self) -> None:
         """Be ready for packets from another place, after the last packet of one place was fetched with None."""
         self._context.flush_buffers()
-
-    def _take(self, frame: av.VideoFrame) -> None:
-        number, time = len(self.times), None if frame.pts is None else float(frame.pts * self._time_base)
-        if self._wanted is None or self._wanted(number, time):
-            self._keep(frame, number)
-        self.times.append(time)
 
     def _keep(self, frame: av.VideoFrame, number: int) -> None:
         if frame.is_corrupt:
@@ -281,7 +278,12 @@ class Decoder:
         if matrix is not None:
             numbers = np.frombuffer(cast(bytes, matrix), np.int32).reshape(3, 3)
             self._orientation = Orientation.from_display_matrix(numbers)
-        width, height = _square_pixels(*self.size, self._aspect)
+        width, height = self.size
+        if abs(self._aspect - 1) > _SQUARE_TOLERANCE and 1 / _MAX_ASPECT <= self._aspect <= _MAX_ASPECT:
+            if self._aspect > 1:  # the longer way, so that no detail is lost
+                width = round(width * self._aspect)
+            else:
+                height = round(height / self._aspect)
         if (width, height) != self.size:
             self._notes.append(f"resampled from {frame.width}x{frame.height} to square pixels, {width}x{height}")
         elif abs(self._aspect - 1) > _SQUARE_TOLERANCE:
@@ -345,10 +347,3 @@ def _decoder_for(stream: VideoStream) -> tuple[av.VideoCodecContext, bool]:
             context = cast("av.VideoCodecContext", kept)
     context.options = _DECODER_OPTIONS
     return context, alpha_lost
-
-
-def _square_pixels(width: int, height: int, aspect: float) -> tuple[int, int]:
-    """Size with square pixels; the longer way, so that no detail is lost."""
-    if abs(aspect - 1) <= _SQUARE_TOLERANCE or not 1 / _MAX_ASPECT <= aspect <= _MAX_ASPECT:
-        return width, height
-    return (round(width * aspect), height) if aspect > 1 else (width, round(height / aspect))

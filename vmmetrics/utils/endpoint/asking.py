@@ -47,7 +47,11 @@ def problem(value: Any, shape: Mapping[str, Any], where: str = "the answer") -> 
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _bounded(value, shape.get("minimum"), shape.get("maximum"), where, "")
     if isinstance(value, list):
-        return _list_problem(value, shape, where)
+        wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
+        if wrong or "items" not in shape:
+            return wrong
+        found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
+        return next(filter(None, found), None)
     if isinstance(value, dict):
         return _object_problem(value, shape, "" if where == "the answer" else f"{where}.")
     return None
@@ -61,25 +65,16 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _list_problem(value: Sequence[Any], shape: Mapping[str, Any], where: str) -> str | None:
-    wrong = _bounded(len(value), shape.get("minItems"), shape.get("maxItems"), where, "items")
-    if wrong or "items" not in shape:
-        return wrong
-    found = (problem(item, shape["items"], f"{where}[{number}]") for number, item in enumerate(value))
-    return next((wrong for wrong in found if wrong), None)
-
-
 def _object_problem(value: Mapping[str, Any], shape: Mapping[str, Any], prefix: str) -> str | None:
     known = shape.get("properties", {})
     for name in shape.get("required", ()):
         if name not in value:
             return f"{prefix}{name} is missing"
-    if shape.get("additionalProperties") is False:
-        unknown = [name for name in value if name not in known]
-        if unknown:
-            return f"{prefix}{unknown[0]} was not asked for"
+    for name in value:
+        if name not in known and shape.get("additionalProperties") is False:
+            return f"{prefix}{name} was not asked for"
     found = (problem(value[name], part, f"{prefix}{name}") for name, part in known.items() if name in value)
-    return next((wrong for wrong in found if wrong), None)
+    return next(filter(None, found), None)
 
 
 def _bounded(number: float, least: float | None, most: float | None, where: str, unit: str) -> str | None:

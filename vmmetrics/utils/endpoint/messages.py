@@ -232,15 +232,8 @@ def estimate(settings: EndpointSettings, conversations: Iterable[Sequence[Turn]]
         expected: Tokens of a usual answer.
     """
     sizes = [estimated_tokens(turns) for turns in conversations]
-    total, count = sum(sizes), len(sizes)
-    expected = min(expected, settings.tokens)
-    return CostEstimate(
-        count,
-        total,
-        count * expected,
-        settings.cost(total, count * expected),
-        settings.cost(total, count * settings.tokens),
-    )
+    total, usual, most = sum(sizes), len(sizes) * min(expected, settings.tokens), len(sizes) * settings.tokens
+    return CostEstimate(len(sizes), total, usual, settings.cost(total, usual), settings.cost(total, most))
 
 
 class Ledger:
