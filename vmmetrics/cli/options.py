@@ -12,7 +12,7 @@ import typer
 from vmmetrics.cli.terminal import usage
 
 if TYPE_CHECKING:
-    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.endpoint.client import Client
 
 
 # Bounds of the numbers that options take: nothing larger is meant, and what counts by them must not overflow.
@@ -112,7 +112,7 @@ def share_option(text: str) -> Any:
 # Options of the commands that ask a model behind an endpoint, and the client that they describe.
 
 KEY_VARIABLE = "VMMETRICS_ENDPOINT_KEY"
-"""As :data:`vmmetrics.utils.endpoint.KEY_VARIABLE`, which would load the client into every command."""
+"""As :data:`vmmetrics.utils.endpoint.messages.KEY_VARIABLE`, which would load the client into every command."""
 
 Url = Annotated[str | None, option("OpenAI-compatible endpoint (http://localhost:8000/v1).")]
 ModelThere = Annotated[str | None, option("Name of the model there.")]
@@ -184,12 +184,13 @@ def open_client(
         replies: Folder where replies are kept.
         prices: Of a million tokens sent, and answered.
         max_cost: Most that may be spent.
-        asking: Other fields of :class:`~vmmetrics.utils.endpoint.EndpointSettings`.
+        asking: Other fields of :class:`~vmmetrics.utils.endpoint.messages.EndpointSettings`.
 
     Raises:
         typer.BadParameter: The options do not go together, or one cannot be.
     """
-    from vmmetrics.utils.endpoint import Client, EndpointSettings
+    from vmmetrics.utils.endpoint.client import Client
+    from vmmetrics.utils.endpoint.messages import EndpointSettings
 
     if (url is None) != (model is None):
         raise typer.BadParameter("--url and --model go together")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vmmetrics.prompts.entry import PromptEntry
     from vmmetrics.prompts.filter.filtering import Embed, FilterDecision
     from vmmetrics.prompts.filter.verdicts import Verdict
-    from vmmetrics.utils.endpoint import CostEstimate
+    from vmmetrics.utils.endpoint.messages import CostEstimate
 
     _Decided = Sequence[tuple[PromptEntry, FilterDecision]]
 

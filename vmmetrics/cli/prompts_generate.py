@@ -16,7 +16,7 @@ from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, agree, count, open_consol
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.generate.generation import Candidates, GenerationPlan
-    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.endpoint.client import Client
     from vmmetrics.utils.storage.journal import Line
 
 FOLDER = "vmmetrics-prompts"

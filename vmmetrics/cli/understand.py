@@ -135,7 +135,7 @@ def score(
     """Score the answers of a run; nothing is asked of the model. The benchmark's data must be those of the run."""
     from vmmetrics.understanding.harness import scoring as work
     from vmmetrics.understanding.harness.running import asked_of
-    from vmmetrics.utils.endpoint import Client
+    from vmmetrics.utils.endpoint.client import Client
 
     output, messages = open_consoles()
     way = scoring(protocol)

@@ -98,7 +98,7 @@ def print_rows(output: Console, title: str, heads: Sequence[str], rows: Sequence
 def judge_of(text: str | None, folder: Path, messages: Console, max_cost: float | None, **asking: Any) -> Any:
     """The judge that a command names: an endpoint's client, which shows how far it is, or what one said before."""
     from vmmetrics.understanding.harness.models import ModelSettings
-    from vmmetrics.utils.endpoint import THREADS, Client
+    from vmmetrics.utils.endpoint.client import THREADS, Client
 
     class Judge(Client):
         def work_through(self, work: Any, items: Iterable[Any], threads: int = THREADS) -> Generator[tuple[Any, Any]]:

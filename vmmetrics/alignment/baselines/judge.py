@@ -18,20 +18,10 @@ from vmmetrics.clip import Clip
 from vmmetrics.errors import ClipError, SetupError
 from vmmetrics.metrics.registry import METRICS, registered
 from vmmetrics.perception.scene import Scene
-from vmmetrics.utils.endpoint import (
-    Endpoint,
-    EndpointSettings,
-    NoAnswerError,
-    Reply,
-    ReplyCache,
-    Turn,
-    converse,
-    default_folder,
-    key_of,
-    object_shape,
-    objects_in,
-    refuses,
-)
+from vmmetrics.utils.endpoint.asking import converse, object_shape, objects_in, refuses
+from vmmetrics.utils.endpoint.client import ReplyCache, default_folder, key_of
+from vmmetrics.utils.endpoint.messages import EndpointSettings, NoAnswerError, Reply, Turn
+from vmmetrics.utils.endpoint.wire import Endpoint
 
 VERSION = 1
 """Changes with any change of what is asked: answers to other questions are other answers."""

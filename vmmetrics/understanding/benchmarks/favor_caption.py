@@ -38,8 +38,10 @@ from vmmetrics.understanding.benchmarks.files.favor import (
 )
 from vmmetrics.understanding.harness.benchmark import Benchmark, Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.statistics import figure, grouped, part
-from vmmetrics.utils.endpoint import Answer, Client, CostEstimate, Turn, in_words, object_shape
-from vmmetrics.utils.endpoint import AskedQuestion as Ask
+from vmmetrics.utils.endpoint.asking import Answer, in_words, object_shape
+from vmmetrics.utils.endpoint.client import AskedQuestion as Ask
+from vmmetrics.utils.endpoint.client import Client
+from vmmetrics.utils.endpoint.messages import CostEstimate, Turn
 from vmmetrics.utils.tables import find_file, read_rows, sha256_of
 
 # The paper says what a judge rates, its bands and its rules; the instructions are our words. Reasons come first.
@@ -153,7 +155,7 @@ class FavorCaption(Benchmark):
 
         Raises:
             SetupError: The released word lists were found and cannot be read.
-            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.Client.ask_all`.
+            VMMetricsError: As :meth:`vmmetrics.utils.endpoint.client.Client.ask_all`.
         """
         said = _said(questions, answers)
         similarity = installed_similarity()

@@ -18,7 +18,7 @@ from vmmetrics.understanding.benchmarks.files import listed
 from vmmetrics.understanding.benchmarks.files.favor import EGO, THIRD, FavorVideos, each_question, perspective_of
 from vmmetrics.understanding.harness.benchmark import Figure, Reference, Scored, Scoring
 from vmmetrics.understanding.harness.choices import MultipleChoice, QuestionFile, score_choice
-from vmmetrics.utils.endpoint import Turn
+from vmmetrics.utils.endpoint.messages import Turn
 
 # Which answers FAVOR-Bench's released runner calls right.
 

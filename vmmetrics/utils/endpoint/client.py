@@ -106,7 +106,7 @@ class AskedQuestion(Generic[T]):
         about: Whatever tells the caller which question this is; it is handed back beside the answer.
         turns: What is said.
         shape: JSON schema of the answer, an object at its root. Name it in the words too
-            (:func:`vmmetrics.utils.endpoint.in_words`): not every endpoint takes a schema.
+            (:func:`vmmetrics.utils.endpoint.asking.in_words`): not every endpoint takes a schema.
         check: What is wrong with an answer of that shape, in words for the model; None where nothing is.
         seed: Instead of the settings' seed: another seed is another question.
         temperature: Instead of the settings' temperature.

@@ -97,7 +97,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 class Endpoint:
     """Sends conversations to an endpoint; safe for several threads.
 
-    Most callers want :class:`vmmetrics.utils.endpoint.Client`, which also keeps, counts and checks the replies.
+    Most callers want :class:`vmmetrics.utils.endpoint.client.Client`, which also keeps, counts and checks the replies.
 
     Args:
         settings: Which, and how it is asked.
