@@ -57,8 +57,7 @@ def align(
         str | None, option("Column that names the clip. Default: clip, video, file, path, ...")
     ] = None,
     scale: Annotated[
-        tuple[float, float] | None,
-        number_option("Lowest and highest rating there can be; others are an error."),
+        tuple[float, float] | None, number_option("Lowest and highest rating there can be; others are an error.")
     ] = None,
     resamples: Annotated[int | None, count_option("Bootstrap samples of prompts. Default: 1000.")] = None,
     seed: Annotated[int | None, seed_option("Of all random numbers. Default: always the same.")] = None,

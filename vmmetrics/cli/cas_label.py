@@ -23,8 +23,7 @@ SHOWN_COMPONENTS = 5
 
 def label(
     comparisons: Annotated[
-        list[Path] | None,
-        argument("JSONL, CSV or TSV: a, b, winner (a, b or tie), or winner, loser, tie."),
+        list[Path] | None, argument("JSONL, CSV or TSV: a, b, winner (a, b or tie), or winner, loser, tie.")
     ] = None,
     out: Annotated[Path | None, option("Labels to write (JSONL).", show_default=False)] = None,
     clips: Annotated[
@@ -37,8 +36,7 @@ def label(
     ] = "auto",
     prior_sd: Annotated[float | None, number_option("Its standard deviation, log odds. Default: 1.5.")] = None,
     cut: Annotated[
-        Literal["quantile", "normal", "fixed"],
-        option("quantile: equal shares; normal: quintiles; fixed: --at."),
+        Literal["quantile", "normal", "fixed"], option("quantile: equal shares; normal: quintiles; fixed: --at.")
     ] = "quantile",
     at: Annotated[str | None, option("The four strengths to cut at, such as -1.5,-0.5,0.5,1.5.")] = None,
     scope: Annotated[
@@ -46,8 +44,7 @@ def label(
         option("What is cut together: auto is all where linked, else each component."),
     ] = "auto",
     repeats: Annotated[
-        Literal["share", "keep"],
-        option("A rater's judgements of one pair share one voice, or each count."),
+        Literal["share", "keep"], option("A rater's judgements of one pair share one voice, or each count.")
     ] = "share",
     ask: Annotated[int, count_option("How many pairs to ask next.", 0)] = 0,
     pairs_out: Annotated[Path | None, option("Where to write them (JSONL).", show_default=False)] = None,

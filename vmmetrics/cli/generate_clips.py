@@ -22,8 +22,7 @@ def generate_clips(
     prompts: Annotated[str, option("Prompt list: library, mini or a file.", show_default=False)],
     out: Annotated[Path, option("Folder for the clips; goes on with what is there.", show_default=False)],
     pipeline: Annotated[
-        str | None,
-        option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache."),
+        str | None, option("Diffusers text-to-video pipeline: a folder, or a name that is in the local cache.")
     ] = None,
     command: Annotated[
         str | None,
@@ -48,8 +47,7 @@ def generate_clips(
     samples: Annotated[int, count_option("Clips per prompt.")] = 1,
     seed: Annotated[int, seed_option("What the seed of every clip is derived from.")] = 0,
     only: Annotated[
-        list[str] | None,
-        option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable."),
+        list[str] | None, option("Only prompts of a motion pattern, or NAME=VALUE with a tag or index; repeatable.")
     ] = None,
     limit: Annotated[int | None, count_option("Only the first so many prompts of those.")] = None,
 ) -> None:

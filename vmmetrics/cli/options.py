@@ -120,8 +120,7 @@ Tokens = Annotated[int, count_option("Most tokens of an answer.")]
 PerMinute = Annotated[float | None, number_option("Most requests a minute, to each endpoint.", 0.01, MAX_COUNT)]
 Threads = Annotated[int, jobs_option("Questions in the air at once.")]
 Prices = Annotated[
-    tuple[float, float] | None,
-    option("Of a million tokens sent, and answered.", callback=finite, metavar="IN OUT"),
+    tuple[float, float] | None, option("Of a million tokens sent, and answered.", callback=finite, metavar="IN OUT")
 ]
 MaxCost = Annotated[float | None, number_option("Stop before more than this is spent.", 0, MAX_PRICE)]
 KeyEnv = Annotated[str, option("Environment variable with the endpoint's key.")]
@@ -130,8 +129,7 @@ Yes = Annotated[bool, option("Do not ask whether the cost is fine.", "--yes")]
 
 Clips = Annotated[list[Path], argument("Files, folders of clips, or folders of frames.")]
 RunFolder = Annotated[
-    Path | None,
-    option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/."),
+    Path | None, option("Run directory; resumes what is there. Default: a folder of its own below vmmetrics-runs/.")
 ]
 PromptsBeside = Annotated[Path | None, option("Prompt list (JSON, JSONL, CSV). Default: looked for beside the clips.")]
 AssumeFps = Annotated[

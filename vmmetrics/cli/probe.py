@@ -27,14 +27,10 @@ FOLDER = "vmmetrics-probe"
 
 
 def probe(
-    clips: Annotated[
-        list[Path],
-        argument("Files, folders of clips, or folders of frames: good clips."),
-    ],
+    clips: Annotated[list[Path], argument("Files, folders of clips, or folders of frames: good clips.")],
     metrics: Annotated[str, option(f"Some of {OURS}, baselines by name, 'baselines' for all of them, or none.")] = OURS,
     function: Annotated[
-        list[str] | None,
-        option("A metric of your own, as module:name, from a Clip to a score; may be given again."),
+        list[str] | None, option("A metric of your own, as module:name, from a Clip to a score; may be given again.")
     ] = None,
     defects: Annotated[str | None, option("Some of the defects, or none. Default: all.")] = None,
     strengths: Annotated[str, option("Of the defects, each above 0 and up to 1.")] = "0.25,0.5,1",

@@ -95,10 +95,7 @@ def compare(
     metadata: Annotated[Path | None, option("Folder of metadata to hold both against. Default: the library's.")] = None,
     picture: options.PictureFile = None,
     json_file: options.FiguresFile = None,
-    size: Annotated[
-        int | None,
-        count_option("Prompts to compare variety at. Default: the smaller list's.", 2),
-    ] = None,
+    size: Annotated[int | None, count_option("Prompts to compare variety at. Default: the smaller list's.", 2)] = None,
     draws: Annotated[int, count_option("Random subsets of that size.")] = 200,
     parse: options.Parse = True,
     embedding: options.Embedding = True,

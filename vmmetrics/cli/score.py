@@ -26,8 +26,7 @@ def score(
         str | None, option("Which definition: vmmetrics, or vmbench for that of VMBench's code.")
     ] = None,
     cas_model: Annotated[
-        Path | None,
-        option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch."),
+        Path | None, option("Checkpoint of a classifier for CAS, such as 'vmmetrics cas train' writes. Needs torch.")
     ] = None,
     jobs: Annotated[int | None, jobs_option("Worker processes. Scores do not depend on it.")] = None,
     timeout: options.Timeout = None,

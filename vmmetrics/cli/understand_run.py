@@ -132,8 +132,7 @@ def run(
     videos: options.Videos = None,
     out: Annotated[Path | None, option("Folder of the run; goes on with what is there.")] = None,
     frames: Annotated[
-        str | None,
-        option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'."),
+        str | None, option("'8 uniform', '2 fps', adaptive, native, single, first, none; 'slowed 4', 'at most 64'.")
     ] = None,
     control: Annotated[str | None, option("blind: words alone; single-frame: the middle frame.")] = None,
     side: Annotated[int, count_option("Longer side of the frames, pixels.", 16)] = 448,

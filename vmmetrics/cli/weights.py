@@ -48,9 +48,7 @@ def doctor() -> None:
 EXIT_DAMAGED = 1
 
 
-def list_weights(
-    names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None,
-) -> None:
+def list_weights(names: Annotated[list[str] | None, argument("Checkpoints and sets. Default: all.")] = None) -> None:
     """List the published checkpoints, what needs them, and what is here."""
     from vmmetrics.utils.weights.fetch import gigabytes
     from vmmetrics.utils.weights.folder import inspect, weights_home
@@ -81,8 +79,7 @@ def fetch(
     names: Annotated[list[str], argument("Checkpoints and sets, such as vmbench.")],
     copies: Annotated[Path | None, option("Take them from a folder with copies; no network.", "--from")] = None,
     mirror: Annotated[
-        str | None,
-        option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)"),
+        str | None, option("Address of a web server with a weights folder. (A mirror of the hub: set HF_ENDPOINT.)")
     ] = None,
     offline: Annotated[
         bool, option("Never touch the network; say what is missing and where to put it.", "--offline")
