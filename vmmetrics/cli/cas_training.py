@@ -21,12 +21,10 @@ from vmmetrics.cli.options import (
     share_option,
 )
 from vmmetrics.cli.tables import name, number, table
-from vmmetrics.cli.terminal import count, open_consoles, until_stopped, usage
+from vmmetrics.cli.terminal import Bar, count, open_consoles, until_stopped, usage
 from vmmetrics.utils.storage.atomic import write_json
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from vmmetrics.cas.evaluate.evaluation import EvaluationReport
     from vmmetrics.cas.train.settings import Epoch
 
@@ -53,9 +51,10 @@ def evaluate(
 
     output, messages = open_consoles()
     data = read_labelled_clips([clips], labels)
-    with _TrainingProgress(messages) as progress:
+    with Bar(messages) as bar:
         judge = load_judge(classifier, device, precision)
-        found = hold_against(judge, data, include_seen=include_seen, progress=progress.judging)
+        progress = _TrainingProgress(messages, bar).judging
+        found = hold_against(judge, data, include_seen=include_seen, progress=progress)
     for clip, reason in found.failed:
         messages.print(f"left out: {clip}: {reason}", soft_wrap=True)
     if found.seen:
@@ -136,7 +135,8 @@ def train(
     data = read_labelled_clips([clips], labels)
     origin = start or size or "small"
     kept = f"stopped; the same command goes on with what was saved in {out}"
-    with until_stopped(messages, kept), _TrainingProgress(messages) as progress:
+    with until_stopped(messages, kept), Bar(messages) as bar:
+        progress = _TrainingProgress(messages, bar)
         trained = train_classifier(data, out, settings, origin, device=device, workers=workers, watcher=progress)
     if trained is not None:
         output.print(f"epoch {trained.best.number} of {len(trained.history)} kept, on prompts held out:")
@@ -145,28 +145,10 @@ def train(
 
 
 class _TrainingProgress:
-    """Shows clips tried, steps done and what each epoch came to.
+    """Shows clips tried, steps done and what each epoch came to."""
 
-    Args:
-        console: Where.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bar: Progress | None = None
-
-    def __enter__(self) -> _TrainingProgress:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        if self._console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __init__(self, console: Console, bar: Bar) -> None:
+        self._console, self._bar = console, bar
 
     def notice(self, text: str) -> None:
         """Print a line."""
@@ -193,8 +175,8 @@ class _TrainingProgress:
         )
 
     def _show(self, what: str, done: int, total: int) -> None:
-        if self._bar is None:
-            return
-        if not self._bar.task_ids:
-            self._bar.add_task(what, total=total)
-        self._bar.update(self._bar.task_ids[0], description=what, completed=done, total=total)
+        if not self._bar.show(description=what, completed=done, total=total):
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+            described = TextColumn("{task.description}")
+            self._bar.start(total, done, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vmmetrics.cli.options import MAX_FPS, MAX_SECONDS, count_option, number_option, option, seed_option
-from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage, warn
+from vmmetrics.cli.terminal import EXIT_FAILURES, Bar, count, open_consoles, until_stopped, usage
 
 if TYPE_CHECKING:
     from vmmetrics.prompts.clips.loop import Maker
@@ -130,10 +130,6 @@ class _ClipProgress(Bar):
         before = f", {made} of them there already" if made else ""
         self._console.print(f"{count(total, 'clip')}{before}")
         self.start(total, made)
-
-    def warn(self, warnings: Sequence[str]) -> None:
-        """Say what was found damaged."""
-        warn(self._console, warnings)
 
     def advance(self, line: Line) -> None:
         """Count a clip, and say why it failed."""

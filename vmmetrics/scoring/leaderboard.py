@@ -159,7 +159,9 @@ def make_boards(runs: Sequence[str], by: str = AVERAGE) -> list[Board]:
 
 def _models(run: str) -> Iterator[_Model]:
     """The models of a run: one per folder, or one in all."""
-    name, path = _split(run)
+    name, equals, folder = run.partition("=")
+    named = bool(equals) and not Path(run).exists()
+    name, path = (name, Path(folder)) if named else ("", Path(run))
     header = read_run_json(path)
     configuration = header["configuration"]
     own = {key: part for key, part in header.get("parts", {}).items() if "range" in part}
@@ -174,13 +176,6 @@ def _models(run: str) -> Iterator[_Model]:
     for model, records in by_model.items():
         shown = f"{name}/{model}" if name and model else model or name or path.resolve().name
         yield _Model(shown, path, configuration, own, tuple(records), tuple(warnings))
-
-
-def _split(run: str) -> tuple[str | None, Path]:
-    name, equals, path = run.partition("=")
-    if not equals or Path(run).exists():
-        return None, Path(run)
-    return name, Path(path)
 
 
 def _board(models: list[_Model], by: str) -> Board:
@@ -304,7 +299,7 @@ def _steps(names: list[str], scores: FloatArray) -> tuple[Step, ...]:
         return ()
     differences = scores[:-1] - scores[1:]
     samples = resampled_means(differences).mean(axis=2)
-    steps = [_step(*names[m : m + 2], differences[m], samples[:, m]) for m in range(len(names) - 1)]
+    steps = [_step(names[m], names[m + 1], differences[m], samples[:, m]) for m in range(len(names) - 1)]
     raised = iter(holm([step.p for step in steps if step.p is not None]))
     return tuple(step if step.p is None else replace(step, p_holm=next(raised)) for step in steps)
 

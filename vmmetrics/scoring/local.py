@@ -114,20 +114,15 @@ def default_directory(setup: Setup, paths: Sequence[Path]) -> Path:
 @contextlib.contextmanager
 def _engine(setup: Setup, jobs: int, log: Path | None, timeout: float | None) -> Iterator[Engine]:
     ahead = setup.scorer.suite(setup.settings.metrics).reads_ahead
-    settings = _shared(setup.settings, jobs)
+    settings = setup.settings
+    if jobs > 1 and settings.threads is None:  # several workers divide the processors among themselves
+        here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        settings = replace(settings, threads=max(1, here // jobs))
     engine: Engine = InProcess(setup.scorer, ahead) if timeout is None else Workers(settings, jobs, log, ahead, timeout)
     try:
         yield engine
     finally:
         engine.close()
-
-
-def _shared(settings: Settings, jobs: int) -> Settings:
-    """Settings for one of several workers: they divide the processors among themselves."""
-    if jobs <= 1 or settings.threads is not None:
-        return settings
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return replace(settings, threads=max(1, here // jobs))
 
 
 def _session(settings: Settings, jobs: int, timeout: float | None) -> dict[str, Any]:
