@@ -111,13 +111,7 @@ def filter_prompts(
         raise typer.Exit(EXIT_FAILURES)
 
 
-def _write(
-    pairs: Sequence[tuple[PromptEntry, FilterDecision]],
-    out: Path,
-    path: Path,
-    json_file: Path | None,
-    about: dict[str, Any],
-) -> dict[str, int]:
+def _write(pairs: _Decided, out: Path, path: Path, json_file: Path | None, about: dict[str, Any]) -> dict[str, int]:
     """Write what is kept, every decision, and where it was asked for the counts, which are returned."""
     from vmmetrics.prompts.files import write_entries
     from vmmetrics.prompts.filter.filtering import decision_line

@@ -61,6 +61,7 @@ def published_rows() -> list[PublishedRow]:
 
 SOURCES = ("scored", "published")
 """What stands in the column ``source`` of the CSV."""
+_ENDS = ("low", "high", "prompts", "clips_without")  # of columns beside that of a mean
 
 
 def board_parts(board: Board, published: Sequence[PublishedRow]) -> list[Part]:
@@ -113,11 +114,10 @@ def _share_text(row: Row) -> str:
 
 def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
     """One row per model and table; numbers in full, times 100."""
-    ends = ("low", "high", "prompts", "clips_without")
     columns = list(dict.fromkeys(column for board in boards for column in board.columns))
     names = [
         "table", "source", "preset", "protocol", "comparable", "rank", "model", "prompts", "clips",
-        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in ends))),
+        *(name for c in columns for name in (c, *(f"{c}_{end}" for end in _ENDS))),
         "rank_shares", "next", "difference", "difference_low", "difference_high", "common_prompts", "p", "p_holm",
     ]  # fmt: skip
     rows: list[dict[str, object]] = []
@@ -134,13 +134,8 @@ def to_csv(boards: Sequence[Board], published: Sequence[PublishedRow]) -> str:
 def _csv_row(row: Row, step: Step | None) -> dict[str, object]:
     values: dict[str, object] = {"rank": row.rank, "model": row.model, "prompts": row.prompts, "clips": row.clips}
     for column, cell in row.cells.items():
-        values |= {
-            column: cell.mean,
-            f"{column}_low": cell.low,
-            f"{column}_high": cell.high,
-            f"{column}_prompts": cell.prompts,
-            f"{column}_clips_without": sum(cell.without.values()),
-        }
+        figures = (cell.mean, cell.low, cell.high, cell.prompts, sum(cell.without.values()))
+        values |= zip((column, *(f"{column}_{end}" for end in _ENDS)), figures, strict=True)
     values["rank_shares"] = " ".join(f"{place}:{share:.4f}" for place, share in enumerate(row.shares, 1))
     if step is not None:
         values |= {"next": step.below, "difference": step.difference, "common_prompts": step.prompts}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,10 @@ NUMBERS = (*METRICS, "motion_index", "average", "amplitude", "fps", "seconds")
 """Columns of numbers among them."""
 COUNTS = ("frames", "width", "height")
 """Columns of whole numbers among them."""
+_AS_THEY_ARE = (
+    "clip", "model", "motion_index", "amplitude", "frames", "fps", "seconds", "preset", "protocol", "prompt", "path",
+    "sha256",
+)  # fmt: skip
 _SHOWN_ROWS = 30  # clips in a repr; beyond them it says how many more there are
 
 
@@ -54,9 +58,6 @@ class Table(Sequence[Record]):
 
     def __len__(self) -> int:
         return len(self.records)
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self.records)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -81,9 +82,8 @@ class Table(Sequence[Record]):
     @property
     def tags(self) -> tuple[str, ...]:
         """Names of the tags that any record has, its pattern first."""
-        return tuple(
-            sorted({name for r in self.records for name in r.tags}, key=lambda name: (name != "pattern", name))
-        )
+        names = {name for record in self.records for name in record.tags}
+        return tuple(sorted(names, key=lambda name: (name != "pattern", name)))
 
     @property
     def failed(self) -> list[Record]:
@@ -205,26 +205,15 @@ def _row(record: Record) -> dict[str, Any]:
     width, height = record.size or (None, None)
     return {
         **record.scores,
-        "clip": record.clip,
-        "model": record.model,
-        "motion_index": record.motion_index,
+        **{name: getattr(record, name) for name in _AS_THEY_ARE},
         "average": average({metric: score for metric, score in record.scores.items() if metric in PARTS}).score,
-        "amplitude": record.amplitude,
         "missing": "; ".join(missing) or None,
         "error": "; ".join(errors) or None,
-        "frames": record.frames,
-        "fps": record.fps,
         "width": width,
         "height": height,
-        "seconds": record.seconds,
-        "preset": record.preset,
-        "protocol": record.protocol,
-        "prompt": record.prompt,
         "subject": record.subject.get("phrase") if record.subject else None,
         **{_tag_column(name): value for name, value in record.tags.items()},
         "notes": "; ".join(record.notes) or None,
-        "path": record.path,
-        "sha256": record.sha256,
     }
 
 
@@ -255,9 +244,8 @@ def breakdown(table: Table) -> str:
 
     ``low`` and ``high`` end the 95 % bootstrap interval. A value without any score in a metric has a line without mean.
     """
-    rows: list[tuple[object, ...]] = [
-        ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
-    ]
+    heads = ("tag", "value", "clips", "metric", "scored", "not_applicable", "mean", "low", "high")
+    rows: list[tuple[object, ...]] = [heads]
     for tag in table.tags:
         for value, part in table.by_tag(tag).items():
             means = part.mean()

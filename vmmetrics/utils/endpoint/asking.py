@@ -216,9 +216,8 @@ def converse(
     turns: Sequence[Turn],
     fault: Callable[[Reply], str | None],
     again: str = AGAIN,
-    asked: int = ASKED,
 ) -> Reply:
-    """Ask until a reply can be used, at most ``asked`` times; each time the model is told what was wrong.
+    """Ask until a reply can be used, at most :data:`ASKED` times; each time the model is told what was wrong.
 
     Args:
         say: Replies to a conversation.
@@ -226,14 +225,13 @@ def converse(
         fault: What is wrong with a reply, in words for the model; None where nothing is, or where
             asking again is no use.
         again: What is said to a reply at fault, with ``{why}``.
-        asked: How often in all.
 
     Returns:
         The last reply.
     """
     said = list(turns)
     reply = say(said)
-    for _ in range(asked - 1):
+    for _ in range(ASKED - 1):
         why = fault(reply)
         if why is None:
             break

@@ -118,7 +118,11 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
     for first, second in combinations(ratings.T, 2):
         both = ~np.isnan(first) & ~np.isnan(second)
         if both.any():
-            pairs.append((both, _pair_columns(first[both], second[both], values)))
+            one, other = first[both], second[both]
+            given = [one[:, None] == values, other[:, None] == values]
+            # (n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1
+            columns = np.column_stack([*given, one == other, (one - other) ** 2, np.ones(one.size)])
+            pairs.append((both, columns.astype(np.float64)))
 
     def statistic(weights: FloatArray) -> FloatArray:
         found = np.full((len(weights), len(pairs), 2), np.nan)
@@ -127,12 +131,6 @@ def cohen_statistic(ratings: FloatArray) -> Statistic:
         return mean_of_defined(found, axis=1)
 
     return statistic
-
-
-def _pair_columns(first: FloatArray, second: FloatArray, values: FloatArray) -> FloatArray:
-    """(n, 2V + 3) what κ sums over clips: each rater's values, agreement, squared difference and 1."""
-    given = [first[:, None] == values, second[:, None] == values]
-    return np.column_stack([*given, first == second, (first - second) ** 2, np.ones(first.size)]).astype(np.float64)
 
 
 def _pair_kappas(sums: FloatArray, values: FloatArray) -> FloatArray:
