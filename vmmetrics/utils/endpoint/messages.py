@@ -235,11 +235,8 @@ def estimate(
         pictures: Tokens of the pictures that go with them.
     """
     sizes = [estimated_tokens(turns) for turns in conversations]
-    total, usual, most = (
-        sum(sizes) + pictures,
-        len(sizes) * min(expected, settings.tokens),
-        len(sizes) * settings.tokens,
-    )
+    total = sum(sizes) + pictures
+    usual, most = len(sizes) * min(expected, settings.tokens), len(sizes) * settings.tokens
     return CostEstimate(len(sizes), total, usual, settings.cost(total, usual), settings.cost(total, most))
 
 
