@@ -244,14 +244,17 @@ class Decoder:
             at = f"{len(self.times)} of {len(self._index.pts)}"
             raise ClipError(f"Damaged after {at} frames: {os_reason(error)}") from error
         for frame in frames:
-            number, time = len(self.times), None if frame.pts is None else float(frame.pts * self._time_base)
-            if self._wanted is None or self._wanted(number, time):
-                self._keep(frame, number)
-            self.times.append(time)
+            self._take(frame)
 
     def restart(self) -> None:
         """Be ready for packets from another place, after the last packet of one place was fetched with None."""
         self._context.flush_buffers()
+
+    def _take(self, frame: av.VideoFrame) -> None:
+        number, time = len(self.times), None if frame.pts is None else float(frame.pts * self._time_base)
+        if self._wanted is None or self._wanted(number, time):
+            self._keep(frame, number)
+        self.times.append(time)
 
     def _keep(self, frame: av.VideoFrame, number: int) -> None:
         if frame.is_corrupt:
